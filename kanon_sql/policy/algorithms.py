@@ -31,8 +31,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "datafly": Algorithm("full-domain", "full_domain.datafly:datafly"),
     "local": Algorithm("local", "local.local:local"),
     "spolg": Algorithm("local", "local.spolg:spolg", ("sample_rate",)),
-    "mondrian": Algorithm("multidimensional", "mondrian.mondrian:mondrian", ("choose", "cut", "labels", "numbers")),
-    "mondrian-plus": Algorithm("multidimensional", "mondrian.mondrian:mondrian", ("cut", "labels", "numbers", "pairs")),
+    "mondrian": Algorithm("multidimensional", "mondrian.mondrian:begin", ("choose", "cut", "labels", "numbers")),
+    "mondrian-plus": Algorithm("multidimensional", "mondrian.mondrian:begin", ("cut", "labels", "numbers", "pairs")),
 }
 """Every algorithm, by its name."""
 

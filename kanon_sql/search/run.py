@@ -131,21 +131,22 @@ def _search_parts(
     problem: Problem, cutting: Cutting, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
     from kanon_sql.search.mondrian.boxes import recoding_of
-    from kanon_sql.search.mondrian.mondrian import begin, finish, mondrian
+    from kanon_sql.search.mondrian.mondrian import begin
 
     evidence = Evidence(problem)
     evidence.require_top()
     evidence.require_whole_table()
     stopped: Stopped | None = None
-    parts = begin(problem, cutting)
+    cut = begin(problem, cutting)
+    parts = cut.parts
     try:
         with until(deadline):
-            mondrian(parts, progress)
+            cut.search(progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         if not parts.whole:
             raise
         stopped = _why(reason)
-    finish(parts)
+    cut.finish()
     recoding, tables = recoding_of(parts)
     parts.close()
     return SearchResult(recoding, 0, None, None, 1, tables, stopped)

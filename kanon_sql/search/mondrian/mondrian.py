@@ -16,6 +16,7 @@ Parts do not depend on each other: cutting all of them in a round gives the same
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import UnsuitableError
@@ -27,22 +28,36 @@ from kanon_sql.search.mondrian.side_costs import SideCosts
 
 if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Cutting
+    from kanon_sql.search.mondrian.arrays import ArrayParts
     from kanon_sql.search.problem import Problem, SearchProgress
 
 
-def mondrian(parts: Parts, progress: SearchProgress | None = None) -> None:
-    """Cut until no part can be cut; then cut pairs of parts again, as often as ``pairs`` says."""
-    if parts.arrays is not None:
-        parts.arrays.search(progress)
-        return
-    _cut(parts, progress)
-    if parts.costs is None:
-        return
-    for number in range(parts.cutting.pairs):
-        more = recut_pairs(parts, number, parts.costs)
-        _cut(parts, progress)
-        if not more:
+@dataclass(frozen=True)
+class Mondrian:
+    """A search that cuts: its parts in tables, or in arrays until it is finished."""
+
+    parts: Parts
+    arrays: ArrayParts | None = None
+
+    def search(self, progress: SearchProgress | None = None) -> None:
+        """Cut until no part can be cut; then cut pairs of parts again, as often as ``pairs`` says."""
+        if self.arrays is not None:
+            self.arrays.search(progress)
             return
+        parts = self.parts
+        _cut(parts, progress)
+        if parts.costs is None:
+            return
+        for number in range(parts.cutting.pairs):
+            more = recut_pairs(parts, number, parts.costs)
+            _cut(parts, progress)
+            if not more:
+                return
+
+    def finish(self) -> None:
+        """Leave the parts as they are in the tables of the search."""
+        if self.arrays is not None:
+            self.arrays.write()
 
 
 def _cut(parts: Parts, progress: SearchProgress | None) -> None:
@@ -68,7 +83,7 @@ def _cut(parts: Parts, progress: SearchProgress | None) -> None:
             progress(parts.rounds, None, None)
 
 
-def begin(problem: Problem, cutting: Cutting) -> Parts:
+def begin(problem: Problem, cutting: Cutting) -> Mondrian:
     if not problem.only_counts_rows and cutting.cut == "relaxed":
         raise UnsuitableError(
             "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their "
@@ -77,15 +92,8 @@ def begin(problem: Problem, cutting: Cutting) -> Parts:
     few = problem.frequency.tuples * (len(problem.places) + 1) <= arrays.MOST_VALUES
     if cutting.every_cut and problem.only_counts_rows and few:
         parts = Parts(problem, cutting, problem.places)
-        parts.arrays = arrays.ArrayParts(parts)
-        return parts
+        return Mondrian(parts, arrays.ArrayParts(parts))
     costs = None
     if cutting.choose == "loss":
         costs = SideCosts(problem.places, problem.objective.name, cutting.labels)
-    return Parts(problem, cutting, problem.places, costs)
-
-
-def finish(parts: Parts) -> None:
-    """Leave the parts as they are in the tables of the search."""
-    if parts.arrays is not None:
-        parts.arrays.write()
+    return Mondrian(Parts(problem, cutting, problem.places, costs))

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.recoding import Cutting
     from kanon_sql.measures.places import Places
-    from kanon_sql.search.mondrian.arrays import ArrayParts
     from kanon_sql.search.mondrian.side_costs import SideCosts
     from kanon_sql.search.problem import Problem
 
@@ -61,7 +60,6 @@ class Parts:
         self.all_finished = False  # whether the tuples are of no part that could be cut
         self.whole = True  # whether tuples and cuts say the same
         self.cuttable = 1  # parts that may be cut in this round, as far as is known
-        self.arrays: ArrayParts | None = None  # the parts, if not in tables
         self._statements: dict[str, exp.Expr] = {}
         self._counted = list(problem.frequency.counted)
         query: exp.Query = placed_query(problem.frequency, places)
