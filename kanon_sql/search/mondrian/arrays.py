@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     Truths = NDArray[np.bool_]
     Known = Sequence[Numbers]
 
-MOST_VALUES = 10_000_000
-"""Values of tuples that are held as arrays: about 2 GB at most, with what is known of groups."""
+MOST_VALUES = 4_000_000
+"""Values of tuples that are held as arrays: some 400 MB at most, with what is known of groups."""
 
 _ROW = "tuple_row"
 _SLAB = 32_768  # pairs of parts, or their tuples, that are looked at together: what is known of them stays in the cache
