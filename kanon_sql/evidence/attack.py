@@ -26,7 +26,7 @@ from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
-from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses
+from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses, people_by_number
 from kanon_sql.risks.attacks.joint import (
     InBoth,
     Joinable,
@@ -256,10 +256,10 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     # 2. The rows of the release that each person could have.
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
-    found_people = None
+    found_people = by_original = None
     if entity is not None:
         persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
-        in_classes = people_by_original(engine, people, places, candidates, persons, entity)
+        in_classes = by_original = people_by_original(engine, people, places, candidates, persons, entity)
         if published is not None:
             by_release = people_by_release(
                 engine, candidates, release.relation, columns, published, persons, in_classes
@@ -272,7 +272,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         progress(Progress("Guessing sensitive values"))
         share = Fraction(str(confidence))
         own = make_guesses(engine, people, candidates, released, number, share)
-        attacks += [homogeneity(own, linkage.rows, confidence), background(own, linkage.rows, ruled_out)]
+        by_number = people_by_number(engine, released, number, by_original)
+        attacks += [homogeneity(own, linkage.rows, confidence, by_number), background(own, linkage.rows, ruled_out)]
     if algorithm is not None:
         attacks += _known_algorithm(
             original, release, policy, prepared, columns, [shared[n] for n in wanted], algorithm

@@ -253,3 +253,26 @@ def test_a_column_that_both_have_and_that_tells_nothing_stops_no_release(
         asked = ("anonymize", "v.duckdb", "visits", *ASKED, "-k", 5, "--max-suppressed", 0, "--sensitive", "cost")
         ended = kanon(*asked, *more, "--into", name)
         assert ended.code == 0, ended.err
+
+
+def test_who_has_most_rows_of_a_class_has_its_most_frequent_value() -> None:
+    """Of 24 rows 20 are of one person and 20 have HIV: at least 16 of hers do, in every assignment."""
+    values = ["HIV"] * 20 + ["flu", "cold", "cough", "flu"]
+    original = pd.DataFrame(
+        {"who": ["ann"] * 20 + [*"bcde"] + [*"fghij"] * 4, "q": ["A"] * 24 + ["B"] * 20, "s": values + ["x", "y"] * 10}
+    )
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["q"], "hierarchies": {"q": "flat"}, "sensitive": ["s"], "entity": "who",
+        "models": [kanon_of.KAnonymity(5)],
+    }  # fmt: skip
+    released = original[["q", "s"]].sample(frac=1, random_state=2).reset_index(drop=True)
+    found = kanon_of.attack(released, original=original, **asked)
+    assert found.attacks[1].figures()["people_by_number"] == 1
+    assert verdict(found, "homogeneity").outcome == "succeeds"
+    assert "of 1 person some row has a value for certain" in verdict(found, "homogeneity").found
+    # The others have 4 of 20 rows each, of which ten are x and ten y: nothing follows for them.
+    without = kanon_of.attack(
+        released[released["q"] == "B"].reset_index(drop=True), original=original[original["q"] == "B"], **asked
+    )
+    assert without.attacks[1].figures()["people_by_number"] == 0
+    assert verdict(without, "homogeneity").outcome == "fails"

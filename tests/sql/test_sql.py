@@ -152,6 +152,7 @@ LISTS = {
     "classes/codes_of_values": {"value": "sensitive_0"},
     "attacks/joint_links": {"link": "published_1", "value": "'v'"},
     "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
+    "attacks/people_by_number": {"value": "published_1"},
     "attacks/neighbours": {"of_group": "size"},
     "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},

@@ -4,7 +4,8 @@ kanon_values(found, value, n)                       values among the candidate r
 kanon_guesses(found, different, size, most, guess)  how many they are; the most frequent one, and its rows
 
 Homogeneity: whose sensitive value is the same in all rows that the person can be in, or in most of them? Who is among k
-people who all have the same disease has that disease, whichever of them she is (Machanavajjhala 2007).
+people who all have the same disease has that disease, whichever of them she is (Machanavajjhala 2007). And where it is
+known how many rows of a class are whose: who has 20 of its 24 rows has some of its 20 rows of one disease.
 
 Background knowledge: whose sensitive value is certain for one who can rule some values out? The worst case: the
 attacker rules out values that are not the true one, and just those among the candidates. With at most m + 1 different
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
-    from kanon_sql.risks.attacks.released import Released
+    from kanon_sql.risks.attacks.released import ClassPeople, Released
 
 SHARED_VALUE = "value"
 _DIFFERENT, _MOST, _GUESS = "different", "most", "guess"
@@ -194,6 +195,8 @@ class Homogeneity:
         rows_confident: rows for which one value has at least that share.
         rows_confident_right: those for which the guess is right.
         rows_open: rows for which that is possible, and not certain: some of their classes may still be ruled out.
+        people_by_number: people of whom some row has a value for certain, since they have more rows of a class than it
+            has with other values; None where people are not counted, or it is not known who is in which class.
     """
 
     column: str
@@ -204,11 +207,12 @@ class Homogeneity:
     rows_confident: int
     rows_confident_right: int
     rows_open: int = 0
+    people_by_number: int | None = None
     name: ClassVar[str] = "homogeneity"
 
     @property
     def succeeded(self) -> bool:
-        return self.rows_confident > 0
+        return self.rows_confident > 0 or bool(self.people_by_number)
 
     @property
     def open(self) -> bool:
@@ -224,8 +228,25 @@ class Homogeneity:
         return dict(vars(self))
 
 
-def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
-    """Return what is known of a column from quasi-identifiers alone."""
+def people_by_number(engine: Engine, released: Released, number: int, in_classes: ClassPeople | None) -> int | None:
+    """Return of how many people some row has a value of a shared column for certain, by the number of their rows.
+
+    ``in_classes`` are the people of the classes by the original; None where people are not counted.
+    """
+    if in_classes is None or not in_classes.settled:
+        return None
+    query = sql.query(
+        "attacks/people_by_number",
+        values={"value": sql.column(shared_name(number))},
+        tables={"released": released.relation, "members": in_classes.members},
+    )
+    title = f"whose {released.shared[number].original.name} follows from their number of rows"
+    (people,) = engine.row(query, title)
+    return int(people)
+
+
+def homogeneity(guesses: Guesses, rows: int, confidence: float, by_number: int | None = None) -> Homogeneity:
+    """Return what is known of a column from quasi-identifiers, and from how many rows are whose."""
     return Homogeneity(
         guesses.column,
         confidence,
@@ -235,6 +256,7 @@ def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
         guesses.confident,
         guesses.confident_right,
         guesses.confident_open,
+        by_number,
     )
 
 

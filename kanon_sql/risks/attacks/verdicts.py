@@ -201,6 +201,9 @@ def _homogeneity(found: Homogeneity) -> str:
         said += f", and of {found.rows_confident_right:,} it is right" if found.rows_confident else ""
     if found.rows_open:
         said += f"; of {share(found.rows_open, found.rows)} it may be: {_CLASSES}"
+    if found.people_by_number:
+        people = counted(found.people_by_number, "person", "people")
+        said += f"; of {people} some row has a value for certain, by how many rows of a class are theirs"
     return said
 
 
