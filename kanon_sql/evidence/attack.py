@@ -25,6 +25,7 @@ from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses, people_by_number
 from kanon_sql.risks.attacks.joint import (
@@ -256,7 +257,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     # 2. The rows of the release that each person could have.
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
-    found_people = by_original = None
+    found_people = by_original = tied = None
     if entity is not None:
         persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
         in_classes = by_original = people_by_original(engine, people, places, candidates, persons, entity)
@@ -265,8 +266,14 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
                 engine, candidates, release.relation, columns, published, persons, in_classes
             )
             in_classes = by_release or in_classes
+            if by_release is not None:
+                signatures = signature_query(release.relation, columns, [published.name], published.name, k)
+                (tied,) = tied_of(engine, [published.name], [signatures])
         found_people = (persons, in_classes)
-    attacks: list[Attack] = [linkage := link(engine, people, candidates, k, found_people)]
+    linkage = link(engine, people, candidates, k, found_people)
+    if tied is not None:
+        linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
+    attacks: list[Attack] = [linkage]
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:
         progress(Progress("Guessing sensitive values"))

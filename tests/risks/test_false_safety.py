@@ -115,6 +115,15 @@ def test_an_entity_on_the_command_line_keeps_its_pseudonyms(in_tmp: Path, kanon:
         checked = kanon("check", "r.csv", "--policy", "kanon.toml", *said)
         assert checked.code == 1, said
         assert "TOO FEW" in checked.out
+    # The attack says the same: her pseudonym is the one that is in both wards.
+    table.assign(patient=names).to_csv("v.csv", index=False)
+    asked = ("--policy", "kanon.toml", "--original", "v.csv", "--hierarchy", "ward=flat")
+    found = kanon("attack", "r.csv", *asked, "--format", "json").json["attacks"][0]
+    assert (found["outcome"], found["people_tied"], found["fewest_tied"]) == ("succeeds", 1, 1)
+    once = table[~table["patient"].eq(hexes["ann"])]
+    once.sample(frac=1, random_state=1).to_csv("r.csv", index=False)
+    found = kanon("attack", "r.csv", *asked, "--format", "json").json["attacks"][0]
+    assert (found["outcome"], found["people_tied"], found["fewest_tied"]) == ("fails", 0, 6)
 
 
 @pytest.mark.usefixtures("in_tmp")

@@ -66,6 +66,9 @@ class Linkage:
         rows_fitting_few: rows of the release that fewer than k can be.
         sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
         people: the same in people; None where the original does not say who its rows are about.
+        people_tied: people whose rows a column of the release ties together, its pseudonyms, in classes in which fewer
+            than k people have rows together.
+        fewest_tied: the fewest people who have rows in the same classes; None where no column ties rows.
     """
 
     k: int
@@ -80,6 +83,8 @@ class Linkage:
     rows_fitting_few: int
     sizes: dict[str, int]
     people: LinkedPeople | None = None
+    people_tied: int = 0
+    fewest_tied: int | None = None
     name: ClassVar[str] = "linkage"
 
     @property
@@ -89,7 +94,7 @@ class Linkage:
         Where people are counted, also to fewer than k people.
         """
         of_people = self.people is not None and self.people.rows_below_k > 0
-        return self.rows_below_k > 0 or of_people or self.rows_fitting_few > 0
+        return self.rows_below_k > 0 or of_people or self.rows_fitting_few > 0 or self.people_tied > 0
 
     @property
     def open(self) -> bool:
@@ -122,6 +127,8 @@ class Linkage:
             "rows_fitting_few": self.rows_fitting_few,
             "sizes": self.sizes,
             "people": None if self.people is None else vars(self.people),
+            "people_tied": self.people_tied,
+            "fewest_tied": self.fewest_tied,
         }
 
 

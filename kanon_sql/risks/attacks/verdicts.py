@@ -171,6 +171,9 @@ def _linkage(found: Linkage) -> str:
     parts.append(single)
     if found.rows_without_class:
         parts.append(f"{share(found.rows_without_class, found.rows)} find none, and are known to be left out")
+    if found.people_tied:
+        people = counted(found.people_tied, "person", "people")
+        parts.append(f"the pseudonyms of {people} tie rows of classes together that fewer than {found.k} people have")
     if found.rows_fitting_few and found.fewest_fitting is not None:
         who = "rows" if found.people is None else "people"
         few = counted(found.rows_fitting_few, "row")
