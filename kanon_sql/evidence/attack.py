@@ -445,11 +445,12 @@ def _joined(
     if not both:
         raise UsageError(f"{other.name} has none of the quasi-identifiers: is it a release of {original.name}?")
     columns = [column for _, column in both]
+    theirs = {own.original: find_column(own.original.name, other.columns) for own in shared}
+    other.bring([*columns, *(column for column in theirs.values() if column is not None)])
     second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
     least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
     by_name = {own.original: own for own in shared}
     wanted = dict.fromkeys(resolve_columns(policy.columns.sensitive, original.columns, original.name))
-    theirs = {own.original: find_column(own.original.name, other.columns) for own in shared}
     in_both, in_one = [], []
     for column in wanted:
         fewest, there = least.get(column.name, 2), theirs[column]

@@ -285,3 +285,41 @@ def test_who_has_most_rows_of_a_class_has_its_most_frequent_value() -> None:
     )
     assert without.attacks[1].figures()["people_by_number"] == 0
     assert verdict(without, "homogeneity").outcome == "fails"
+
+
+def test_rows_are_joined_in_postgresql_as_they_are_here(
+    postgres: str, visits: pd.DataFrame, kanon: Callable[..., Ended]
+) -> None:
+    """The same pair of releases in a warehouse: columns by which rows are joined are fetched."""
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("CREATE TABLE all_visits (age integer, sex text, cost integer, diagnosis text)")
+        rows = list(visits.sample(frac=1, random_state=1).itertuples(index=False, name=None))
+        server.cursor().executemany("INSERT INTO all_visits VALUES (%s, %s, %s, %s)", rows)
+        server.execute(
+            "CREATE TABLE fine AS SELECT CASE WHEN age < 40 THEN '30-39' ELSE '40-49' END AS age, sex, cost FROM all_visits"
+        )
+        server.execute(
+            "CREATE TABLE coarse AS SELECT CASE WHEN age < 40 THEN '30-39' ELSE '40-49' END AS age, '*' AS sex, cost, "
+            "diagnosis FROM all_visits ORDER BY random()"
+        )
+    try:
+        asked = (
+            "--original",
+            "all_visits",
+            *ASKED[:4],
+            *ASKED[6:],
+            "-k",
+            5,
+            "--sensitive",
+            "diagnosis",
+            "--format",
+            "json",
+        )
+        found = kanon("attack", postgres, "coarse", *asked, "--other", "fine")
+        joint = next(one for one in found.json["attacks"] if one["attack"] == "joint release")
+        assert (joint["outcome"], joint["columns"][0]["rows_certain"]) == ("succeeds", 5)
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as server:
+            server.execute("DROP TABLE all_visits, fine, coarse")
