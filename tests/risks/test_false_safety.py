@@ -298,7 +298,8 @@ def test_rows_are_joined_in_postgresql_as_they_are_here(
         rows = list(visits.sample(frac=1, random_state=1).itertuples(index=False, name=None))
         server.cursor().executemany("INSERT INTO all_visits VALUES (%s, %s, %s, %s)", rows)
         server.execute(
-            "CREATE TABLE fine AS SELECT CASE WHEN age < 40 THEN '30-39' ELSE '40-49' END AS age, sex, cost FROM all_visits"
+            "CREATE TABLE fine AS SELECT CASE WHEN age < 40 THEN '30-39' ELSE '40-49' END AS age, sex, cost "
+            "FROM all_visits"
         )
         server.execute(
             "CREATE TABLE coarse AS SELECT CASE WHEN age < 40 THEN '30-39' ELSE '40-49' END AS age, '*' AS sex, cost, "

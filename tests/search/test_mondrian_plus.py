@@ -226,7 +226,7 @@ def test_arrays_that_are_stopped_leave_the_parts_so_far(clinic: Path, monkeypatc
 
 
 @given(tables(), _ASKED, st.sampled_from(["loss", "gcp"]), st.integers(0, 3))
-@examples(25)
+@examples(12)
 def test_arrays_and_sql_make_the_same_cuts(table: Table, asked: dict[str, str], measure: str, pairs: int) -> None:
     """The oracle of the arrays are the statements of 0.1.0, which people and other models still go through."""
     assume(not table.people and len(table.rows) >= table.k)
