@@ -1,5 +1,5 @@
-/* How many of the original can be a row of the release: of the class that the fewest can be in, and how many rows are in
-   classes that fewer than k can be in. */
+/* How many of the original can be a row of the release: of the class that the fewest can be in, how many rows are in
+   classes that fewer than k can be in, and the rows of the smallest class. */
 WITH possible AS (
   SELECT
     classes.class,
@@ -16,5 +16,6 @@ WITH possible AS (
 )
 SELECT
   MIN(fitting) AS fewest,
-  COALESCE(SUM(n) FILTER (WHERE fitting < $k), 0) AS few
+  COALESCE(SUM(n) FILTER (WHERE fitting < $k), 0) AS few,
+  MIN(n) AS smallest
 FROM possible

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import attack_oracle as oracle
@@ -75,8 +76,11 @@ def attacked(table: tuple[Rows, Steps]) -> tuple[kanon.Attacked, list[list[tuple
     return found, [[key for (key,) in own if key[0] != OUT] for own in in_worlds]
 
 
-def truth_of(table: tuple[Rows, Steps], can_be: list[list[tuple[Any, Any]]]) -> tuple[int, int]:
-    """Return how many rows have one value in all worlds, and how many are among fewer than k published rows."""
+def truth_of(table: tuple[Rows, Steps], can_be: list[list[tuple[Any, Any]]]) -> tuple[int, int, int]:
+    """Return how many rows have one value in all worlds, and how many are among fewer than k published rows.
+
+    And how many published rows are in a class that fewer than k rows can be in.
+    """
     certain = sum(len({value for _, value in own}) == 1 for own in can_be)
     rows, steps = table
     sizes: dict[Any, int] = {}
@@ -85,7 +89,9 @@ def truth_of(table: tuple[Rows, Steps], can_be: list[list[tuple[Any, Any]]]) -> 
             labels = LEVELS[letter][step[0]], FLAT[side][step[1]]
             sizes[labels] = sizes.get(labels, 0) + 1
     candidates = [sum(sizes[labels] for labels in {labels for labels, _ in own}) for own in can_be]
-    return certain, sum(0 < size < K for size in candidates)
+    fitting = Counter(labels for own in can_be for labels in {labels for labels, _ in own})
+    few = sum(size for labels, size in sizes.items() if fitting[labels] < K)
+    return certain, sum(0 < size < K for size in candidates), few
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,12 +114,16 @@ def _hierarchy(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_what_is_certain_in_all_possible_worlds_is_found(table: tuple[Rows, Steps]) -> None:
     """Fails on 0.1.0: the rows of all classes whose labels cover a person are her candidates, full or not."""
     found, can_be = attacked(table)
-    certain, below_k = truth_of(table, can_be)
+    certain, below_k, few = truth_of(table, can_be)
     linkage, homogeneity = (attack.figures() for attack in found.attacks[:2])
-    assert (linkage["rows_below_k"], homogeneity["rows_certain"]) == (below_k, certain)
+    assert (linkage["rows_below_k"], linkage["rows_fitting_few"], homogeneity["rows_certain"]) == (
+        below_k,
+        few,
+        certain,
+    )
     assert (linkage["rows_open"], homogeneity["rows_open"]) == (0, 0)
     assert [verdict.outcome for verdict in found.verdicts[:2]] == [
-        "succeeds" if number else "fails" for number in (below_k, certain)
+        "succeeds" if number else "fails" for number in (below_k + few, certain)
     ]
 
 
@@ -127,11 +137,12 @@ def test_what_cannot_be_settled_is_not_excluded(table: tuple[Rows, Steps]) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kanon_sql.risks.attacks.settled._MOST_STEPS", 0)
         found, can_be = attacked(table)
-    certain, below_k = truth_of(table, can_be)
+    certain, below_k, few = truth_of(table, can_be)
     linkage, homogeneity = (attack.figures() for attack in found.attacks[:2])
+    assert linkage["rows_fitting_few"] <= few
     assert linkage["rows_below_k"] <= below_k <= linkage["rows_below_k"] + linkage["rows_open"]
     assert homogeneity["rows_certain"] <= certain <= homogeneity["rows_certain"] + homogeneity["rows_open"]
-    for number, verdict in zip((below_k, certain), found.verdicts[:2], strict=True):
+    for number, verdict in zip((below_k + few, certain), found.verdicts[:2], strict=True):
         assert not number or verdict.outcome in {"succeeds", "not excluded"}
         assert not number or verdict.endangers
 

@@ -85,7 +85,7 @@ def label(values: list[Any], column: Column, asked: dict[str, str]) -> Any:
         return "{" + ", ".join(special[value] for value in sorted(set(values), key=by_value)) + "}"
     if column.tree is not None and asked["labels"] == "tree":
         return column.above[low][column.level(set(values))]
-    between = "-" if isinstance(high, int | float) else " to "
+    between = "-" if any(isinstance(end, int | float) for end in (low, high)) else " to "
     low_end, high_end = (special[end].replace(" to ", " \\to ") for end in (low, high))
     text = f"[{low_end}{between}{high_end}]" if low is not high and low != high else texts[low]  # NaN != NaN
     return f"{{\\N, {text}}}" if column.tree is None and None in values else text

@@ -64,6 +64,7 @@ class Linkage:
         fewest_fitting: the fewest rows (people, where they are counted) of the original that a row of the release can
             be; None for a release without rows, and where the original cannot have its rows.
         rows_fitting_few: rows of the release that fewer than k can be.
+        fitting_open: whether there may be further ones: in classes of fewer than k, from which some may be ruled out.
         sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
         people: the same in people; None where the original does not say who its rows are about.
         people_tied: people whose rows a column of the release ties together, its pseudonyms, in classes in which fewer
@@ -81,6 +82,7 @@ class Linkage:
     rows_open: int
     fewest_fitting: int | None
     rows_fitting_few: int
+    fitting_open: bool
     sizes: dict[str, int]
     people: LinkedPeople | None = None
     people_tied: int = 0
@@ -100,7 +102,7 @@ class Linkage:
     def open(self) -> bool:
         """Whether it did not succeed for certain, and the labels leave open whether it did."""
         people_open = 0 if self.people is None else self.people.rows_open
-        return not self.succeeded and (self.rows_open > 0 or people_open > 0)
+        return not self.succeeded and (self.rows_open > 0 or people_open > 0 or self.fitting_open)
 
     @property
     def stopped_by(self) -> str:
@@ -125,6 +127,7 @@ class Linkage:
             "rows_open": self.rows_open,
             "fewest_fitting": self.fewest_fitting,
             "rows_fitting_few": self.rows_fitting_few,
+            "fitting_open": self.fitting_open,
             "sizes": self.sizes,
             "people": None if self.people is None else vars(self.people),
             "people_tied": self.people_tied,
@@ -146,7 +149,7 @@ def link(
     by = (SIZE, CLASSES, FEWEST)
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
     found = engine.rows(query.order_by(*by), "how many candidates people have")
-    fewest, fitting_few = _fitting(engine, people, candidates, k, None if found_people is None else found_people[0])
+    fewest, fitting_few, fitting_open = _fitting(engine, people, candidates, k, found_people)
     sizes: dict[str, int] = {}
     for size, _, _, rows in found:
         if size:
@@ -162,28 +165,37 @@ def link(
         rows_open=sum(rows for size, _, fewest, rows in found if 0 < fewest < k <= size),
         fewest_fitting=fewest,
         rows_fitting_few=fitting_few,
+        fitting_open=fitting_open,
         sizes=sizes,
         people=None if found_people is None else _link_people(engine, candidates, k, *found_people),
     )
 
 
 def _fitting(
-    engine: Engine, people: OriginalRows, candidates: Candidates, k: int, persons: exp.Table | None
-) -> tuple[int | None, int]:
-    """Return the fewest of the original that a row of the release can be, and how many rows fewer than k can be."""
+    engine: Engine,
+    people: OriginalRows,
+    candidates: Candidates,
+    k: int,
+    found_people: tuple[exp.Table, ClassPeople] | None,
+) -> tuple[int | None, int, bool]:
+    """Return the fewest of the original that a row of the release can be, and how many rows fewer than k can be.
+
+    And whether there may be more such rows. A class of k has k that it can be of, whatever is ruled out.
+    """
     if candidates.contradicted:
-        return None, 0
-    who = persons if persons is not None else people.tuples
-    fitting: exp.Expr = sql.sum_of(sql.column(N, "who"))
-    if persons is not None:  # a row that names nobody is nobody's
-        fitting = sql.count_distinct(sql.column("person", "who"))
+        return None, 0, False
+    who, fitting = people.tuples, sql.sum_of(sql.column(N, "who"))
+    if found_people is not None:  # a row that names nobody is nobody's
+        who, fitting = found_people[0], sql.count_distinct(sql.column("person", "who"))
     query = sql.query(
         "attacks/fitting",
         values={"fitting": fitting, "k": k},
         tables={"pairs": candidates.pairs, "classes": candidates.classes, "who": who},
     )
-    fewest, few = engine.row(query, "how many can be each row of the release")
-    return fewest, int(few)
+    fewest, few, smallest = engine.row(query, "how many can be each row of the release")
+    if found_people is not None:
+        smallest = found_people[1].smallest
+    return fewest, int(few), not candidates.exact and smallest is not None and smallest < k
 
 
 def _link_people(

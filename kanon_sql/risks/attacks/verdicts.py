@@ -178,6 +178,8 @@ def _linkage(found: Linkage) -> str:
         who = "rows" if found.people is None else "people"
         few = counted(found.rows_fitting_few, "row")
         parts.append(f"{few} of the release can be of fewer than {found.k} {who}, of {found.fewest_fitting:,} at least")
+    if found.fitting_open:
+        parts.append(f"rows of classes of fewer than {found.k} may be of fewer: {_CLASSES}")
     return "; ".join(parts)
 
 
