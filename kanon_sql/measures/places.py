@@ -5,8 +5,8 @@
 Columns of numbers and dates are ordered by their values; NULL is at place 0, and the smallest value at 1. Other columns
 (and those of numbers, where it is the labels of their tree that are published) are ordered by their tree, so that the
 leaves of every label stand side by side; among siblings, the one with the fewest rows comes first. (On Adult, cutting
-at the median of that order costs 8 to 9 % less gcp than in the alphabetical order of siblings: rare values are told
-apart early.) NULL is a leaf like any other there.
+at the median of that order costs 8 to 9 % less gcp than in the alphabetical order of siblings: rare values are
+separated early.) NULL is a leaf like any other there.
 
 ``number`` is the value as a number, where it has a distance; ``n`` counts the rows of the table with the value and
 ``up_to`` those up to its place. Of texts, ``node_l`` is the first place under the label of level l, ``leaves_l`` and

@@ -180,7 +180,7 @@ def _shuffled_blocks(n: int) -> list[int]:
 
 @pytest.mark.parametrize("order", [_rotated, _there_and_back, _shuffled_blocks])
 def test_neighbours_that_stay_neighbours_are_an_order(order: Callable[[int], list[int]]) -> None:
-    """No correlation from one end to the other; and who stood next to whom is nearly all there."""
+    """No correlation from one end to the other, but nearly all neighbours are neighbours still."""
     original = pd.DataFrame({"q": ["a"] * 1000, "s": range(1000)})
     asked: dict[str, Any] = {
         "original": original, "quasi_identifiers": ["q"], "hierarchies": {"q": "flat"}, "sensitive": ["s"], **BY_ROWS,
@@ -254,7 +254,7 @@ def test_rows_that_are_joined_by_another_column_tell_what_one_release_has_alone(
 def test_a_column_that_both_have_and_that_tells_nothing_stops_no_release(
     visits: pd.DataFrame, kanon: Callable[..., Ended]
 ) -> None:
-    """Where every visit has one cost, rows of both releases cannot be told apart by it."""
+    """Where every visit has one cost, it separates no rows of either release."""
     with duckdb.connect("v.duckdb") as connection:
         connection.execute("UPDATE visits SET cost = 7")
     assert len(visits) == 20

@@ -113,7 +113,7 @@ def compare_command(
         cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said: dict[str, Any] = {name: value for name, value in cutting.items() if value is not None}
         if (limit := prepared.policy.time_limit) is not None:
-            said["time_limit"] = max(0.001, begun + limit - time.monotonic())
+            said["time_limit"] = begun + limit - time.monotonic()
         comparison = prepared.compare(algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

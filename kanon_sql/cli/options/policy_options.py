@@ -278,10 +278,11 @@ def _with_roles(
     united: dict[str, Any] = {}
     for role, names in of_file.items():
         own = {_key(name, columns): name for name in named.get(role, ())}
+        gone = moved - own.keys()
         if role == "pseudonymize" and entity is not None:  # people are counted by the values behind pseudonyms
-            own |= {_key(entity, columns): name for name in names if _key(name, columns) == _key(entity, columns)}
+            gone -= {_key(entity, columns)}
         # In the order of the file, also where the command line names a column of the same role again.
-        kept = {_key(name, columns): name for name in names if _key(name, columns) not in moved - own.keys()}
+        kept = {_key(name, columns): name for name in names if _key(name, columns) not in gone}
         united[role] = tuple((kept | own).values())
     proposed = tuple(name for name in file.proposed if _key(name, columns) not in moved)
     return replace(file, **united, entity=file.entity if entity is None else entity, proposed=proposed)

@@ -247,12 +247,12 @@ def entity_of_rows(
     others = [column for column in columns if column != entity and column.family != "boolean"]
     persons = [one for one in others if _says(one, identifying=False) == "person"]
     candidates = [_Candidate((one,), "person", identifying=False) for one in persons]
-    nobody: dict[str, tuple[str, Literal["blank", "nan"]]] = {"text": ("", "blank"), "float": ("nan", "nan")}
-    if not candidates and entity.family not in nobody:
+    of_no_person: dict[str, tuple[str, Literal["blank", "nan"]]] = {"text": ("", "blank"), "float": ("nan", "nan")}
+    if not candidates and entity.family not in of_no_person:
         return None
     spelled = named = written(sql.column(entity.name, "source"), entity)
-    blank, (text, reason) = named, nobody.get(entity.family, ("", "blank"))
-    if entity.family in nobody:
+    blank, (text, reason) = named, of_no_person.get(entity.family, ("", "blank"))
+    if entity.family in of_no_person:
         spelled = exp.Lower(this=exp.Trim(this=named.copy()))
         blank = exp.Case().when(exp.EQ(this=spelled.copy(), expression=sql.literal(text)), named.copy())
     query = _repeats_query(table, [named, spelled, blank, *(one.value for one in candidates)])
@@ -267,7 +267,7 @@ def entity_of_rows(
     ]
     if found:
         return min(found, key=lambda one: (not is_of_person(one.columns[0]), one.values))
-    if entity.family in nobody and blanks:
+    if entity.family in of_no_person and blanks:
         return RepeatedColumn((entity.name,), int(of_blanks), int(blanks), names_people=False, reason=reason)
     if int(spelled_alike) == int(people):
         return None

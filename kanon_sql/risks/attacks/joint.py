@@ -396,7 +396,7 @@ class _Joined:
             "other_class": sql.column("class", places[1]),
         }
         query = self._tables.query("attacks/joint_linked", values, valued=valued, linked=linked)
-        certain, few = self._engine.row(query, f"how often {name} is told by rows that are joined")
+        certain, few = self._engine.row(query, f"how often {name} follows from rows that are joined")
         names = tuple(both.first.original.name for both in by)
         return Known(name, column.least, certain, certain, certain, few, names)
 

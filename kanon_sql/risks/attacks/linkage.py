@@ -185,7 +185,7 @@ def _fitting(
     if candidates.contradicted:
         return None, 0, False
     who, fitting = people.tuples, sql.sum_of(sql.column(N, "who"))
-    if found_people is not None:  # a row that names nobody is nobody's
+    if found_people is not None:  # a row without a name is of no person
         who, fitting = found_people[0], sql.count_distinct(sql.column("person", "who"))
     query = sql.query(
         "attacks/fitting",
