@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.of_node import classes_query, is_published
 from kanon_sql.engine.progress import check_deadline
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import label_of_class, labels_alias
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
@@ -259,6 +260,18 @@ def costs_in(
         ]
         for column, weight, full in zip(labels, costs.weights, costs.full, strict=True)
     ]
+
+
+def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> list[dict[tuple[int, ...], int]]:
+    """Return, for each column, what a row costs in the common unit by its level and the words of its label's code."""
+    found = []
+    for column, weight in zip(labels, costs.weights, strict=True):
+        words = [sql.column(code_name(placement.number)) for placement in column.placements]
+        charged = _cell_cost(column, costs.measure, qualified=False)
+        query = exp.select(sql.column("level"), *words, charged).from_(column.relation.copy())
+        rows = engine.rows(query, f"what labels of column {column.number + 1} cost")
+        found.append({tuple(map(int, code)): int(cost) * weight for *code, cost in rows})
+    return found
 
 
 def _cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:

@@ -29,8 +29,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "samarati": Algorithm("full-domain", "full_domain.samarati:samarati"),
     "samarati-first": Algorithm("full-domain", "full_domain.samarati:samarati_first"),
     "datafly": Algorithm("full-domain", "full_domain.datafly:datafly"),
-    "local": Algorithm("local", "local.local:local"),
-    "spolg": Algorithm("local", "local.spolg:spolg", ("sample_rate",)),
+    "local": Algorithm("local", "local.local:local", ("prove",)),
+    "spolg": Algorithm("local", "local.spolg:spolg", ("sample_rate", "prove")),
     "mondrian": Algorithm("multidimensional", "mondrian.mondrian:begin", ("choose", "cut", "labels", "numbers")),
     "mondrian-plus": Algorithm("multidimensional", "mondrian.mondrian:begin", ("cut", "labels", "numbers", "pairs")),
 }

@@ -57,7 +57,7 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule, rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.policy.algorithms import ALGORITHMS, options_of_others
+from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
@@ -92,6 +92,7 @@ class Policy:
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
         sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
+        prove: whether to prove how much less any local recoding could lose, at most; None is not.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
         choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.recoding``); None is its default.
         cut: where it cuts.
@@ -116,6 +117,7 @@ class Policy:
     measure: Measure = "loss"
     time_limit: float | None = None
     sample_rate: float | None = None
+    prove: bool | None = None
     choose: str | None = None
     cut: str | None = None
     labels: str | None = None
@@ -142,6 +144,11 @@ class Policy:
             raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
         if self.sample_rate is not None and "sample_rate" in options_of_others(self.algorithm):
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
+        if self.prove and "prove" in options_of_others(self.algorithm):
+            raise UsageError(
+                f"prove is for {' and '.join(algorithms_of('local'))}, of which it says how far from the best any of "
+                f"their kind they may be; {self.algorithm} is not one of them."
+            )
         if self.search_on not in get_args(SearchOn):
             raise UsageError(f"search_on is workbench or warehouse, not {self.search_on!r}.")
         _ = self.cutting  # complains of what is not for this algorithm
@@ -284,7 +291,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
-    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
+    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
@@ -391,6 +398,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         measure=search.get("measure", "loss"),
         time_limit=_number(search.get("time_limit"), "search.time_limit"),
         sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
+        prove=_checked(search.get("prove"), bool, "search.prove"),
         search_on=search.get("search_on", "workbench"),
         **{name: _checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
         seed=_checked(release.get("seed"), int, "release.seed"),

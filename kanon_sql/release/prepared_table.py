@@ -68,8 +68,8 @@ class Compared:
         classes: its equivalence classes, as counted in the output.
         smallest: the measure of its worst class, in the output.
         levels: of each quasi-identifier.
-        bound: what the measure says that no full-domain release can beat, as far as is proven; None if nothing is.
-        optimal: whether it is proven that no full-domain release is better.
+        bound: what the measure says that no release of its kind can beat, as far as is proven; None if nothing is.
+        optimal: whether it is proven that no release of its kind is better.
         nodes_tested: lattice nodes that were tested.
         seconds: of the search.
         problem: why there is no release.

@@ -123,7 +123,7 @@ class Release:
 
     @property
     def bound(self) -> float | None:
-        """What ``policy.measure`` says that no full-domain release can beat, as far as is proven; None if nothing is.
+        """What ``policy.measure`` says that no release of this kind can beat, as far as is proven; None if nothing is.
 
         It is the value of this release when that is proven optimal.
         """
@@ -142,7 +142,7 @@ class Release:
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proven that no full-domain release is better by ``policy.measure``."""
+        """Whether it is proven that no release of this kind is better by ``policy.measure``."""
         return self.result.optimal
 
     @property

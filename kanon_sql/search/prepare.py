@@ -257,6 +257,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         cutting,
         places,
         prepared.shared_tests,
+        bool(policy.prove),
     )
 
 

@@ -64,6 +64,7 @@ class Problem:
         cutting: how the table is cut into parts; None for algorithms that do not.
         places: the values of each quasi-identifier in their order, for cutting.
         shared_tests: node tests that searches with other k made too; None if there are no others.
+        prove: whether to prove of a local recoding that none can cost less than some bound.
     """
 
     frequency: FrequencySet
@@ -76,6 +77,7 @@ class Problem:
     cutting: Cutting | None = None
     places: Sequence[Places] = ()
     shared_tests: SharedTests | None = None
+    prove: bool = False
 
     @property
     def costs(self) -> Costs:
@@ -100,8 +102,8 @@ class SearchResult:
     Attributes:
         recoding: the recoding.
         suppressed: rows that it suppresses.
-        cost: its cost, in units of ``Problem.objective``; None of a local recoding, which is measured at the end.
-        bound: no full-domain recoding costs less than this; None where the algorithm proves nothing.
+        cost: its cost, in units of ``Problem.objective``; None of a local recoding without a bound.
+        bound: no recoding of its kind costs less than this; None where nothing is proven.
         nodes_tested: lattice nodes whose classes were counted.
         classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps; of
             a multidimensional one, its parts.
@@ -124,7 +126,7 @@ class SearchResult:
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proven that no node costs less."""
+        """Whether it is proven that no recoding of its kind costs less."""
         return self.bound is not None and self.cost is not None and self.bound >= self.cost
 
 

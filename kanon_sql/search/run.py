@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -104,20 +105,35 @@ def _search_steps(
     problem: Problem, algorithm: LocalAlgorithm, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
     Evidence(problem).require_top()
+    end_of_search = deadline
+    if problem.prove:
+        from kanon_sql.search.local.lower_bound import prove, require_provable  # with arrays and a solver
+
+        require_provable(problem)
+        end_of_search = None if deadline is None else (time.monotonic() + deadline) / 2
     stopped: Stopped | None = None
     remaining = Remaining(problem)
     try:
-        with until(deadline):
+        with until(end_of_search):
             algorithm(remaining, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         stopped = _why(reason)
     remaining.finish()
+    cost = bound = None
+    if problem.prove and stopped != "interrupt":
+        found = cost = remaining.cost()
+
+        def tell(bound: int) -> None:
+            if progress is not None:
+                progress(remaining.tested, found, bound)
+
+        bound = prove(problem, cost, deadline, tell)
     remaining.close()
     return SearchResult(
         Local(tuple(remaining.steps)),
         remaining.rows,
-        None,
-        None,
+        cost,
+        bound,
         remaining.tested,
         remaining.relation,
         stopped,

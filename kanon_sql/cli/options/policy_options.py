@@ -64,6 +64,14 @@ _OPTIONS: dict[str, Any] = {
             "--sample-rate", metavar="SHARE", parser=read_share, help="Of rows on which spolg chooses its path (0.01)."
         ),
     ],
+    "prove": Annotated[
+        bool | None,
+        typer.Option(
+            "--prove",
+            help="How much less any local recoding could lose, at most: of local and spolg; within the time limit, "
+            "or 60 seconds.",
+        ),
+    ],
     "choose": shared.ChooseOption,
     "cut": shared.CutOption,
     "labels": shared.LabelsOption,
@@ -83,7 +91,7 @@ _OPTIONS: dict[str, Any] = {
     "policy_file": shared.PolicyOption,
 }
 _SETTINGS = (
-    *("count", "max_suppressed", "algorithm", "measure", "time_limit", "sample_rate"),
+    *("count", "max_suppressed", "algorithm", "measure", "time_limit", "sample_rate", "prove"),
     *("choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
 )
 

@@ -224,12 +224,21 @@ def about(model: str, column: str | None) -> str:
     return model if column is None else f"{model} of {visible(column)}"
 
 
+_LARGE = 1000  # figures from here on have one decimal
+
+
 def figure(value: float | None) -> str:
     """Return what a measure says: a whole number as it is, a share with four decimals, a large number with one."""
     if value is None:
         return ""
-    large = 1000
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if abs(value) >= large else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if abs(value) >= _LARGE else f"{value:.4f}"
+
+
+def bound_figure(bound: float, measure: str) -> str:
+    """Return what no release can beat, rounded so that no more is said than was proven."""
+    rounded = math.ceil if measure == "precision" else math.floor
+    shown = 10 if abs(bound) >= _LARGE else 10_000
+    return figure(bound if isinstance(bound, int) else rounded(bound * shown) / shown)
 
 
 def _width() -> int | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from kanon_sql.cli.output.output import figure
+from kanon_sql.cli.output.output import bound_figure, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +64,8 @@ class ProgressBar(Progress):
 def _found(last: progress.Progress) -> str:
     if last.best is None or last.bound is None:
         return "" if last.nodes_tested is None else f"{last.nodes_tested:,} tested"
-    return f"{last.nodes_tested:,} nodes, {last.measure} {figure(last.best)}, none better than {figure(last.bound)}"
+    least = bound_figure(last.bound, last.measure)
+    return f"{last.nodes_tested:,} nodes, {last.measure} {figure(last.best)}, none better than {least}"
 
 
 def _searched(last: progress.Progress) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any
 from kanon_sql.cli.output.output import (
     Share,
     about,
+    bound_figure,
     figure,
     print_pairs,
     print_prose,
@@ -146,13 +147,13 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
 def _proof(summary: dict[str, Any]) -> str:
     tested = f"{summary['nodes_tested']:,} of {summary['lattice_size']:,} nodes tested"
     by = "" if summary["measure"] == "loss" else f" by {summary['measure']}"
-    if summary["optimal"]:
+    least = "can lose less than" if not by else f"has better {summary['measure']} than"
+    if summary["optimal"] and summary["steps"] is None:
         than = "no full-domain release loses less" if not by else f"no full-domain release is better{by}"
         return f"proven optimal: {than} ({tested})"
-    if summary["stopped"] and summary["gap"] is not None:
-        least = "can lose less than" if not by else f"has better {summary['measure']} than"
+    if summary["stopped"] and summary["gap"] is not None and summary["steps"] is None:
         return (
-            f"stopped by {summary['stopped']}: no release {least} {figure(summary['bound'])} "
+            f"stopped by {summary['stopped']}: no release {least} {bound_figure(summary['bound'], summary['measure'])} "
             f"(gap {summary['gap']:.1%}, {tested})"
         )
     stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
@@ -161,7 +162,11 @@ def _proof(summary: dict[str, Any]) -> str:
     if summary["steps"] is not None:
         path = "" if summary["path_share"] is None else f" (path: {summary['path_share']:.0%} of the search)"
         taken = "" if summary["instead"] is None else f": what {summary['instead']} found, which loses less"
-        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}{taken}"
+        proven = ""
+        if summary["bound"] is not None:
+            bound = bound_figure(summary["bound"], summary["measure"])
+            proven = f"; no local recoding {least} {bound} (gap {summary['gap']:.1%})"
+        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}{taken}{proven}"
     return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 
 

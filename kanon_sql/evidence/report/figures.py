@@ -140,7 +140,7 @@ class Search:
     Attributes:
         measure: what should be least.
         time_limit: in seconds.
-        optimal: whether it is proven that no full-domain release is better.
+        optimal: whether it is proven that no release of its kind is better.
         gap: how much less any could cost, as a share; None if that is not known.
         stopped: what stopped the search before its end.
         steps: of a local recoding.

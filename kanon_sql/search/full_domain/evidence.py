@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import mask_name
+from kanon_sql.classes.lattice import Marks
 from kanon_sql.classes.of_node import (
     NODE,
     classes_query,
@@ -28,7 +29,6 @@ from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.search.full_domain.marks import Marks
 from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
 
@@ -55,7 +55,7 @@ class Evidence:
     """Node tests and their consequences.
 
     Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks
-    (``kanon_sql.search.full_domain.marks``). Where a model is not monotone, a mark is what no node below publishes
+    (``kanon_sql.classes.lattice.Marks``). Where a model is not monotone, a mark is what no node below publishes
     (``kanon_sql.classes.of_node``), which may be less. What is lost on the rest only grows upwards, or the sizes of the
     classes do.
 

@@ -1,0 +1,419 @@
+"""What no recoding by labels of the hierarchies costs less than: prices of rows that no class can pay.
+
+Every published row is in a class of at least k rows whose labels are those of one node, and costs what they cost. Give
+each row a price, so that under no labels the k dearest rows together are dearer than k rows cost there. Then the rows
+of no class are dearer than the class costs, and no release costs less than all prices together. Rows may be suppressed
+at the cost of all their cells, and privacy models may ask for more than k rows: both only make a release dearer.
+
+The best prices are the dual of a linear program (Dantzig and Wolfe 1960; of set covering, Barnhart et al. 1998), which
+spreads rows over all classes that they could be in. Rows of one tuple have one price.
+
+1. Columns are taken together as long as their nodes are few, and each such set of columns is priced by itself: what a
+   release costs is the sum over columns, and leaving columns out only makes classes larger.
+2. Begin with one price for all rows, and a cap on prices.
+3. Find all labels whose k dearest rows are too dear, column by column: labels that are not in some of the columns are
+   not in all of them. What they are too dear by, taken from all prices together, is a bound already.
+4. Lower the prices in such classes until they pay; the best prices so far are the middle to which step 5 is drawn.
+5. Solve the program for the classes found so far, without those that cost much more than their rows pay. From 3 again.
+6. Raise the cap when there is little to gain under it: at a low one, few labels are cheap enough to be looked at.
+
+Steps 4 to 6 are floating point, and decide how fast the bound rises. Step 3 counts in whole numbers: costs are rounded
+down, so that what is said holds whatever the solver made of it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import key_name
+from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, until
+from kanon_sql.errors import UnsuitableError, UsageError
+from kanon_sql.measures.costs import costs_of_labels
+from kanon_sql.models.base import N
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from kanon_sql.measures.labels import Labels
+    from kanon_sql.search.problem import Problem
+
+    Numbers = NDArray[np.int64]
+    Reals = NDArray[np.float64]
+    Truths = NDArray[np.bool_]
+
+MOST_VALUES = 4_000_000
+"""Values of tuples that are held as arrays, some 200 MB with their labels at every level."""
+SECONDS = 60
+"""For the proof, where no time limit is set."""
+
+_NODES = 1_000_000  # of the columns that are priced together
+_BITS = 40  # of the cost of a row all of whose cells are lost
+_CAP = 0.02  # of what a suppressed row costs: the first cap on prices, and the first prices
+_HIGHER = 1.7  # times the cap before
+_LITTLE = 0.03  # to gain under a cap, as a share
+_ENOUGH = 0.0005  # to gain in all, as a share
+_NOTHING = 1e-6  # a rise that is none, as a share
+_ASIDE, _IN_VAIN = 2, 10  # of those in a row: when the middle is left aside, and when no more are made under a cap
+_MIDDLE = 0.3  # of the way from new prices to the best so far
+_MOST_CLASSES = 40_000  # that enter the program together
+_DEAR = 0.3  # of what a class costs: how much less its rows may pay before it leaves the program
+_PRECISION = 1e-5  # of the program's solution
+_WAIT = 0.05  # seconds between looks at the clock while it is solved
+
+
+@dataclass(frozen=True)
+class _ArrayColumn:
+    """One quasi-identifier at each of its levels.
+
+    Attributes:
+        label: for each level, the number of the label of each tuple.
+        cost: for each level, what a row costs there by the number of the label.
+    """
+
+    label: tuple[Numbers, ...]
+    cost: tuple[Numbers, ...]
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """Labels under which the k dearest rows are dearer than k rows cost.
+
+    Attributes:
+        number: of the class that each of the dearest tuples is in, from 0, ascending.
+        tuples: the dearest tuples of each.
+        rows: how many of their rows are among the k.
+        cost: of each class, what a row costs.
+        dearer: what the k rows are dearer by.
+        excess: what all rows are dearer by that are dearer than they cost, and the k at least.
+    """
+
+    number: Numbers
+    tuples: Numbers
+    rows: Numbers
+    cost: Numbers
+    dearer: Numbers
+    excess: Numbers
+
+
+def prove(problem: Problem, found: int, deadline: float | None, progress: Callable[[int], None]) -> int:
+    """Return a cost that no local recoding of a problem is below, in units of its costs.
+
+    Args:
+        problem: the problem.
+        found: what the best recoding costs that is known, which the bound is not above.
+        deadline: when to stop, on the clock of ``time.monotonic``; the bound is what is proven by then.
+        progress: called with the bound as it rises.
+    """
+    costs = problem.costs
+    tables: list[_Prices] = []
+    at = time.monotonic() + SECONDS if deadline is None else deadline
+    # A row all of whose cells are lost costs ``whole`` units of the problem, and here 2 to the power of ``bits``.
+    whole, rows = sum(costs.full), problem.frequency.rows
+    bits = min(_BITS, 62 - rows.bit_length())
+    if not whole * rows:
+        return found
+
+    def bound() -> int:  # a whole number, as costs are
+        return max(costs.original, -(-sum(table.best for table in tables) * whole >> bits))
+
+    try:
+        with until(at):
+            n, columns = _arrays(problem, Fraction(1 << bits, whole))
+            # 1. Columns that are priced together.
+            together = list(_columns_together([len(column.label) for column in columns]))
+            for number, places in enumerate(together):
+                some = [columns[place] for place in places]
+                lost = Fraction(sum(costs.full[place] for place in places), whole)
+                table = _Prices(problem.k, *_projected(n, some), lost, bits)
+                tables.append(table)
+                left = at - time.monotonic()
+                with until(time.monotonic() + left / (len(together) - number)):
+                    try:
+                        for _ in table.raised():
+                            progress(bound())
+                    except DeadlineReachedError:
+                        pass
+    except (DeadlineReachedError, KeyboardInterrupt):
+        pass  # what is proven by now is proven
+    return min(found, bound())
+
+
+def require_provable(problem: Problem) -> None:
+    """Raise where a proof cannot be: before a search that may take long.
+
+    Raises:
+        UnsuitableError: there are too many tuples.
+        UsageError: the solver is not installed.
+    """
+    if problem.frequency.tuples * len(problem.labels) > MOST_VALUES:
+        raise UnsuitableError(
+            f"A proof holds the distinct tuples in memory, and {problem.frequency.tuples:,} of {len(problem.labels)} "
+            f"columns are too many (at most {MOST_VALUES:,} values): leave --prove out."
+        )
+    try:
+        import highspy  # noqa: F401 - an extra
+    except ImportError:
+        raise UsageError("A proof needs HiGHS, which is not here: pip install 'kanon-sql[prove]'.") from None
+
+
+def _columns_together(levels: Sequence[int]) -> Iterator[list[int]]:
+    """Return columns in their order, in parts that have no more than so many nodes each."""
+    part: list[int] = []
+    for column, own in enumerate(levels):
+        if part and prod(levels[place] for place in part) * own > _NODES:
+            yield part
+            part = []
+        part.append(column)
+    if part:
+        yield part
+
+
+def _arrays(problem: Problem, scale: Fraction) -> tuple[Numbers, list[_ArrayColumn]]:
+    """Return the rows of each tuple, and its columns; costs are rounded down after they were scaled."""
+    frequency = problem.frequency
+    keys = [key_name(key) for key in range(frequency.keys)]
+    query = exp.select(*keys, sql.sum_of(sql.column(N))).from_(frequency.relation.copy()).group_by(*keys)
+    values = np.array(frequency.engine.rows(query, "the tuples as arrays"), dtype=np.int64).reshape(-1, len(keys) + 1).T
+    found = costs_of_labels(frequency.engine, problem.labels, problem.costs)
+    columns = []
+    for labels in problem.labels:
+        of_level = [_level(labels, level, values, found[labels.number], scale) for level in range(labels.height + 1)]
+        columns.append(_ArrayColumn(tuple(one for one, _ in of_level), tuple(other for _, other in of_level)))
+    return values[-1], columns
+
+
+def _level(
+    labels: Labels, level: int, keys: Numbers, costs: dict[tuple[int, ...], int], scale: Fraction
+) -> tuple[Numbers, Numbers]:
+    """Return the number of each tuple's label at a level, and what a row costs by it."""
+    words = [(keys[place.key] >> place.shift) & place.word.mask(level) for place in labels.placements]
+    codes, number = np.unique(np.stack(words), axis=1, return_inverse=True)
+    charged = [int(costs[level, *map(int, code)] * scale) for code in codes.T]
+    return number.reshape(-1).astype(np.int64), np.array(charged, dtype=np.int64)
+
+
+def _projected(n: Numbers, columns: Sequence[_ArrayColumn]) -> tuple[Numbers, list[_ArrayColumn]]:
+    """Return the tuples of some columns, each once, with the rows of all that agree in them."""
+    number = np.zeros(len(n), dtype=np.int64)
+    for column in columns:
+        number = np.unique(number * len(column.cost[0]) + column.label[0], return_inverse=True)[1]
+    _, first = np.unique(number, return_index=True)
+    rows = np.zeros(len(first), dtype=np.int64)
+    np.add.at(rows, number, n)
+    return rows, [_ArrayColumn(tuple(label[first] for label in column.label), column.cost) for column in columns]
+
+
+class _Prices:
+    """Prices of the tuples of some columns, and the most that was proven by any."""
+
+    def __init__(self, k: int, n: Numbers, columns: Sequence[_ArrayColumn], lost: Fraction, bits: int) -> None:
+        self.k, self.n = k, n
+        self.share = float(lost)  # what a suppressed row costs in these columns
+        self.columns = sorted(columns, key=lambda column: len(column.cost[0]))  # few labels first: large classes
+        self.unit = float(1 << bits)
+        self.most = int(lost * (1 << bits))
+        self.best = 0
+        # A tuple of k rows can be a class of its own; the price of its rows is what that costs.
+        own = sum((column.cost[0][column.label[0]] for column in columns), np.zeros(len(n), dtype=np.int64))
+        self.fixed: Truths = n >= k
+        self.own: Numbers = np.minimum(own, self.most)
+        self.program = _Program(k, n, np.flatnonzero(~self.fixed), self.own / self.unit)
+
+    def raised(self) -> Iterator[None]:
+        """Raise the bound step by step."""
+        # 2. One price for all rows.
+        cap = _CAP * self.share
+        prices = np.full(len(self.n), cap)
+        middle, most, in_vain = prices, -np.inf, 0
+        while True:
+            # 3. Labels whose rows are too dear.
+            whole = np.where(self.fixed, self.own, np.minimum((prices * self.unit).astype(np.int64), self.most))
+            classes = self._too_dear(whole)
+            before = self.best
+            self.best = max(before, sum((self.n * whole).tolist()) - sum(classes.excess.tolist()))
+            in_vain = 0 if self.best > before * (1 + _NOTHING) else in_vain + 1
+            yield
+            # 4. The prices lowered until they pay.
+            paid = whole / self.unit * self._lowered(classes)
+            if (total := float(np.dot(self.n, paid))) > most:
+                middle, most = paid, total
+            # 5. The program.
+            self.program.add(classes, self.unit)
+            priced, least = self.program.solved(cap)
+            if cap >= self.share and (in_vain >= _IN_VAIN or self.best / self.unit >= (1 - _ENOUGH) * least):
+                return
+            drawn = _MIDDLE if len(classes.cost) and in_vain < _ASIDE else 0.0
+            prices = drawn * middle + (1 - drawn) * priced
+            # 6. The cap.
+            if cap < self.share and (most >= (1 - _LITTLE) * least or in_vain >= _IN_VAIN):
+                cap, in_vain = min(self.share, cap * _HIGHER), 0
+
+    def _lowered(self, classes: _Classes) -> Reals:
+        """Return what to multiply prices by so that each class pays for the rows that are its dearest now."""
+        lowered = np.ones(len(self.n))
+        paid = self.k * classes.cost
+        np.minimum.at(lowered, classes.tuples, (paid / (paid + classes.dearer))[classes.number])
+        return lowered
+
+    def _too_dear(self, prices: Numbers) -> _Classes:
+        found: list[_Classes] = []
+        dearest_first = np.argsort(-prices, kind="stable")
+        nothing = np.zeros(len(self.n), dtype=np.int64)
+        self._walk(0, prices, dearest_first, nothing, nothing, found)
+        numbers = np.cumsum([0, *(len(classes.cost) for classes in found)])
+        empty = np.zeros(0, dtype=np.int64)
+        return _Classes(
+            np.concatenate([empty, *(one.number + first for one, first in zip(found, numbers, strict=False))]),
+            *(
+                np.concatenate([empty, *(getattr(classes, name) for classes in found)])
+                for name in ("tuples", "rows", "cost", "dearer", "excess")
+            ),
+        )
+
+    def _walk(
+        self, depth: int, prices: Numbers, tuples: Numbers, group: Numbers, cost: Numbers, found: list[_Classes]
+    ) -> None:
+        """Go through the levels of a column and of those after it, with the tuples of groups whose rows are too dear.
+
+        ``tuples`` are those of one group after another, the dearest of each first; ``cost`` is what each costs so far,
+        which is the same in a group.
+        """
+        column = self.columns[depth]
+        for label, costs in zip(column.label, column.cost, strict=True):
+            check_deadline()
+            own = label[tuples]
+            key = group * len(costs) + own
+            order = np.argsort(key, kind="stable")
+            key, member, own = key[order], tuples[order], own[order]
+            charged = cost[order] + costs[own]
+            starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+            number = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(key))))
+            rows = self.n[member]
+            up_to = np.cumsum(rows)
+            before = up_to - rows
+            before -= before[starts][number]
+            among = np.clip(self.k - before, 0, rows)  # rows of the tuple among the k dearest of its group
+            dearer = np.add.reduceat(among * (prices[member] - charged), starts)
+            enough = np.add.reduceat(among, starts) == self.k
+            kept = enough & (dearer > 0)
+            if not kept.any():
+                continue
+            inside, renumbered = kept[number], np.cumsum(kept) - 1
+            if depth + 1 < len(self.columns):
+                self._walk(depth + 1, prices, member[inside], renumbered[number[inside]], charged[inside], found)
+                continue
+            others = np.maximum(prices[member] - charged, 0) * (rows - among)
+            excess = dearer + np.add.reduceat(others, starts)
+            inside &= among > 0
+            found.append(
+                _Classes(
+                    renumbered[number[inside]],
+                    member[inside],
+                    among[inside],
+                    charged[starts][kept],
+                    dearer[kept],
+                    excess[kept],
+                )
+            )
+
+
+class _Program:
+    """The linear program: the classes found so far, and how often each is taken so that every row is in one."""
+
+    def __init__(self, k: int, n: Numbers, free: Numbers, own: Reals) -> None:
+        self.k, self.n, self.free, self.own = k, n, free, own
+        self.row = np.full(len(n), -1, dtype=np.int64)
+        self.row[free] = np.arange(len(free))
+        self.cost = np.zeros(0)
+        self.sizes = np.zeros(0, dtype=np.int64)
+        self.entries = np.zeros((2, 0), dtype=np.int64)  # row of the program, and rows of the table
+
+    def add(self, classes: _Classes, unit: float) -> None:
+        """Add the classes that are dearer by the greatest shares of what they cost."""
+        if not len(classes.cost):
+            return
+        share = classes.dearer / np.maximum(classes.cost, 1)
+        least = np.partition(share, -_MOST_CLASSES)[-_MOST_CLASSES] if len(share) > _MOST_CLASSES else -1.0
+        chosen = share >= least
+        is_fixed = self.row[classes.tuples] < 0
+        paid = np.zeros(len(share))
+        np.add.at(paid, classes.number[is_fixed], (classes.rows * self.own[classes.tuples])[is_fixed])
+        inside = chosen[classes.number] & ~is_fixed
+        self.cost = np.append(self.cost, np.maximum(self.k * classes.cost / unit - paid, 0.0)[chosen])
+        sizes = np.bincount(classes.number[inside], minlength=len(share))[chosen]
+        self.sizes = np.append(self.sizes, sizes)
+        entries = np.stack([self.row[classes.tuples[inside]], classes.rows[inside]])
+        self.entries = np.concatenate([self.entries, entries], axis=1)
+
+    def solved(self, cap: float) -> tuple[Reals, float]:
+        """Return the prices of all tuples, and what all rows pay; classes of which rows pay too little leave."""
+        import highspy
+
+        prices = self.own.copy()
+        fixed = float(np.dot(self.n, prices)) - float(np.dot(self.n[self.free], prices[self.free]))
+        if not len(self.free):
+            return prices, fixed
+        single = np.arange(len(self.free), dtype=np.int64)
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = len(self.free) + len(self.cost), len(self.free)
+        program.col_cost_ = np.append(np.full(len(self.free), cap), self.cost)
+        program.col_lower_ = np.zeros(program.num_col_)
+        program.col_upper_ = np.full(program.num_col_, highspy.kHighsInf)
+        program.row_lower_ = self.n[self.free].astype(np.float64)
+        program.row_upper_ = np.full(len(self.free), highspy.kHighsInf)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        starts = np.concatenate([single, len(single) + np.cumsum(np.append(0, self.sizes))])
+        program.a_matrix_.start_ = starts.astype(np.int32)
+        program.a_matrix_.index_ = np.append(single, self.entries[0]).astype(np.int32)
+        program.a_matrix_.value_ = np.append(np.ones(len(single)), self.entries[1])
+        solver = _solver()
+        for name, value in {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": _PRECISION}.items():
+            solver.setOptionValue(name, value)
+        solver.passModel(program)
+        _run(solver)
+        dual = np.clip(np.array(solver.getSolution().row_dual), 0.0, cap)
+        prices[self.free] = dual
+        self._forget_dear(dual)
+        return prices, fixed + float(np.dot(self.n[self.free], dual))
+
+    def _forget_dear(self, dual: Reals) -> None:
+        """Keep the classes whose rows pay nearly what they cost."""
+        number = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        paid = np.zeros(len(self.sizes))
+        np.add.at(paid, number, dual[self.entries[0]] * self.entries[1])
+        kept = self.cost - paid <= _DEAR * self.cost
+        self.cost, self.sizes, self.entries = self.cost[kept], self.sizes[kept], self.entries[:, kept[number]]
+
+
+def _solver() -> Any:  # noqa: ANN401 - highspy is typed in part
+    """Return a solver that writes nothing, not even its name as it begins."""
+    from highspy import Highs
+
+    def quietly(solver: Any) -> None:  # noqa: ANN401 - as above
+        solver.silent()
+        Highs.enableCallbacks(solver)  # type: ignore[no-untyped-call]  # as above
+
+    return type("Quiet", (Highs,), {"enableCallbacks": quietly})()  # the first thing that an object of it does
+
+
+def _run(solver: Any) -> None:  # noqa: ANN401 - as above
+    """Let the solver end, or stop it when time is up or Ctrl-C is pressed."""
+    solver.HandleUserInterrupt = True
+    thread = solver.startSolve()
+    try:
+        while thread.is_alive():
+            thread.join(_WAIT)
+            check_deadline()
+    finally:
+        solver.cancelSolve()
+        thread.join()
