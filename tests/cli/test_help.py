@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from conftest import Ended
 
 ALGORITHMS = {
+    "Algorithms local and spolg": ["--prove"],
     "Algorithm spolg": ["--sample-rate"],
     "Algorithms mondrian and mondrian-plus": ["--choose", "--cut", "--labels", "--numbers", "--pairs"],
 }

@@ -375,6 +375,7 @@ def test_a_person_is_named_once() -> None:
 
 OF_SOME_ALGORITHMS = {
     "sample_rate": 0.5,
+    "prove": True,
     "choose": "range",
     "cut": "strict",
     "labels": "set",

@@ -45,6 +45,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "max_suppressed": (0.1, {}),
     "time_limit": (30.0, {}),
     "sample_rate": (0.5, {"algorithm": "spolg"}),
+    "prove": (True, {"algorithm": "local"}),
     "search_on": ("warehouse", {}),
     "choose": ("distinct", {"algorithm": "mondrian"}),
     "cut": ("relaxed", {"algorithm": "mondrian"}),

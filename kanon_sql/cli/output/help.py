@@ -22,6 +22,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Roles": ("--count", "--pseudonymize", "--key-file", "--hierarchies"),
     PRIVACY: ("--max-suppressed",),  # and those of the privacy models
     "Search": ("--algorithm", "--measure", "--time-limit", "--search-on", "--seed"),
+    "Algorithms local and spolg": ("--prove",),
     "Algorithm spolg": ("--sample-rate",),
     "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
     "Destination": (

@@ -93,14 +93,14 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
             "color": f"C{place % 10}",
         }
         losses.plot([point.k for point in points], [point.loss or 0 for point in points], **style)
-        if comparison.measure == "loss":  # between what is proven and what was found lies the optimum of one level each
+        if comparison.measure == "loss":  # between what is proven and what was found lies the optimum
             open_ones = [point for point in points if point.bound is not None and not point.optimal]
             low = [point.bound or 0 for point in open_ones]
             high = [point.loss or 0 for point in open_ones]
             losses.vlines([point.k for point in open_ones], low, high, color=style["color"], linestyles="dotted")
         seconds.plot([point.k for point in points], [point.seconds or 0 for point in points], **style)
     sizes = sorted({result.k for result in comparison.results})
-    dotted = "; dotted: down to what no labels of one level can beat" if losses.collections else ""
+    dotted = "; dotted: down to what none of its kind can beat" if losses.collections else ""
     _axes(losses, f"loss: 0 is the original table, 1 says nothing{dotted}", sizes)
     _axes(seconds, "seconds of search", sizes)
     losses.set_ylim(bottom=0)

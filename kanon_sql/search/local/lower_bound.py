@@ -182,7 +182,9 @@ def _arrays(problem: Problem, scale: Fraction) -> tuple[Numbers, list[_ArrayColu
     """Return the rows of each tuple, and its columns; costs are rounded down after they were scaled."""
     frequency = problem.frequency
     keys = [key_name(key) for key in range(frequency.keys)]
-    query = exp.select(*keys, sql.sum_of(sql.column(N))).from_(frequency.relation.copy()).group_by(*keys)
+    query = (
+        exp.select(*keys, sql.sum_of(sql.column(N))).from_(frequency.relation.copy()).group_by(*keys).order_by(*keys)
+    )
     values = np.array(frequency.engine.rows(query, "the tuples as arrays"), dtype=np.int64).reshape(-1, len(keys) + 1).T
     found = costs_of_labels(frequency.engine, problem.labels, problem.costs)
     columns = []
@@ -197,9 +199,13 @@ def _level(
 ) -> tuple[Numbers, Numbers]:
     """Return the number of each tuple's label at a level, and what a row costs by it."""
     words = [(keys[place.key] >> place.shift) & place.word.mask(level) for place in labels.placements]
-    codes, number = np.unique(np.stack(words), axis=1, return_inverse=True)
-    charged = [int(costs[level, *map(int, code)] * scale) for code in codes.T]
-    return number.reshape(-1).astype(np.int64), np.array(charged, dtype=np.int64)
+    number = np.zeros(keys.shape[1], dtype=np.int64)
+    for word in words:
+        own, place = np.unique(word, return_inverse=True)
+        number = np.unique(number * len(own) + place, return_inverse=True)[1]
+    _, first = np.unique(number, return_index=True)
+    charged = [int(costs[level, *code] * scale) for code in zip(*(word[first].tolist() for word in words), strict=True)]
+    return number, np.array(charged, dtype=np.int64)
 
 
 def _projected(n: Numbers, columns: Sequence[_ArrayColumn]) -> tuple[Numbers, list[_ArrayColumn]]:
