@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import math
 import platform
 import shlex
 from dataclasses import dataclass, replace
@@ -305,7 +306,7 @@ def _search(release: Release) -> Search:
         max_suppressed=policy.max_suppressed,
         time_limit=policy.time_limit,
         optimal=release.optimal,
-        gap=release.gap,
+        gap=None if release.gap is None else math.ceil(release.gap * 10_000) / 10_000,  # no more is said than is proven
         stopped=result.stopped,
         nodes_tested=result.nodes_tested,
         lattice_size=release.prepared.lattice.size,
