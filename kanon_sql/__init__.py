@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
     from kanon_sql.models.population import DeltaPresence, KMap
     from kanon_sql.models.t_closeness import TCloseness
-    from kanon_sql.policy.destination import Destination
+    from kanon_sql.policy.destination import Destination, Origin
     from kanon_sql.policy.policy import Policy, read_policy, write_policy
     from kanon_sql.policy.profile.profiler import init_policy, profile
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
@@ -112,6 +112,7 @@ _HOME = {
     "RecursiveCLDiversity": "models.l_diversity",
     "TCloseness": "models.t_closeness",
     "Destination": "policy.destination",
+    "Origin": "policy.destination",
     "Policy": "policy.policy",
     "read_policy": "policy.policy",
     "write_policy": "policy.policy",
@@ -162,6 +163,7 @@ __all__ = [
     "NoRightError",
     "NoRoomError",
     "NoSolutionError",
+    "Origin",
     "Policy",
     "PolicyError",
     "PreparedTable",

@@ -17,13 +17,14 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
-from kanon_sql.engine.sources.open_source import Source, open_beside, open_original
+from kanon_sql.engine.sources.open_source import Source, open_beside
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.policy import make_policy
+from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.policy.policy import destination_in, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.risks.attacks.candidates import OriginalRows
@@ -137,10 +139,10 @@ class Attacked:
 
 
 def attack(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
-    original: Any,  # noqa: ANN401 - the same, or the name of a table
+    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
     original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
@@ -160,9 +162,10 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     """Return what a release gives away to someone who knows the quasi-identifiers of every row of its original.
 
     Args:
-        source: the release, as for ``anonymize``.
+        source: the release, as for ``anonymize``. May be left out where a policy file says where it goes.
         table: its name in a database.
         original: the table that it was made from: a table in the same database, a path, or a data frame.
+            May be left out where the policy names it.
         original_table: the name of the original, where ``original`` is a database.
         quasi_identifiers: the columns that the attacker knows.
         sensitive: the columns whose values the attacker wants to know.
@@ -195,14 +198,30 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         entity=entity,
         count=count,
     )
-    opened = open_original(source, original, original_table, resources)
+    named = attacked_release(NamedRelease(source, table, original, original_table), required, destination_in(policy))
+    opened, release = named.opened(resources)
     try:
-        release = open_beside(opened, source, table, as_text=True)
-        beside = [open_other(opened, source, release, other) for other in others]
+        beside = [open_other(opened, named.source, release, other) for other in others]
         known = algorithm if algorithm is not None or policy is None else required.algorithm
         return attack_release(opened, release, beside, required, confidence, ruled_out, progress or silent, known)
     finally:
         opened.engine.close()
+
+
+def attacked_release(named: NamedRelease, policy: Policy, destination: Destination) -> NamedRelease:
+    """Return the release that a call names, or that a policy file makes, with its original.
+
+    Raises:
+        UsageError: one of them is named nowhere.
+    """
+    found = named_release(named, policy.origin, destination, against_original=True)
+    if found.original is None:
+        gone = " The release took the place of the table: name a backup of it." if destination.in_place else ""
+        raise UsageError(
+            "An attack needs the table that the release was made from: name it with --original, or under [source] in "
+            f"the policy file.{gone}"
+        )
+    return found
 
 
 def open_other(

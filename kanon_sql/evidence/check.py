@@ -11,13 +11,13 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
-from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.policy import Policy, models_with_k, read_policy
+from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.policy.policy import Policy, destination_in, models_with_k, read_policy
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
 from kanon_sql.release.statements.view import hidden_rows
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count
@@ -163,7 +164,7 @@ class CheckResult:
 
 
 def check(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     original: Any = None,  # noqa: ANN401 - the same, or the name of a table
@@ -186,7 +187,8 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     values are not among those that a class is compared to, as they were when the release was made.
 
     Args:
-        source: as for ``anonymize``.
+        source: as for ``anonymize``. May be left out where a policy file names the table and where its release goes:
+            then the release is checked, and its people are counted by that table.
         table: the table in a database.
         original: what the table was made from: a table in the same database, a path, or a data frame. People are
             counted by it where the table does not say who its rows are about, as no release does.
@@ -211,6 +213,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         UsageError: a quasi-identifier is not there, or none is named.
         SourceError: the source cannot be read.
     """
+    in_file = destination_in(policy)
     if policy is None:
         rules = hierarchies if isinstance(hierarchies, Mapping) else {}
         policy = Policy(
@@ -223,14 +226,15 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         )
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
-    opened = (
-        open_source(source, table, as_text=True, resources=resources)
-        if original is None
-        else open_original(source, original, original_table, resources)
+    named = named_release(
+        NamedRelease(source, table, original, original_table),
+        policy.origin,
+        in_file,
+        against_original=source is None and policy.columns.entity is not None,
     )
+    opened, release = named.opened(resources)
     try:
-        release = opened if original is None else open_beside(opened, source, table, as_text=True)
-        return check_source(release, policy, None if original is None else opened)
+        return check_source(release, policy, None if release is opened else opened)
     finally:
         opened.engine.close()
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
-from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.policy import make_policy
+from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.policy.policy import destination_in, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.measures.published import PublishedMeasures
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy
@@ -122,7 +123,7 @@ class Measured:
 
 
 def measure(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     original: Any = None,  # noqa: ANN401 - the same, or the name of a table
@@ -147,7 +148,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     Nothing is known of how it was made: labels are looked up in the hierarchies as they stand in the table.
 
     Args:
-        source: the published table, as for ``anonymize``.
+        source: the published table, as for ``anonymize``. May be left out where a policy file names the table and where
+            its release goes: then the release is measured against that table.
         table: its name in a database.
         original: the table that it was made from: a table in the same database, a path, or a data frame.
         original_table: the name of the original, where ``original`` is a database.
@@ -183,22 +185,20 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         entity=entity,
         count=count,
     )
-    if original is None:
-        if hierarchies is not None or original_table is not None:
-            raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
-        opened = open_source(source, table, as_text=True, resources=resources)
-        try:
-            require_entity(entity, opened)
-            return measure_alone(
-                opened, required, risks, opened_population(opened, source, population, population_table)
-            )
-        finally:
-            opened.engine.close()
-    opened = open_original(source, original, original_table, resources)
+    named = named_release(
+        NamedRelease(source, table, original, original_table),
+        required.origin,
+        destination_in(policy),
+        against_original=source is None,
+    )
+    if named.original is None and (hierarchies is not None or original_table is not None):
+        raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
+    opened, release = named.opened(resources)
     try:
-        release = open_beside(opened, source, table, as_text=True)
-        require_entity(entity, opened, release)
-        everyone = opened_population(opened, source, population, population_table)
+        require_entity(entity, *([opened] if release is opened else [opened, release]))
+        everyone = opened_population(opened, named.source, population, population_table)
+        if release is opened:
+            return measure_alone(opened, required, risks, everyone)
         return measure_against(opened, release, required, progress or silent, risks, everyone)
     finally:
         opened.engine.close()

@@ -1,16 +1,49 @@
-"""Where a release goes."""
+"""Where a release comes from, and where it goes."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from kanon_sql.engine.base import closed_on_error
+from kanon_sql.engine.sources.addresses import gives_access, path_in
+from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import Source
 
 Kind = Literal["table", "view", "materialized-view"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The table that a release is made from, as the section ``[source]`` of a policy file names it.
+
+    Attributes:
+        source: a path, or an address without a password.
+        table: the table, where that is a database; None for the only one.
+    """
+
+    source: str
+    table: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.source.strip():
+            raise UsageError("[source] from is empty: name a file, a database or an address there.")
+        if gives_access(self.source):
+            raise UsageError(
+                "[source] from has a password or a signature in it, and policy files are handed on: leave it out, and "
+                "give it by the environment (PGPASSWORD, MYSQL_PWD), a password file, or a secret of DuckDB."
+            )
+
+    @property
+    def original(self) -> str | Path:
+        """What to open: a path as such, so that it is not taken for the name of a table beside a release."""
+        return Path(self.source) if path_in(self.source) == self.source else self.source
 
 
 @dataclass(frozen=True)
@@ -51,3 +84,89 @@ class Destination:
     def is_somewhere(self) -> bool:
         """Whether it is said where the release goes."""
         return self.into is not None or self.out is not None or self.in_place
+
+
+def named_table(
+    source: Any,  # noqa: ANN401 - anything that may be pointed at
+    table: str | None,
+    origin: Origin | None,
+) -> tuple[Any, str | None]:
+    """Return the source and the table that a call names; where it names no source, those of the policy."""
+    if source is not None:
+        return source, table
+    if origin is None:
+        raise UsageError(
+            "Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE, where FILE names it under "
+            "[source]."
+        )
+    return origin.source, origin.table if table is None else table
+
+
+def origin_of(
+    source: Any,  # noqa: ANN401 - what was pointed at
+    opened: Source,
+) -> Origin | None:
+    """Return how a policy file names a table that is open; None where it must not or cannot be written down."""
+    if not isinstance(source, str | os.PathLike) or gives_access(str(source)):
+        return None
+    return Origin(str(source), opened.name if opened.in_database else None)
+
+
+@dataclass(frozen=True)
+class NamedRelease:
+    """A release and the table that it was made from, as they are pointed at.
+
+    Attributes:
+        source: a file, a database or anything else that ``open_source`` takes.
+        table: the release in it.
+        original: the same of the original; or the name of a table beside the release; None where none is named.
+        original_table: the original in it.
+    """
+
+    source: Any
+    table: str | None
+    original: Any
+    original_table: str | None
+
+    def opened(self, resources: Resources | None = None) -> tuple[Source, Source]:
+        """Return the original and the release, in one engine; without an original, the release twice."""
+        if self.original is None:
+            alone = open_source(self.source, self.table, as_text=True, resources=resources)
+            return alone, alone
+        original = open_original(self.source, self.original, self.original_table, resources)
+        with closed_on_error(original.engine):
+            return original, open_beside(original, self.source, self.table, as_text=True)
+
+
+def named_release(
+    named: NamedRelease,
+    origin: Origin | None,
+    destination: Destination,
+    *,
+    against_original: bool,
+) -> NamedRelease:
+    """Return the release that a call names; where it names none, the one that a policy file makes, with its original.
+
+    Args:
+        named: what the call names; its source may be None.
+        origin: of the policy.
+        destination: of the policy file.
+        against_original: whether the original is wanted where the call does not name it.
+    """
+    released_at, table = named.source, named.table
+    if released_at is None:
+        if destination.out is not None:
+            released_at = str(destination.out)
+        elif destination.into is not None:
+            released_at, table = named_table(None, table or destination.into, origin)
+        elif destination.in_place:  # there is no original any more
+            return NamedRelease(*named_table(None, table, origin), named.original, named.original_table)
+        else:
+            named_table(None, None, origin)  # where it is named nowhere either, that comes first
+            raise UsageError(
+                "Say which release is meant: SOURCE and, in a database, TABLE; or, under [release] in the policy file, "
+                "where it is (out, into or in_place)."
+            )
+    if named.original is not None or origin is None or not against_original:
+        return NamedRelease(released_at, table, named.original, named.original_table)
+    return NamedRelease(released_at, table, origin.original, named.original_table or origin.table)

@@ -1,5 +1,9 @@
 """The policy: roles, hierarchies, privacy models and limits; and kanon.toml, the file that holds them.
 
+    [source]
+    from = "hospital.duckdb"            # a file or an address, as SOURCE on the command line
+    table = "patients"                  # of a database
+
     [columns]
     identifying = ["name"]
     quasi_identifiers = ["birth_date", "sex", "zip"]
@@ -50,6 +54,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kanon_sql.classes.recoding import OPTIONS, Cutting, cutting_of
 from kanon_sql.engine.base import names
 from kanon_sql.engine.files import write_whole
+from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
@@ -58,7 +63,7 @@ from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
-from kanon_sql.policy.destination import Destination, Kind
+from kanon_sql.policy.destination import Destination, Kind, Origin
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.sql.names import folded
@@ -106,6 +111,7 @@ class Policy:
         directory: where relative paths of hierarchies start from.
         count: what the members of classes are: "people" (a table with several rows of one person needs an entity), or
             "rows", also where several are of one person.
+        origin: the table that a release is made from, where the policy is for one table.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
@@ -129,6 +135,7 @@ class Policy:
     search_on: SearchOn = "workbench"
     directory: Path = field(default_factory=Path)
     count: Count = "people"
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
@@ -289,6 +296,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 
 
 SECTIONS: dict[str, set[str]] = {
+    "source": {"from", "table"},
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
@@ -310,6 +318,11 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
     return parse_policy(text, path)
+
+
+def destination_in(policy: Policy | str | os.PathLike[str] | None) -> Destination:
+    """Return the destination in a policy file; a policy that is no file has none."""
+    return Destination() if policy is None or isinstance(policy, Policy) else read_policy(Path(policy))[1]
 
 
 def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
@@ -335,6 +348,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
     import tomli_w
 
+    origin = policy.origin
+    source = {} if origin is None else {"from": seen_from(directory, origin.source), "table": origin.table}
     named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
     rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
@@ -359,6 +374,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     count = {} if policy.count == "people" else {"count": policy.count}
     privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population}
     document = {
+        "source": {name: value for name, value in source.items() if value is not None},
         "columns": columns,
         "hierarchies": hierarchies,
         "privacy": privacy,
@@ -404,6 +420,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         seed=_checked(release.get("seed"), int, "release.seed"),
         key_file=directory / key_file if key_file else None,
         directory=directory,
+        origin=_origin(document.get("source", {}), directory),
     )
     out = _checked(release.get("out"), str, "release.out")
     backup = _checked(release.get("backup"), str, "release.backup")
@@ -417,6 +434,14 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         spreadsheet_safe=_checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
     )
     return policy, destination
+
+
+def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
+    source = _checked(section.get("from"), str, "source.from")
+    table = _checked(section.get("table"), str, "source.table")
+    if source is None and table is not None:
+        raise PolicyError(f"[source] names the table {table!r}, and not where it is: write from too.")
+    return None if source is None else Origin(resolved(source, directory) if source else "", table)
 
 
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:

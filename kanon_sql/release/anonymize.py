@@ -20,6 +20,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
+from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
@@ -52,7 +53,7 @@ _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
 def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
@@ -89,6 +90,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
 
     Args:
         source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; a pandas, polars or Arrow table.
+            May be left out where the policy names it.
         table: the table in a database; may be left out where there is one only.
         quasi_identifiers: columns that together could tell who a row is about; they are generalized.
         identifying: columns that tell who a row is about by themselves; they are never published.
@@ -164,6 +166,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         search_on=search_on,
         seed=seed,
     )
+    source, table = named_table(source, table, requested.origin)
     begun = time.monotonic()
     with within(requested.time_limit, begun):
         opened = waited(lambda: open_source(source, table, resources=resources))

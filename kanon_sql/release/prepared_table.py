@@ -16,6 +16,7 @@ from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import options_of_others
+from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.search.full_domain.evidence import Evidence
@@ -274,7 +275,7 @@ def _compared(release: Release, k: int) -> Compared:
 
 
 def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
@@ -337,7 +338,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         hierarchies=hierarchies,
     )
     tell = progress or silent
-    opened = open_source(source, table, resources=resources)
+    opened = open_source(*named_table(source, table, requested.origin), resources=resources)
     try:
         return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
     except BaseException:

@@ -63,7 +63,7 @@ AGE = "anonymize clinic.duckdb --qi age --rest drop --into x"
     [
         ("", 2, ""),
         ("frobnicate", 2, "No such command 'frobnicate'"),
-        ("anonymize", 2, "Missing argument 'SOURCE'"),
+        ("anonymize", 2, "Say which table is meant"),
         ("anonymize clinic.duckdb --qi age --rest drop", 2, "Say where the release should go"),
         ("anonymize clinic.duckdb --rest drop --into x", 2, "No quasi-identifier was named"),
         ("anonymize clinic.duckdb --qi age --into x", 2, "These columns have no role: 'id', 'name'"),

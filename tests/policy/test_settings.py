@@ -62,7 +62,12 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "key_file": ("pseudonyms.key", {"pseudonymize": ["name"]}),
     "spreadsheet_safe": (True, {"out": "released.csv"}),
 }
-SETTINGS = {name: section for section, names in SECTIONS.items() for name in names - model_settings()}
+SETTINGS = {
+    name: section
+    for section, names in SECTIONS.items()
+    if section != "source"  # SOURCE and TABLE are arguments everywhere else: test_origin.py
+    for name in names - model_settings()
+}
 DESTINATION = {"kind" if name == "as" else name for name in SETTINGS} & {
     field.name for field in dataclasses.fields(kanon.Destination)
 }
@@ -139,13 +144,10 @@ def _plain(value: Any) -> Any:
 def test_each_place_has_every_setting_and_no_other() -> None:
     named = set(SETTINGS)
     fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
-    of_hierarchies = {
-        "hierarchies",
-        "hierarchy_directory",
-        "directory",
-    }  # the section [hierarchies] has names of columns
+    # [hierarchies] has names of columns, and [source] what SOURCE and TABLE are
+    apart = {"hierarchies", "hierarchy_directory", "directory", "origin"}
     assert {name for name in named if name not in WITHOUT_KEYWORD or name == "proposed"} == (
-        fields - {"columns", "models", *of_hierarchies} | {"k"}
+        fields - {"columns", "models", *apart} | {"k"}
     )
     assert {field.name for field in dataclasses.fields(kanon.Destination)} - {"dry_run"} == DESTINATION
     assert set(_options()) == {_option(name) for name in named - WITHOUT_OPTION} | OTHER_OPTIONS

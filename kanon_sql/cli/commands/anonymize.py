@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -35,7 +36,7 @@ from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import NOTHING_WRITTEN, UsageError
-from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.destination import Destination, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.release import Release
 from kanon_sql.search.problem import UNLISTED_SECONDS
@@ -89,7 +90,7 @@ _APART = {
 @with_policy
 def anonymize_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     save_policy: Annotated[
         Path | None,
@@ -126,6 +127,7 @@ def anonymize_command(
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
     base, in_file = requested.read()
+    pointed_at, table = named_table(source, table, base.origin)
     destination = asked_destination(
         in_file,
         into,
@@ -145,14 +147,14 @@ def anonymize_command(
             "begin with kanon init, which writes a policy file for a table, and name that with --policy."
         )
     if save_policy is not None:
-        check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
+        check_policy_file(save_policy, [Path(pointed_at), destination.out], replace_existing=replace_existing)
     reported = ReportRequest(report_file, asked_by, replace=replace_existing)
-    reported.check([source, destination.out, destination.backup, save_policy, requested.file, requested.key_file])
+    reported.check([pointed_at, destination.out, destination.backup, save_policy, requested.file, requested.key_file])
     changes_source = destination.in_place or (destination.into is not None and not dry_run)
     begun, limit = time.monotonic(), requested.time_limit(base)
     with within(limit, begun):
         # Another run may have the database while it publishes.
-        opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
+        opened = waited(lambda: open_source(pointed_at, table, writable=changes_source and sql is None))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         with within(limit, begun):
             policy = requested.over(base, opened.columns)
@@ -178,9 +180,9 @@ def anonymize_command(
             talk(Progress("Publishing"))
             published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(NOTHING_WRITTEN if dry_run else f"the release is there: {published.destination}"):
-            reported.after(release, source, destination, published, draft, talk)
+            reported.after(release, pointed_at, destination, published, draft, talk)
             if save_policy is not None:
-                save_policy_as(policy, destination, save_policy)
+                save_policy_as(replace(policy, origin=origin_of(pointed_at, opened)), destination, save_policy)
             talk.end()
             _warn_of_ledger(published, talk)
             _print_published(printed_summary(release, published), output_format)
@@ -266,7 +268,7 @@ def _names(columns: Sequence[Column]) -> str:
     return ", ".join(visible(column.name) for column in columns)
 
 
-def _say_what_next(context: typer.Context, source: str, opened: Source, talk: Talk) -> None:
+def _say_what_next(context: typer.Context, source: str | None, opened: Source, talk: Talk) -> None:
     """Say how the report of this release is made, where the policy file says all that there is to say."""
     given = given_options(context)
     if (

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import base_policy, generalizing_policy, note_repeated_columns
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
-from kanon_sql.engine.sources.open_source import open_beside, open_original
-from kanon_sql.evidence.attack import Attacked, attack_release, open_other
+from kanon_sql.evidence.attack import Attacked, attack_release, attacked_release, open_other
 from kanon_sql.measures.shares import read_share
+from kanon_sql.policy.destination import NamedRelease
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ _LOUD = {"succeeds": "SUCCEEDS", "not excluded": "NOT EXCLUDED"}
 
 def attack_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
-    *,
-    original: Annotated[str, shared.ORIGINAL],
+    original: shared.OriginalOption = None,
     original_table: shared.OriginalTableOption = None,
     quasi_identifiers: shared.QiOption = None,
     sensitive: Annotated[
@@ -70,8 +69,9 @@ def attack_command(
 ) -> None:
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     check_options(context)
-    base = base_policy(policy_file)
-    opened = open_original(source, original, original_table)
+    base, in_file = policy_in(policy_file)
+    named = attacked_release(NamedRelease(source, table, original, original_table), base, in_file)
+    opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = generalizing_policy(
             opened.columns,
@@ -84,8 +84,7 @@ def attack_command(
             hierarchies=hierarchies,
             settings={"count": count},
         )
-        release = open_beside(opened, source, table, as_text=True)
-        beside = [open_other(opened, source, release, other) for other in others or []]
+        beside = [open_other(opened, named.source, release, other) for other in others or []]
         algorithm = None if policy_file is None else policy.algorithm
         result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk, algorithm)
         if sql:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import assignments, base_policy, note_repeated_columns, overridden
+from kanon_sql.cli.options.policy_options import assignments, note_repeated_columns, overridden, policy_in
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
@@ -20,9 +20,9 @@ from kanon_sql.cli.output.output import (
     threshold_text,
     visible,
 )
-from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
+from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @with_models
 def check_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     original: shared.OriginalOption = None,
     original_table: shared.OriginalTableOption = None,
@@ -56,16 +56,17 @@ def check_command(
 ) -> None:
     """Tell whether a table satisfies a policy as it is; exit code 1 if not."""
     check_options(context)
-    if original is None and (hierarchies or original_table):
-        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    base = base_policy(policy_file)
-    opened = (
-        open_source(source, table, as_text=True)
-        if original is None
-        else open_original(source, original, original_table)
+    base, in_file = policy_in(policy_file)
+    named = named_release(
+        NamedRelease(source, table, original, original_table),
+        base.origin,
+        in_file,
+        against_original=source is None and (entity or base.columns.entity) is not None,
     )
+    if named.original is None and (hierarchies or original_table):
+        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
+    opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        release = opened if original is None else open_beside(opened, source, table, as_text=True)
         policy = overridden(
             base,
             release.columns,
@@ -80,10 +81,10 @@ def check_command(
                 "hierarchy_directory": hierarchies and hierarchies.absolute(),
             },
         )
-        if sql and original is None:
+        if sql and release is opened:
             print_sql(check_sql(release, policy, dialect))
             return
-        result = check_source(release, policy, None if original is None else opened)
+        result = check_source(release, policy, None if release is opened else opened)
         note_repeated_columns(result.repeated, talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

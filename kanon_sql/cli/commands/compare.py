@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import base_policy, generalizing_policy, note_repeated_columns
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
@@ -21,6 +21,7 @@ from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.algorithms import ALGORITHMS
+from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import COUNTS_ROWS, Policy
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @with_models
 def compare_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     quasi_identifiers: shared.QiOption = None,
     sensitive: shared.SensitiveOption = None,
@@ -95,8 +96,8 @@ def compare_command(
         from kanon_sql.evidence.report.comparison_plot import check_plot
 
         check_plot(plot_file)
-    base = base_policy(policy_file)
-    opened = open_source(source, table)
+    base, _ = policy_in(policy_file)
+    opened = open_source(*named_table(source, table, base.origin))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         prepared = _prepared(
             opened,
@@ -177,7 +178,7 @@ def _listed(text: str, option: str) -> list[str]:
 @with_models
 def lattice_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     quasi_identifiers: shared.QiOption = None,
     sensitive: shared.SensitiveOption = None,
@@ -203,8 +204,8 @@ def lattice_command(
 ) -> None:
     """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
     check_options(context)
-    base = base_policy(policy_file)
-    opened = open_source(source, table)
+    base, _ = policy_in(policy_file)
+    opened = open_source(*named_table(source, table, base.origin))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         prepared = _prepared(
             opened,

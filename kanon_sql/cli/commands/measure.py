@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import base_policy, generalizing_policy, note_repeated_columns
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
@@ -20,11 +20,11 @@ from kanon_sql.cli.output.output import (
     print_table,
     visible,
 )
-from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
 from kanon_sql.evidence.risk import opened_population, require_entity
 from kanon_sql.measures.shares import read_share
+from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
@@ -43,7 +43,7 @@ _ESTIMATORS = ("pitman", "zayatz", "snb")
 
 def measure_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     original: shared.OriginalOption = None,
     original_table: shared.OriginalTableOption = None,
@@ -107,15 +107,14 @@ def measure_command(
 ) -> None:
     """Measure who could be found in a table, and how much of its original it keeps."""
     check_options(context)
-    if original is None and (hierarchy or hierarchies or original_table):
-        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    base = base_policy(policy_file)
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
-    opened = (
-        open_source(source, table, as_text=True)
-        if original is None
-        else open_original(source, original, original_table)
+    base, in_file = policy_in(policy_file)
+    named = named_release(
+        NamedRelease(source, table, original, original_table), base.origin, in_file, against_original=source is None
     )
+    if named.original is None and (hierarchy or hierarchies or original_table):
+        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = generalizing_policy(
             opened.columns,
@@ -127,10 +126,9 @@ def measure_command(
             k=k,
             settings={"count": count},
         )
-        release = opened if original is None else open_beside(opened, source, table, as_text=True)
-        require_entity(entity, *([opened] if original is None else [opened, release]))
-        everyone = opened_population(opened, source, population, population_table)
-        if original is None:
+        require_entity(entity, *([opened] if release is opened else [opened, release]))
+        everyone = opened_population(opened, named.source, population, population_table)
+        if release is opened:
             result = measure_alone(opened, policy, settings, everyone)
         else:
             result = measure_against(opened, release, policy, talk, settings, everyone)

@@ -28,6 +28,7 @@ from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import counted
 from kanon_sql.hierarchy.vocabulary import Role
 from kanon_sql.measures.shares import in_percent
+from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, POLICY_FILE, profile_of, write_init
 from kanon_sql.release.script import logged_script
@@ -128,7 +129,7 @@ def init_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        found = write_init(found, opened, out, k=k, replace_existing=replace)
+        found = write_init(found, opened, out, source, k=k, replace_existing=replace)
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return
@@ -223,7 +224,8 @@ def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, 
         print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
     else:
         print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
-    print_command(command("anonymize", source, opened, "--policy", str(out)))
+    in_file = origin_of(source, opened) is not None
+    print_command(command("anonymize", None if in_file else source, opened, "--policy", str(out)))
 
 
 def _names(names: tuple[str, ...]) -> str:

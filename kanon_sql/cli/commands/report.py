@@ -25,6 +25,7 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.policy.destination import named_table
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @with_policy
 def report_command(
     context: typer.Context,
-    source: shared.SourceArgument,
+    source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     release: Annotated[
         str | None,
@@ -64,12 +65,13 @@ def report_command(
     from kanon_sql.evidence.report.reporter import report_on
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
+    base, in_file = requested.read()
+    source, table = named_table(source, table, base.origin)
     if out is not None:
         require_own_file(out, [source, release, requested.file, requested.key_file])
         check_report(out, replace=replace_existing)
     elif not sql and output_format != "json":
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
-    base, in_file = requested.read()
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = requested.over(base, opened.columns)

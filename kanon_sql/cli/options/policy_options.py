@@ -128,7 +128,7 @@ class RequestedPolicy:
 
     def read(self) -> tuple[Policy, Destination]:
         """Return what the policy file says; without one, an empty policy."""
-        return (Policy(), Destination()) if self.file is None else read_policy(self.file)
+        return policy_in(self.file)
 
     def over(self, policy: Policy, columns: Sequence[Column]) -> Policy:
         """Return a policy with what the command line says of a table with these columns (see ``overridden``)."""
@@ -161,9 +161,9 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
     return with_models(with_options(command, _OPTIONS, call, ("requested",), after="table"))
 
 
-def base_policy(policy_file: Path | None) -> Policy:
-    """Return the policy of a file; without one, an empty policy."""
-    return read_policy(policy_file)[0] if policy_file is not None else Policy()
+def policy_in(policy_file: Path | None) -> tuple[Policy, Destination]:
+    """Return what a policy file says; without one, an empty policy."""
+    return (Policy(), Destination()) if policy_file is None else read_policy(policy_file)
 
 
 def generalizing_policy(

@@ -83,14 +83,16 @@ DialectName = Literal[
     "sqlserver",
 ]
 
-SourceArgument = Annotated[
-    str,
+_SOURCE = (
+    "A DuckDB file; a data file (CSV, Parquet, JSON), or a directory or pattern of several; an SQLite file; a "
+    "warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, r2://, "
+    "az://, abfss://, hf://, https://."
+)
+SourceArgument = Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE, show_default=False)]
+NamedSourceArgument = Annotated[
+    str | None,
     typer.Argument(
-        metavar="SOURCE",
-        help="A DuckDB file; a data file (CSV, Parquet, JSON), or a directory or pattern of several; an SQLite file; "
-        "a warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, "
-        "r2://, az://, abfss://, hf://, https://.",
-        show_default=False,
+        metavar="SOURCE", help=f"{_SOURCE} May be left out where the policy file names it.", show_default=False
     ),
 ]
 DpSourceArgument = Annotated[
@@ -177,10 +179,12 @@ HierarchiesOption = Annotated[
     Path | None,
     typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),
 ]
-ORIGINAL = typer.Option(
-    "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
-)
-OriginalOption = Annotated[str | None, ORIGINAL]
+OriginalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
+    ),
+]
 OriginalTableOption = Annotated[
     str | None,
     typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),

@@ -301,11 +301,14 @@ def _cell(value: object) -> str:
 # a command on its line would be typed too, and a wrapped line would be two commands.
 
 
-def command(verb: str, source: str, opened: Source, *options: str) -> str:
-    """Return a command on an open source, with its table: there may be more than one when the command is typed."""
+def command(verb: str, source: str | None, opened: Source, *options: str) -> str:
+    """Return a command on an open source, with its table: there may be more than one when the command is typed.
+
+    Without a source, the options name a policy file that does.
+    """
     from kanon_sql.engine.sources.addresses import shown_source
 
-    named = [shown_source(source), *([opened.name] if opened.in_database else [])]
+    named = [] if source is None else [shown_source(source), *([opened.name] if opened.in_database else [])]
     return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 

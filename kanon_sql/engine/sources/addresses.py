@@ -139,6 +139,45 @@ def shown_source(source: str) -> str:
     return source if (address := written_address(source)) is None else address.shown
 
 
+def resolved(source: str, directory: Path) -> str:
+    """Return a source that is written as seen from a directory, as it is from here; an address stays as it is."""
+    path = path_in(source)
+    return source if path is None else f"{_prefix(source)}{directory / path}"
+
+
+def seen_from(directory: Path, source: str) -> str:
+    """Return a source as it is written in a directory: the opposite of ``resolved``."""
+    path = path_in(source)
+    return source if path is None else f"{_prefix(source)}{os.path.relpath(path, directory)}"
+
+
+def path_in(source: str) -> str | None:
+    """Return the path in a source, whether or not something is there; None for an address on another machine."""
+    if source.startswith(_SQLITE):
+        return _sqlite_path(source)
+    return None if "://" in source or is_warehouse(source) else source
+
+
+def _prefix(source: str) -> str:
+    return _SQLITE if source.startswith(_SQLITE) else ""
+
+
+def gives_access(source: str) -> bool:
+    """Tell whether a source may have a password, a token or a signature in it, so that it must not be written down."""
+    if source.startswith(_POSTGRES):
+        return shown_url(source) != source
+    if source.startswith(_SPARK):
+        return any(part.partition("=")[0].strip() not in _HARMLESS for part in source.split(";")[1:])
+    if "://" not in source or source.startswith(_SQLITE):
+        return False
+    match written_address(source):
+        case DatabaseAddress(password=password):
+            return password is not None
+        case ObjectAddress(is_signed=is_signed):
+            return is_signed
+    return False
+
+
 def is_remote(source: str) -> bool:
     """Tell whether a source is on another machine, from which TAB offers nothing."""
     scheme, separator, _ = source.partition("://")
@@ -247,6 +286,7 @@ def _object(scheme: str, text: str) -> ObjectAddress:
 
 _POSTGRES = ("postgresql://", "postgres://")
 _SPARK = ("spark://", "sc://", "spark:")
+_HARMLESS = {"", "use_ssl", "user_id", "user_agent", "session_id"}  # of the settings of Spark Connect
 
 
 def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - asks what kind of value this is

@@ -20,6 +20,7 @@ from kanon_sql.engine.sources.addresses import (
     address_of,
     is_warehouse,
     open_warehouse,
+    path_in,
     written_address,
 )
 from kanon_sql.engine.sources.data_files import FrameKind, frame_kind, read_file, read_frame
@@ -255,7 +256,7 @@ def open_original(
     resources: Resources | None = None,
 ) -> Source:
     """Return the original of a published table: a table beside it in its database, or a source of its own."""
-    is_name = isinstance(original, str) and original_table is None
+    is_name = isinstance(original, str) and original_table is None and path_in(original) is not None
     if is_name and not (Path(original).suffix and Path(original).exists()):
         in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
         if in_file or not isinstance(source, str | os.PathLike):

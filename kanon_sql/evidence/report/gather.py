@@ -357,9 +357,9 @@ def _sql_of(publication: Publication) -> str:
 
 
 def policy_of(release: Release, published: ReportedRelease | None) -> str:
-    """Return the policy as a kanon.toml that lies in the working directory."""
+    """Return the policy as a kanon.toml that lies in the working directory; where the original is, is not in it."""
     destination = Destination() if published is None else published.destination
-    return policy_text(release.policy, destination, Path())
+    return policy_text(replace(release.policy, origin=None), destination, Path())
 
 
 def policy_fingerprint(release: Release, published: ReportedRelease | None) -> str:

@@ -24,7 +24,7 @@ from kanon_sql.evidence.report.gather import (
 )
 from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.hierarchy.expressions import ROOT
-from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.destination import Destination, named_table
 from kanon_sql.policy.policy import Policy, make_policy, read_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     release: str | os.PathLike[str] | None = None,
@@ -54,7 +54,7 @@ def report(
     """Return the evidence for a release. Nothing is published, and nothing is changed.
 
     Args:
-        source: the original, as for ``anonymize``.
+        source: the original, as for ``anonymize``. May be left out where the policy names it.
         table: its name in a database.
         release: what was published: a table or view in the database of the original, or a file. Without it, the
             destination of the policy file, if there is something; else nothing was published yet.
@@ -74,6 +74,7 @@ def report(
     if policy is not None and not isinstance(policy, Policy):
         policy, in_file = read_policy(Path(policy))
     required = make_policy(policy, **settings)
+    source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
         return report_on(opened, source, required, in_file, release, asked_by=asked_by, progress=progress or silent)

@@ -11,12 +11,13 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import names, resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
-from kanon_sql.engine.sources.addresses import DatabaseAddress
+from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
+from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K, parse_policy
 from kanon_sql.policy.profile.figures import (
     ColumnFigures,
@@ -297,18 +298,29 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
             entity=entity,
             sample=sample,
         )
-        return write_init(found, opened, path, k=k, replace_existing=replace)
+        return write_init(found, opened, path, source, k=k, replace_existing=replace)
     finally:
         opened.engine.close()
 
 
-def write_init(found: Profile, source: Source, path: Path, *, k: int, replace_existing: bool) -> Profile:
+def write_init(
+    found: Profile,
+    source: Source,
+    path: Path,
+    pointed_at: Any,  # noqa: ANN401 - as for ``profile``
+    *,
+    k: int,
+    replace_existing: bool,
+) -> Profile:
     """Write the policy file of a profile: whole, and one that reads back, or not at all.
 
-    Return the profile with notes that say what to change in the file.
+    ``pointed_at`` is what the source was opened from. Return the profile with notes that say what to change in the
+    file.
     """
     require_free(path, replace=replace_existing)
-    text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source))
+    origin = origin_of(pointed_at, source)
+    seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source))
+    text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source), origin=seen)
     parse_policy(text, path)  # what is written reads back
     write_whole(path, text, "The policy")
     return replace(found, notes=notes_of(found, str(path)))

@@ -12,6 +12,7 @@ from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.figures import Dependency
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
@@ -152,6 +153,7 @@ class Profile:
         into: str | None = None,
         out: str | None = None,
         where: Sequence[str] = ("SOURCE",),
+        origin: Origin | None = None,
     ) -> str:
         """Return a commented ``kanon.toml`` with the proposed roles, ready to edit.
 
@@ -160,10 +162,11 @@ class Profile:
             into: the name of a table for the release.
             out: the name of a file for the release.
             where: how the table is named in commands that are shown: its file, or a database and a table.
+            origin: the table, as the file names it; without it, commands have to.
         """
         from kanon_sql.policy.policy import DEFAULT_K
 
-        return _commented_policy(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)
+        return _commented_policy(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where, origin=origin)
 
 
 # A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it.
@@ -213,11 +216,24 @@ time_limit = 60                     # seconds; then the best so far is taken, wi
 
 
 def _commented_policy(
-    profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str] = ("SOURCE",)
+    profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str], origin: Origin | None
 ) -> str:
-    parts = [_HEAD.format(table=_comment(profile.table)), *_columns(profile), *_hierarchies(profile, where)]
+    parts = [
+        _HEAD.format(table=_comment(profile.table)),
+        *_source(origin),
+        *_columns(profile),
+        *_hierarchies(profile, where),
+    ]
     parts += [_PRIVACY.format(k=k), *_models(profile), _SEARCH, *_release(into, out)]
     return "".join(parts)
+
+
+def _source(origin: Origin | None) -> Iterable[str]:
+    if origin is not None:
+        yield "\n[source]\n"
+        yield _set("from", origin.source)
+        if origin.table is not None:
+            yield _set("table", origin.table)
 
 
 def _columns(profile: Profile) -> Iterable[str]:

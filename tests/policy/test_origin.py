@@ -1,0 +1,282 @@
+"""One file is the whole job: [source] and [release] of kanon.toml stand for SOURCE and TABLE on the command line."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+import kanon_sql as kanon
+from kanon_sql.policy.policy import parse_policy, policy_text, read_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ended
+
+POLICY = """
+[source]
+from = "{source}"
+{table}
+
+[columns]
+quasi_identifiers = ["age", "sex", "zip"]
+sensitive = ["disease"]
+{columns}
+rest = "drop"
+
+[hierarchies]
+age = "intervals:10,20"
+
+[privacy]
+k = 3
+count = "{count}"
+
+[search]
+max_suppressed = 0.1
+
+[release]
+seed = 1
+{release}
+"""
+QI = ("--qi", "age,sex,zip")
+
+
+def write_job(
+    path: Path, source: str, release: str, table: str = "", columns: str = "", count: str = "rows"
+) -> tuple[str, Path]:
+    """Write a policy file with a source, and return how commands name it."""
+    text = POLICY.format(source=source, table=table, release=release, columns=columns, count=count)
+    path.write_text(text, encoding="utf-8")
+    return "--policy", path
+
+
+def without_seconds(found: Any) -> Any:
+    """Return JSON without what differs from run to run."""
+    if isinstance(found, dict):
+        return {name: without_seconds(value) for name, value in found.items() if name != "seconds"}
+    return [without_seconds(value) for value in found] if isinstance(found, list) else found
+
+
+@pytest.fixture
+def job(clinic: Path, in_tmp: Path) -> tuple[str, Path]:
+    """The policy file of a table in a database, in a directory beside it."""
+    assert clinic.parent == in_tmp
+    (in_tmp / "jobs").mkdir()
+    return write_job(in_tmp / "jobs" / "kanon.toml", "../clinic.duckdb", 'into = "released"', 'table = "patients"')
+
+
+def test_a_table_in_a_database(job: tuple[str, Path], kanon: Callable[..., Ended]) -> None:
+    """Each command says what it says when source, table, release and original are named."""
+    assert kanon("anonymize", *job).code == 0
+    with duckdb.connect("clinic.duckdb") as connection:
+        connection.execute("CREATE TABLE another AS SELECT * FROM patients")  # so that none is the only table
+    original, released = ("clinic.duckdb", "patients"), ("clinic.duckdb", "released")
+    against = ("--original", "patients")
+    for verb, named, code in (
+        ("check", released, 0),
+        ("measure", (*released, *against), 0),
+        ("attack", (*released, *against), 0),
+        ("report", (*original, "--release", "released"), 0),
+        ("compare", (*original, "-k", "3", "--algorithm", "optimal"), 0),
+        ("lattice", original, 0),
+    ):
+        options = named[2:] if verb == "compare" else ()
+        whole, apart = (kanon(verb, *words, *job, "--format", "json") for words in (options, named))
+        assert (whole.code, apart.code) == (code, code), whole.err
+        assert without_seconds(whole.json) == without_seconds(apart.json), verb
+
+
+def test_a_data_file(in_tmp: Path, clinic: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("COPY patients TO 'patients.csv'")
+    job = write_job(in_tmp / "kanon.toml", "patients.csv", 'out = "released.csv"')
+    (in_tmp / "elsewhere").mkdir()
+    monkeypatch.chdir(in_tmp / "elsewhere")  # paths start from the file
+    assert kanon("anonymize", *job).code == 0
+    assert (in_tmp / "released.csv").exists()
+    released, against = "../released.csv", ("--original", "../patients.csv")
+    for verb, named in (("check", ()), ("measure", against), ("attack", against)):
+        whole = kanon(verb, *job, "--format", "json")
+        apart = kanon(verb, released, *named, *job, "--format", "json")
+        assert whole.code == apart.code, whole.err
+        assert without_seconds(whole.json) == without_seconds(apart.json), verb
+    # A release that is named is attacked with the original of the file.
+    assert kanon("attack", released, *job, "--format", "json").json == kanon("attack", *job, "--format", "json").json
+
+
+def test_what_is_named_goes_before_the_file(job: tuple[str, Path], kanon: Callable[..., Ended]) -> None:
+    pd.DataFrame({"age": [1, 1], "sex": ["F", "F"], "zip": ["1", "1"], "disease": ["a", "b"]}).to_csv("two.csv")
+    ended = kanon("anonymize", "two.csv", *job, "--out", "o.csv", "-k", 2, "--format", "json")
+    assert ended.code == 0, ended.err
+    assert ended.json["rows_in"] == 2
+    assert kanon("check", "o.csv", *job, "-k", 2, "--format", "json").json["rows"] == 2
+    assert kanon("measure", "o.csv", *job, "--format", "json").json["original"] is None  # as without [source]
+    ended = kanon("anonymize", *job, "--out", "all.csv", "--format", "json")
+    assert ended.json["rows_in"] == 60
+
+
+def test_people_are_counted_by_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Without its original, nobody knows of how many people a release is; the file names both."""
+    job = write_job(
+        in_tmp / "kanon.toml", clinic.name, 'into = "released"', 'table = "patients"', 'entity = "id"', "people"
+    )
+    assert kanon("anonymize", *job).code == 0
+    found = kanon("check", *job, "--format", "json").json
+    assert found["holds"]
+    assert found["smallest_class_people"] >= 3
+    alone = kanon("check", clinic.name, "released", *job, "--format", "json")
+    assert (alone.code, alone.json["holds"]) == (1, False)
+
+
+def test_in_place(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """The table is the release then, and there is no original."""
+    job = write_job(in_tmp / "kanon.toml", clinic.name, "in_place = true", 'table = "patients"')
+    before = kanon("check", *job)
+    assert before.code == 1
+    assert kanon("anonymize", *job).code == 0
+    assert kanon("check", *job, "--format", "json").json["holds"]
+    assert kanon("measure", *job, "--format", "json").json["original"] is None
+    refused = kanon("attack", *job)
+    assert refused.code == 2
+    assert "name a backup" in refused.err
+
+
+def test_the_library(job: tuple[str, Path]) -> None:
+    policy = job[1]
+    with kanon.anonymize(policy=policy) as release:
+        release.to_table("released")
+        assert release.rows_in == 60
+    assert kanon.check(policy=policy).holds
+    measured = kanon.measure(policy=policy)
+    assert measured.original == "patients"
+    attacked = kanon.attack(policy=policy)
+    assert (attacked.table, attacked.original) == ("released", "patients")
+    assert kanon.report(policy=policy).published == "released"
+    with kanon.prepare(policy=policy) as prepared:
+        assert prepared.anonymize().rows_in == 60
+    # A policy that is no file says where the table is, and not where its release is.
+    named = replace(read_policy(policy)[0], origin=kanon.Origin("clinic.duckdb", "patients"))
+    with kanon.anonymize(policy=named) as release:
+        assert release.rows_in == 60
+    with pytest.raises(kanon.UsageError, match=r"Say which release is meant"):
+        kanon.check(policy=named)
+    # A release in a file can be checked alone.
+    nowhere = policy.with_name("out.toml")
+    nowhere.write_text(policy.read_text("utf-8").replace('from = "../clinic.duckdb"\ntable = "patients"', ""), "utf-8")
+    with kanon.anonymize("clinic.duckdb", "patients", policy=nowhere) as release:
+        release.to_file("jobs/o.csv")
+    nowhere.write_text(nowhere.read_text("utf-8").replace('into = "released"', 'out = "o.csv"'), "utf-8")
+    assert kanon.check(policy=nowhere).table == "o.csv"
+    with pytest.raises(kanon.UsageError, match="Say which table is meant"):
+        kanon.anonymize(quasi_identifiers=["age"])
+
+
+def test_nothing_is_named(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "empty.toml").write_text('[columns]\nquasi_identifiers = ["age"]\n', encoding="utf-8")
+    (in_tmp / "nowhere.toml").write_text('[source]\nfrom = "t.csv"\n', encoding="utf-8")
+    for verb in ("anonymize", "check", "measure", "attack", "report", "compare", "lattice"):
+        more = {"anonymize": ("--out", "o.csv"), "report": ("--out", "r.html")}.get(verb, ())
+        for options in ((), ("--policy", "empty.toml")):
+            refused = kanon(verb, *options, *more)
+            assert refused.code == 2
+            assert "Say which table is meant" in refused.err
+    for verb in ("check", "measure", "attack"):
+        refused = kanon(verb, "--policy", "nowhere.toml")
+        assert refused.code == 2
+        assert "Say which release is meant" in refused.err
+
+
+SEEN = [  # from a file in jobs/; as it is from here; and as a file in other/ writes it
+    ("a.csv", "jobs/a.csv", "../jobs/a.csv"),
+    ("data/*.csv", "jobs/data/*.csv", "../jobs/data/*.csv"),
+    ("../up.duckdb", "jobs/../up.duckdb", "../up.duckdb"),
+    ("sqlite:x.db", "sqlite:jobs/x.db", "sqlite:../jobs/x.db"),
+    ("sqlite:///x.db", "sqlite:jobs/x.db", "sqlite:../jobs/x.db"),
+    *(
+        (address, address, address)
+        for address in (
+            "postgresql://reader@host/db?sslmode=require",
+            "mysql://reader@host/db?ssl_mode=required",
+            "duckdb+postgresql://reader@host:5432/db",
+            "s3://bucket/k.parquet",
+            "https://host/k.parquet?version=2",
+            "sc://host:15002/;use_ssl=true",
+            "spark:",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "here", "elsewhere"), SEEN)
+def test_paths_start_from_the_file(written: str, here: str, elsewhere: str) -> None:
+    text = f'[source]\nfrom = "{written}"\ntable = "the ward"\n'
+    policy, destination = parse_policy(text, Path("jobs/kanon.toml"))
+    assert policy.origin == kanon.Origin(here.replace("/", os.sep) if "://" not in here else here, "the ward")
+    moved = policy_text(policy, destination, Path("other"))
+    assert f'from = "{elsewhere}"\n' in moved
+    again = parse_policy(moved, Path("other/kanon.toml"))[0].origin
+    assert again is not None
+    assert again.table == "the ward"
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ('from = "postgresql://me:pass@host/db"', "has a password"),
+        ('from = "postgresql://me@host/db?password=pass"', "has a password"),
+        ('from = "mysql://me:pass@host/db"', "has a password"),
+        ('from = "duckdb+postgresql://me:pass@host/db"', "has a password"),
+        ('from = "sc://host/;token=pass"', "has a password"),
+        ('from = "https://host/k.parquet?X-Amz-Signature=pass"', "has a password or a signature"),
+        ('from = "https://me:pass@host/k.parquet"', "A password in a https address"),
+        ('from = ""', "is empty"),
+        ("from = 3", "source.from must be a text"),
+        ('from = "t.duckdb"\ntable = ["t"]', "source.table must be a text"),
+        ('table = "t"', "and not where it is"),
+        ('form = "t.csv"', "has no setting form"),
+    ],
+)
+def test_what_a_source_may_not_be(section: str, says: str) -> None:
+    with pytest.raises(kanon.PolicyError, match=says) as refused:
+        parse_policy(f"[source]\n{section}\n", Path("kanon.toml"))
+    assert "pass@" not in str(refused.value)
+    assert "=pass" not in str(refused.value)
+
+
+def test_save_policy_names_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "jobs").mkdir()
+    ended = kanon(
+        *("anonymize", clinic, *QI, "--rest", "drop", "-k", 3, "--count", "rows", "--max-suppressed", 0.1),
+        *("--into", "released", "--save-policy", "jobs/kanon.toml", "--report", "r.html"),
+    )
+    assert ended.code == 0, ended.err
+    assert 'from = "../clinic.duckdb"\ntable = "patients"\n' in (in_tmp / "jobs" / "kanon.toml").read_text("utf-8")
+    assert kanon("anonymize", "--policy", "jobs/kanon.toml", "--replace").code == 0
+    # Whoever reads a report is not to learn how the directories of its author are called.
+    assert kanon("report", "--policy", "jobs/kanon.toml", "--out", "again.md").code == 0
+    for report in ("r.html", "again.md"):
+        text = (in_tmp / report).read_text("utf-8")
+        assert "[source]" not in text
+        assert str(in_tmp) not in text
+
+
+def test_init_names_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "jobs").mkdir()
+    begun = kanon("init", clinic.name, "patients", "--entity", "id", "--out", "jobs/kanon.toml")
+    assert begun.code == 0, begun.err
+    assert "kanon anonymize --policy jobs/kanon.toml" in begun.out
+    ended = kanon("anonymize", "--policy", "jobs/kanon.toml")
+    assert ended.code == 0, ended.err
+    assert "kanon report --policy jobs/kanon.toml --out report.html" in " ".join(ended.err.split())
+    assert kanon("report", "--policy", "jobs/kanon.toml", "--out", "report.html").code == 0
+
+
+def test_init_of_a_frame_names_none(in_tmp: Path) -> None:
+    kanon.init_policy(pd.DataFrame({"age": range(50)}), out=in_tmp / "kanon.toml")
+    assert read_policy(in_tmp / "kanon.toml")[0].origin is None
