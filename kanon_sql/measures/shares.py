@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def read_share(given: str | float) -> float:
     """Return a share that is written as a number (0.05) or in percent (5%); else raise ValueError."""
@@ -14,6 +16,11 @@ def read_share(given: str | float) -> float:
 
 _LEAST, _MOST = 0.001, 0.99  # nothing else is called nothing, and all else less than all
 _IN_WHOLES = 0.1  # from where on shares are whole per cents
+
+
+def at_most(share: float) -> str:
+    """Return a share in percent, rounded up: where less is said, more is promised."""
+    return f"{math.ceil(share * 1000) / 1000:.1%}"
 
 
 def in_percent(share: float) -> str:

@@ -97,7 +97,8 @@ class Policy:
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
         sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
-        prove: whether to prove how much less any local recoding could lose, at most; None is not.
+        prove: whether to prove how much less any recoding by labels of these hierarchies could lose, at most; None is
+            not.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
         choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.recoding``); None is its default.
         cut: where it cuts.

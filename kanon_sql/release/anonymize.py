@@ -117,8 +117,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             best release so far and its proven gap. If None, a search by "optimal" in a lattice of more than 1,000,000
             nodes ends after 10 seconds, and nothing else is limited.
         sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
-        prove: whether to prove of "local" and "spolg" how much less any local recoding could lose, at most: within the
-            time limit, or 60 seconds. It needs ``kanon-sql[prove]``.
+        prove: whether to prove of "local" and "spolg" how much less any recoding by labels of these hierarchies could
+            lose, at most: within the time limit, or 60 seconds. It needs ``kanon-sql[prove]``.
         choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
         labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".

@@ -210,6 +210,7 @@ class PreparedTable:
             progress: called as the work goes on.
             settings: further settings of ``anonymize``: ``measure``, ``time_limit`` (seconds for all releases
                 together: each has an equal share of what is left), and those that only some algorithms have, for these.
+                But ``prove``, which would take a minute for each release, is that of none.
 
         Raises:
             UsageError: a setting is wrong.
@@ -217,6 +218,8 @@ class PreparedTable:
         """
         tell = progress or silent
         measure = settings.get("measure", self.policy.measure)
+        if settings.get("prove"):
+            raise UsageError("A comparison proves nothing about local recodings: prove is for anonymize.")
         names = list(dict.fromkeys(algorithms or names_for(measure)))
         given = max_suppressed if max_suppressed is not None else [self.policy.max_suppressed]
         limits = list(dict.fromkeys(map(suppression_limit, given)))
@@ -233,7 +236,7 @@ class PreparedTable:
                 settings["time_limit"] = max(_LEAST_SECONDS, left / (len(wanted) - len(results)))
             models = (KAnonymity(size, entity=self.policy.columns.entity), *others)
             own = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
-            own |= dict.fromkeys(options_of_others(algorithm))
+            own |= dict.fromkeys({*options_of_others(algorithm), "prove"})
             try:
                 results.append(_compared(self.anonymize(**own), size))
             except (NoSolutionError, TimeLimitError, UnsuitableError) as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
 from kanon_sql.errors import UsageError
+from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.ledger.ledger import Ledger
@@ -125,7 +126,9 @@ class Release:
     def bound(self) -> float | None:
         """What ``policy.measure`` says that no release of this kind can beat, as far as is proven; None if nothing is.
 
-        It is the value of this release when that is proven optimal.
+        It is the value of this release when that is proven optimal. Of ``local`` and ``spolg``, of which ``prove`` has
+        it proven, any recoding by labels of these hierarchies is of this kind: ranges and sets, as ``mondrian`` writes
+        them by default, can lose less.
         """
         return None if self.result.bound is None else self._objective.value(self.result.bound)
 
@@ -136,7 +139,11 @@ class Release:
 
     @property
     def gap(self) -> float | None:
-        """How much less any release could cost, as a share of this one's: 0 when proven optimal; None if unknown."""
+        """How much less any release of this kind could cost by ``policy.measure``, as a share of what this one costs.
+
+        The cost is the measure itself, or 1 minus it where more is better; 0 when proven optimal, None if unknown. Of
+        ``local`` and ``spolg``, any recoding by labels of these hierarchies is of this kind.
+        """
         cost, bound = self.result.cost, self.result.bound
         return None if cost is None or bound is None else self._objective.gap(cost, bound)
 
@@ -474,6 +481,7 @@ class Release:
             "bound": self.bound,
             "gap": self.gap,
             "stopped": self.result.stopped,
+            "proof_stopped": self.result.proof_stopped,
             "nodes_tested": self.result.nodes_tested,
             "lattice_size": self.prepared.lattice.size,
             "seed": self.publication.seed,
@@ -492,9 +500,11 @@ class Release:
         self.close()
 
     def __repr__(self) -> str:
-        proof = "optimal" if self.optimal else self.policy.algorithm if self.gap is None else f"gap {self.gap:.1%}"
+        proof = "optimal" if self.optimal else self.policy.algorithm if self.gap is None else f"gap {at_most(self.gap)}"
+        measure = self.policy.measure
+        by = "" if measure == "loss" else f" by {measure}"
         return (
-            f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}), {self.rows_out:,} of "
+            f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}{by}), {self.rows_out:,} of "
             f"{self.rows_in:,} rows in {self.classes:,} classes>"
         )
 

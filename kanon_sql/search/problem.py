@@ -110,6 +110,8 @@ class SearchResult:
         stopped: why the search ended before it was complete; None if it is complete.
         published: rows published at each step of a local recoding.
         path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
+        proof_stopped: why the proof of a local recoding ended before the bound was as high as it can be; None if it did
+            not, or there was none.
         instead: the algorithm whose recoding ``local`` took, since it costs less than its own; None if it is its own.
     """
 
@@ -123,6 +125,7 @@ class SearchResult:
     published: tuple[int, ...] = ()
     path_seconds: float | None = None
     instead: str | None = None
+    proof_stopped: Stopped | None = None
 
     @property
     def optimal(self) -> bool:

@@ -120,14 +120,15 @@ def _search_steps(
         stopped = _why(reason)
     remaining.finish()
     cost = bound = None
-    if problem.prove and stopped != "interrupt":
+    proof_stopped: Stopped | None = stopped if problem.prove and stopped == "interrupt" else None
+    if problem.prove and proof_stopped is None:
         found = cost = remaining.cost()
 
         def tell(bound: int) -> None:
             if progress is not None:
                 progress(remaining.tested, found, bound)
 
-        bound = prove(problem, cost, deadline, tell)
+        bound, proof_stopped = prove(problem, cost, deadline, tell)
     remaining.close()
     return SearchResult(
         Local(tuple(remaining.steps)),
@@ -140,6 +141,7 @@ def _search_steps(
         remaining.published,
         remaining.seconds.get("path"),
         remaining.instead,
+        proof_stopped,
     )
 
 

@@ -280,3 +280,23 @@ def test_init_names_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., 
 def test_init_of_a_frame_names_none(in_tmp: Path) -> None:
     kanon.init_policy(pd.DataFrame({"age": range(50)}), out=in_tmp / "kanon.toml")
     assert read_policy(in_tmp / "kanon.toml")[0].origin is None
+
+
+def test_a_table_in_postgresql(postgres: str, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE patients AS SELECT i AS id, 20 + i % 40 AS age, substr('FM', 1 + i % 2, 1) AS sex, "
+            "cast(10000 + i % 4 AS text) AS zip, 'd' || i % 7 AS disease FROM generate_series(0, 399) AS numbers(i)"
+        )
+        job = write_job(in_tmp / "kanon.toml", postgres, 'into = "released"')  # the only table, then not any more
+        try:
+            assert kanon("anonymize", *job).code == 0
+            assert kanon("check", *job, "--format", "json").json["holds"]
+            for verb in ("measure", "attack"):
+                found = kanon(verb, *job, "--format", "json")
+                assert found.code == 0, found.err
+                assert (found.json["table"], found.json["original"]) == ("released", "patients")
+        finally:
+            connection.execute("DROP TABLE IF EXISTS patients, released")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import sys
 from fractions import Fraction
 from functools import cache
@@ -17,6 +19,8 @@ from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
+from kanon_sql.cli.output import release_tables
+from kanon_sql.measures.shares import at_most
 from kanon_sql.search.local import lower_bound
 
 if TYPE_CHECKING:
@@ -163,6 +167,9 @@ def test_a_proof_that_is_stopped(looks: int, reason: type[BaseException], monkey
         with proven(values, 3) as stopped:
             assert stopped.loss == whole.loss
             assert stopped.result.stopped is None
+            why = "interrupt" if reason is KeyboardInterrupt else "time limit"
+            assert (stopped.result.proof_stopped, whole.result.proof_stopped) == (why, None)
+            assert f"; proof stopped by {why})" in release_tables._proof(stopped.summary())  # noqa: SLF001 - what is printed
             assert 0 < (stopped.bound or 0) < (whole.bound or 0) <= whole.loss
 
 
@@ -174,9 +181,48 @@ def test_the_command(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # 11 and 12 lose 1/4, 21 to 23 lose 2/4: 0.4. What is said is rounded down.
     said = " ".join(capsys.readouterr().out.split())
     assert "0.4000, by local, in" in said
-    assert "; no local recoding can lose less than 0.39" in said or "can lose less than 0.4000" in said
+    assert re.search(r"; no recoding by labels of these hierarchies can lose less than 0\.(39\d\d|4000) \(gap", said)
     assert run([*asked, "--prove"]) == 2
     assert "prove is for local and spolg" in capsys.readouterr().err
+
+
+def test_a_gap_is_rounded_up() -> None:
+    """A gap of 0.0208 % was printed as 0.0 %, which says that there is none."""
+    assert [at_most(gap) for gap in (0, 0.000208, 0.044093, 0.1, 0.999999, 1)] == [
+        *("0.0%", "0.1%", "4.5%", "10.0%", "100.0%", "100.0%"),
+    ]
+
+
+def test_ranges_can_lose_less_than_labels() -> None:
+    """And so the bound is said of labels; ``mondrian`` by labels does not go below it."""
+    ages = pd.DataFrame({"age": [28, 29, 30, 31, 48, 49, 50, 51]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "hierarchies": {"age": "intervals:10"}, "count": "rows"}
+    asked |= {"k": 4, "max_suppressed": 1.0}
+    with (
+        kanon.anonymize(ages, algorithm="local", prove=True, **asked) as local,
+        kanon.anonymize(ages, algorithm="mondrian", numbers="range", **asked) as ranges,
+        kanon.anonymize(ages, algorithm="mondrian", numbers="tree", **asked) as labels,
+    ):
+        assert ranges.loss < (local.bound or 0) <= labels.loss + 1e-12
+
+
+def test_a_comparison_proves_nothing() -> None:
+    values = pd.DataFrame({"zip": ["11", "12", "21", "22"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["zip"], "hierarchies": DIGITS, "count": "rows"}
+    with kanon.prepare(values, **asked) as prepared:
+        with pytest.raises(kanon.UsageError, match="A comparison proves nothing"):
+            prepared.compare(algorithms=["local"], k=[2], prove=True)
+        policy = dataclasses.replace(prepared.policy, algorithm="local", prove=True)
+        (compared,) = dataclasses.replace(prepared, policy=policy).compare(algorithms=["local"], k=[2]).results
+        assert compared.loss == pytest.approx(1 / 3)
+        assert compared.bound is None
+
+
+def test_a_solver_that_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower_bound._Program, "solved", lambda *_: None)  # noqa: SLF001 - where the solver is called
+    with proven(["11", "12", "21", "22"], 2) as release:
+        assert release.loss == pytest.approx(1 / 3)
+        assert 0 <= (release.bound or 0) <= release.loss
 
 
 def test_the_policy_file(in_tmp: Path) -> None:

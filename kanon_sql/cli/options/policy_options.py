@@ -68,8 +68,8 @@ _OPTIONS: dict[str, Any] = {
         bool | None,
         typer.Option(
             "--prove",
-            help="How much less any local recoding could lose, at most: of local and spolg; within the time limit, "
-            "or 60 seconds.",
+            help="How much less any recoding by labels of these hierarchies could lose, at most: of local and "
+            "spolg; within the time limit, or 60 seconds.",
         ),
     ],
     "choose": shared.ChooseOption,

@@ -16,6 +16,7 @@ from kanon_sql.cli.output.output import (
     visible,
 )
 from kanon_sql.errors import counted
+from kanon_sql.measures.shares import at_most
 
 _STEPS_SHOWN = 12
 
@@ -147,14 +148,15 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
 def _proof(summary: dict[str, Any]) -> str:
     tested = f"{summary['nodes_tested']:,} of {summary['lattice_size']:,} nodes tested"
     by = "" if summary["measure"] == "loss" else f" by {summary['measure']}"
-    least = "can lose less than" if not by else f"has better {summary['measure']} than"
+    least = "can lose less than" if not by else f"can have better {summary['measure']} than"
+    gap = None if summary["gap"] is None else f"gap {at_most(summary['gap'])}"
     if summary["optimal"] and summary["steps"] is None:
         than = "no full-domain release loses less" if not by else f"no full-domain release is better{by}"
         return f"proven optimal: {than} ({tested})"
     if summary["stopped"] and summary["gap"] is not None and summary["steps"] is None:
         return (
-            f"stopped by {summary['stopped']}: no release {least} {bound_figure(summary['bound'], summary['measure'])} "
-            f"(gap {summary['gap']:.1%}, {tested})"
+            f"stopped by {summary['stopped']}: no full-domain release {least} "
+            f"{bound_figure(summary['bound'], summary['measure'])} ({gap}, {tested})"
         )
     stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
     if summary["cutting"] is not None:
@@ -165,7 +167,10 @@ def _proof(summary: dict[str, Any]) -> str:
         proven = ""
         if summary["bound"] is not None:
             bound = bound_figure(summary["bound"], summary["measure"])
-            proven = f"; no local recoding {least} {bound} (gap {summary['gap']:.1%})"
+            cut_off = "" if summary["proof_stopped"] is None else f"; proof stopped by {summary['proof_stopped']}"
+            proven = f"; no recoding by labels of these hierarchies {least} {bound} ({gap}{cut_off})"
+        elif summary["proof_stopped"] is not None:
+            proven = f"; nothing was proven: the proof was stopped by {summary['proof_stopped']}"
         return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}{taken}{proven}"
     return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 

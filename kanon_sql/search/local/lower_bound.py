@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kanon_sql.measures.labels import Labels
-    from kanon_sql.search.problem import Problem
+    from kanon_sql.search.problem import Problem, Stopped
 
     Numbers = NDArray[np.int64]
     Reals = NDArray[np.float64]
@@ -105,8 +105,10 @@ class _Classes:
     excess: Numbers
 
 
-def prove(problem: Problem, found: int, deadline: float | None, progress: Callable[[int], None]) -> int:
-    """Return a cost that no local recoding of a problem is below, in units of its costs.
+def prove(
+    problem: Problem, found: int, deadline: float | None, progress: Callable[[int], None]
+) -> tuple[int, Stopped | None]:
+    """Return a cost that no local recoding of a problem is below, in units of its costs; and what ended it early.
 
     Args:
         problem: the problem.
@@ -121,11 +123,12 @@ def prove(problem: Problem, found: int, deadline: float | None, progress: Callab
     whole, rows = sum(costs.full), problem.frequency.rows
     bits = min(_BITS, 62 - rows.bit_length())
     if not whole * rows:
-        return found
+        return found, None
 
     def bound() -> int:  # a whole number, as costs are
         return max(costs.original, -(-sum(table.best for table in tables) * whole >> bits))
 
+    stopped: Stopped | None = None
     try:
         with until(at):
             n, columns = _arrays(problem, Fraction(1 << bits, whole))
@@ -142,10 +145,13 @@ def prove(problem: Problem, found: int, deadline: float | None, progress: Callab
                         for _ in table.raised():
                             progress(bound())
                     except DeadlineReachedError:
-                        pass
-    except (DeadlineReachedError, KeyboardInterrupt):
-        pass  # what is proven by now is proven
-    return min(found, bound())
+                        stopped = "time limit"
+    except DeadlineReachedError:  # what is proven by now is proven
+        stopped = "time limit"
+    except KeyboardInterrupt:
+        stopped = "interrupt"
+    proven = min(found, bound())
+    return proven, None if proven == found else stopped
 
 
 def require_provable(problem: Problem) -> None:
@@ -255,7 +261,10 @@ class _Prices:
                 middle, most = paid, total
             # 5. The program.
             self.program.add(classes, self.unit)
-            priced, least = self.program.solved(cap)
+            solved = self.program.solved(cap)
+            if solved is None:
+                return
+            priced, least = solved
             if cap >= self.share and (in_vain >= _IN_VAIN or self.best / self.unit >= (1 - _ENOUGH) * least):
                 return
             drawn = _MIDDLE if len(classes.cost) and in_vain < _ASIDE else 0.0
@@ -361,8 +370,11 @@ class _Program:
         entries = np.stack([self.row[classes.tuples[inside]], classes.rows[inside]])
         self.entries = np.concatenate([self.entries, entries], axis=1)
 
-    def solved(self, cap: float) -> tuple[Reals, float]:
-        """Return the prices of all tuples, and what all rows pay; classes of which rows pay too little leave."""
+    def solved(self, cap: float) -> tuple[Reals, float] | None:
+        """Return the prices of all tuples, and what all rows pay; classes of which rows pay too little leave.
+
+        None where the solver finds no prices: what is proven by then stays.
+        """
         import highspy
 
         prices = self.own.copy()
@@ -387,7 +399,9 @@ class _Program:
             solver.setOptionValue(name, value)
         solver.passModel(program)
         _run(solver)
-        dual = np.clip(np.array(solver.getSolution().row_dual), 0.0, cap)
+        dual = np.clip(np.nan_to_num(np.array(solver.getSolution().row_dual)), 0.0, cap)
+        if len(dual) != len(self.free):
+            return None
         prices[self.free] = dual
         self._forget_dear(dual)
         return prices, fixed + float(np.dot(self.n[self.free], dual))
