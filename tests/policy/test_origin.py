@@ -290,7 +290,7 @@ def test_a_table_in_postgresql(postgres: str, in_tmp: Path, kanon: Callable[...,
             "CREATE TABLE patients AS SELECT i AS id, 20 + i % 40 AS age, substr('FM', 1 + i % 2, 1) AS sex, "
             "cast(10000 + i % 4 AS text) AS zip, 'd' || i % 7 AS disease FROM generate_series(0, 399) AS numbers(i)"
         )
-        job = write_job(in_tmp / "kanon.toml", postgres, 'into = "released"')  # the only table, then not any more
+        job = write_job(in_tmp / "kanon.toml", postgres, 'into = "released"', 'table = "patients"')
         try:
             assert kanon("anonymize", *job).code == 0
             assert kanon("check", *job, "--format", "json").json["holds"]
