@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
@@ -42,16 +42,16 @@ SPANISH = """edad,sexo,código_postal,país,estado_civil,fecha_de_nacimiento
 34,hombre,08001,Alemania,soltero,1980-05-06
 71,mujer,41004,Perú,viuda,1951-01-02
 """
-CHINESE = """年龄,性别,国家,婚姻状况,学历,出生日期
-34,男,中国,未婚,本科,1980-05-06
-71,女,日本,已婚,初中,1951-01-02
+CHINESE = """年龄,性别,国家,婚姻状况,学历,出生日期,邮编,行政区划代码
+34,男,中国,未婚,本科,1980-05-06,100871,110108
+71,女,日本,已婚,初中,1951-01-02,200433,310110
 """
 FIRST = {
     ENGLISH: "age sex postcode_us us_state country marital_status icd10 date",
     GERMAN: "age sex postcode_de country_name marital_status icd10 date education_name",
     FRENCH: "age sex postcode_fr country_name marital_status date",
     SPANISH: "age sex postcode_es country_name marital_status date",
-    CHINESE: "age sex country_name marital_status education_name date",
+    CHINESE: "age sex country_name marital_status education_name date postcode_cn division_cn",
 }
 
 
@@ -95,6 +95,16 @@ def table(values: str, column: str = "x") -> duckdb.DuckDBPyConnection:
     name = '"' + column.replace('"', '""') + '"'
     connection.execute("CREATE TABLE t AS FROM (VALUES " + values + ") AS v(" + name + ")")
     return connection
+
+
+@pytest.mark.parametrize("values", ["('110108'), ('110102'), ('130322')", "(110108), (110102), (130322)"])
+def test_codes_of_chinese_divisions(values: str) -> None:
+    """Haidian and Xicheng are districts of Beijing, Changli is a county of Qinhuangdao in Hebei."""
+    codes = table(values, "code")
+    asked: dict[str, Any] = {"quasi_identifiers": ["code"], "hierarchies": {"code": "ready:division_cn"}}
+    for k, allowed, expected in ((3, 0, ["华北"] * 3), (2, "1 row", ["1101"] * 2)):
+        release = kanon_library.anonymize(codes, "t", **asked, k=k, max_suppressed=allowed)
+        assert release.to_pandas()["code"].tolist() == expected
 
 
 def suggestions(source: Source) -> tuple[Suggestion, ...]:

@@ -174,6 +174,17 @@ def test_provinces_and_departments_are_complete() -> None:
     assert (spanish["28"][0], spanish["08"][0], spanish["41"][0]) == ("Madrid", "Cataluña", "Andalucía")
 
 
+def test_provinces_of_china_are_complete() -> None:
+    """34 of them; the first digit of a code is its great region, and 46 (Hainan) and 50 (Chongqing) came later."""
+    tree = tree_of("division_cn")
+    counts = {1: 5, 2: 3, 3: 7, 4: 6, 5: 5, 6: 5, 7: 1, 8: 2}
+    assert {digit: sum(code.startswith(str(digit)) for code in tree) for digit in counts} == counts
+    assert len(tree) == 34
+    regions = {code[0]: labels[0] for code, labels in tree.items()}
+    assert all(regions[code[0]] == labels[0] for code, labels in tree.items())
+    assert (regions["1"], regions["3"], regions["7"], regions["8"]) == ("华北", "华东", "港澳台", "港澳台")
+
+
 @pytest.mark.usefixtures("in_tmp")
 def test_every_ready_made_hierarchy_is_listed_and_shown(kanon: Callable[..., Ended]) -> None:
     listed = kanon("hierarchy", "list", "--format", "json").json
