@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
 
+CSV = (".csv", ".tsv")
+"""Suffixes of files whose values are separated by a delimiter."""
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 Kind = Literal["table", "view", "materialized-view"]
 
 
@@ -59,6 +62,8 @@ class Destination:
         backup: where the file of that table is copied to first.
         dry_run: whether everything is made and checked, but nothing is written.
         spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
+        delimiter: what separates values in a CSV file: , ; | or a tab, or its name; None is a tab in .tsv, else what
+            the source has where it is a CSV file, else a comma.
     """
 
     into: str | None = None
@@ -69,12 +74,25 @@ class Destination:
     backup: Path | None = None
     dry_run: bool = False
     spreadsheet_safe: bool = False
+    delimiter: str | None = None
 
     def __post_init__(self) -> None:
         if (self.into is not None) + (self.out is not None) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of --into, --out and --in-place.")
-        if self.spreadsheet_safe and (self.out is None or self.out.suffix.lower() != ".csv"):
-            raise UsageError("--spreadsheet-safe is for a CSV file: give --out FILE.csv, or leave it out.")
+        is_csv = self.out is not None and self.out.suffix.lower() in CSV
+        for given, option in ((self.spreadsheet_safe, "--spreadsheet-safe"), (self.delimiter, "--delimiter")):
+            if given and not is_csv:
+                raise UsageError(
+                    f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
+                    "or leave it out."
+                )
+        if self.delimiter is not None:
+            known = {**DELIMITERS, **{sign: sign for sign in DELIMITERS.values()}}
+            if self.delimiter not in known:
+                raise UsageError(
+                    f"Values are separated by {', '.join(DELIMITERS)} or its sign, not by {self.delimiter!r}."
+                )
+            object.__setattr__(self, "delimiter", known[self.delimiter])
         if self.backup is not None and not self.in_place:
             raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
         if self.dry_run and not self.is_somewhere:

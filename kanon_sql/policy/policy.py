@@ -301,7 +301,18 @@ SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
-    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
+    "release": {
+        "into",
+        "as",
+        "out",
+        "in_place",
+        "backup",
+        "seed",
+        "replace",
+        "key_file",
+        "spreadsheet_safe",
+        "delimiter",
+    },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 
@@ -368,6 +379,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "seed": policy.seed,
         "replace": destination.replace or None,
         "spreadsheet_safe": destination.spreadsheet_safe or None,
+        "delimiter": destination.delimiter,
         "key_file": os.path.relpath(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
@@ -433,6 +445,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         backup=directory / backup if backup else None,
         replace=_checked(release.get("replace", False), bool, "release.replace"),
         spreadsheet_safe=_checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
+        delimiter=_checked(release.get("delimiter"), str, "release.delimiter"),
     )
     return policy, destination
 

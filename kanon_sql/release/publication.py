@@ -45,6 +45,7 @@ class Publication:
         pseudonyms: how some identifying columns are published; None if none is.
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
+        delimiter: what separates the values of a CSV file.
     """
 
     source: exp.Table
@@ -60,6 +61,7 @@ class Publication:
     pseudonyms: Pseudonyms | None = None
     partial: frozenset[str] = frozenset()
     spreadsheet_safe: bool = False
+    delimiter: str = ","
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -17,7 +17,7 @@ from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.ledger.ledger import Ledger
-from kanon_sql.release.publish.files import check_file, require_frame
+from kanon_sql.release.publish.files import check_file, delimiter_for, require_frame
 from kanon_sql.release.publish.publisher import check_target, require_kind
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
 from kanon_sql.release.script import Plan, Script, logged_script, release_plan_of, script_of
@@ -212,6 +212,7 @@ class Release:
         replace: bool = False,
         ignore_ledger: bool = False,
         spreadsheet_safe: bool = False,
+        delimiter: str | None = None,
     ) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
 
@@ -223,27 +224,29 @@ class Release:
             replace: as for ``to_table``.
             ignore_ledger: as for ``to_table``.
             spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
+            delimiter: what separates values in a CSV file; by default a tab in .tsv, what the source has where it is a
+                CSV file, and a comma elsewhere.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists; or ``spreadsheet_safe`` without a CSV file.
+            UsageError: the suffix is not known, or the file exists; or ``spreadsheet_safe`` or a ``delimiter`` without
+                a CSV file.
             SourceError: the file cannot be written.
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        safe = spreadsheet_safe
-        return self._as_file(Path(path), replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
+        out = Path(path)
+        where = Destination(out=out, replace=replace, spreadsheet_safe=spreadsheet_safe, delimiter=delimiter)
+        return self._as_file(where, out, ignore_ledger=ignore_ledger)
 
-    def _as_file(
-        self, path: Path, *, replace: bool, ignore_ledger: bool, spreadsheet_safe: bool, dry_run: bool = False
-    ) -> Published:
-        source = self.prepared.source
-        format_name = check_file(source, path, replace=replace)
+    def _as_file(self, destination: Destination, path: Path, *, ignore_ledger: bool) -> Published:
+        source, dry_run = self.prepared.source, destination.dry_run
+        format_name = check_file(source, path, replace=destination.replace)
         require_apart(self.policy.key_file, [path], "the release")
-        if spreadsheet_safe and format_name != "csv":
-            raise UsageError(f"{path} is no CSV file: spreadsheet_safe is for these.")
-        publication = dataclasses.replace(self.publication, spreadsheet_safe=spreadsheet_safe)
+        delimiter = delimiter_for(source, path, destination.delimiter)
+        safe = destination.spreadsheet_safe
+        publication = dataclasses.replace(self.publication, spreadsheet_safe=safe, delimiter=delimiter)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
+            how: dict[str, Any] = {"format_name": format_name, "replace": destination.replace, "ledger": ledger}
             made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)
             return self._noted(_only_tried(made, str(path), ledger) if dry_run else made)
 
@@ -331,8 +334,7 @@ class Release:
         if destination.dry_run and not destination.in_place:
             return self._tried(destination, ignore_ledger=ignore_ledger)
         if destination.out is not None:
-            safe = destination.spreadsheet_safe
-            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
+            return self._as_file(destination, destination.out, ignore_ledger=ignore_ledger)
         if destination.in_place:
             return self.in_place(
                 backup=destination.backup, dry_run=destination.dry_run, replace=replace, ignore_ledger=ignore_ledger
@@ -349,10 +351,9 @@ class Release:
     def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
         """Make a release where nothing stays, and check it as one that is published."""
         source = self.prepared.source
-        replace, safe = destination.replace, destination.spreadsheet_safe
+        replace = destination.replace
         if destination.out is not None:
-            how = {"replace": replace, "ignore_ledger": ignore_ledger, "spreadsheet_safe": safe}
-            return self._as_file(destination.out, **how, dry_run=True)
+            return self._as_file(destination, destination.out, ignore_ledger=ignore_ledger)
         name = str(destination.into)
         if destination.kind != "table":
             require_viewable(self.publication)

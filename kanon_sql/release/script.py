@@ -22,6 +22,7 @@ from kanon_sql.release.publish.files import (
     check_file,
     copy_statement,
     database_statements,
+    delimiter_for,
     reading_back,
     spreadsheet_safe,
 )
@@ -261,10 +262,14 @@ def plan_of(
         if form == DATABASE:
             make, output = database_statements(source, query, destination.out)
         else:
-            if destination.spreadsheet_safe:
-                publication = replace(publication, spreadsheet_safe=True)
+            safe, delimiter = (
+                destination.spreadsheet_safe,
+                delimiter_for(source, destination.out, destination.delimiter),
+            )
+            publication = replace(publication, spreadsheet_safe=safe, delimiter=delimiter)
+            if safe:
                 query = spreadsheet_safe(query, publication)
-            make = (copy_statement(query, destination.out, form),)
+            make = (copy_statement(query, destination.out, form, publication),)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:
         output = check_target(source, destination.into, destination.kind, replace=True)

@@ -61,6 +61,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "replace": (True, {}),
     "key_file": ("pseudonyms.key", {"pseudonymize": ["name"]}),
     "spreadsheet_safe": (True, {"out": "released.csv"}),
+    "delimiter": (";", {"out": "released.csv"}),
 }
 SETTINGS = {
     name: section

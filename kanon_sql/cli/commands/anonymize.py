@@ -13,6 +13,7 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import (
     AskedByOption,
     BackupOption,
+    DelimiterOption,
     DryRunOption,
     InPlaceOption,
     IntoOption,
@@ -100,6 +101,7 @@ def anonymize_command(
     kind: KindOption = None,
     out: OutOption = None,
     spreadsheet_safe: SpreadsheetSafeOption = False,
+    delimiter: DelimiterOption = None,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
     dry_run: DryRunOption = False,
@@ -138,6 +140,7 @@ def anonymize_command(
         dry_run=dry_run,
         replace_existing=replace_existing,
         spreadsheet_safe=spreadsheet_safe,
+        delimiter=delimiter,
     )
     if sql is None and lookups is not None:
         raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")

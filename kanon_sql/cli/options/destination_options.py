@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.errors import KanonError, SourceError, UsageError
-from kanon_sql.policy.destination import Destination, Kind
+from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
 
 if TYPE_CHECKING:
@@ -48,6 +48,15 @@ SpreadsheetSafeOption = Annotated[
         "--spreadsheet-safe", help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run."
     ),
 ]
+DelimiterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="SIGN",
+        help="With --out FILE.csv: what separates values: comma, semicolon, tab or pipe (default: as in the CSV file "
+        "that is read, else a comma; a tab in .tsv).",
+    ),
+]
 
 
 def asked_destination(
@@ -61,6 +70,7 @@ def asked_destination(
     dry_run: bool,
     replace_existing: bool,
     spreadsheet_safe: bool,
+    delimiter: str | None,
 ) -> Destination:
     """Return where the release goes: what the policy file says, and over it what the command line says."""
     said: dict[str, Any] = {}
@@ -81,8 +91,9 @@ def asked_destination(
         said |= {"replace": True}
     # What the policy says is about a CSV file, and not about another destination on the command line.
     file = said.get("out", in_file.out)
-    is_kept = in_file.spreadsheet_safe and file is not None and file.suffix.lower() == ".csv"
-    said |= {"spreadsheet_safe": spreadsheet_safe or is_kept}
+    is_csv = file is not None and file.suffix.lower() in CSV
+    said |= {"spreadsheet_safe": spreadsheet_safe or (in_file.spreadsheet_safe and is_csv)}
+    said |= {"delimiter": delimiter or (in_file.delimiter if is_csv else None)}
     destination = replace(in_file, **said)
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")

@@ -148,6 +148,11 @@ def matching(pattern: str) -> list[Path]:
     return sorted(path for name in found if not (path := Path(name)).is_dir())
 
 
+def files_at(path: Path) -> list[Path]:
+    """Return the data files that a path stands for; none where it is a pipe or another thing that is read once."""
+    return [file for file in matching(_pattern(path)) if file.is_file()]
+
+
 def _pattern(path: Path) -> str:
     """Return a path as DuckDB takes it: the name of a file that is there means that file and no other."""
     if not path.is_dir():

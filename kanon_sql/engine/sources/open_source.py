@@ -23,7 +23,8 @@ from kanon_sql.engine.sources.addresses import (
     path_in,
     written_address,
 )
-from kanon_sql.engine.sources.data_files import FrameKind, frame_kind, read_file, read_frame
+from kanon_sql.engine.sources.data_files import FrameKind, files_at, frame_kind, read_file, read_frame, reader_of
+from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.engine.sources.remote import OF_THE_SERVER, attached, copied, read_objects
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
@@ -142,6 +143,14 @@ class Source:
             return self.address.shown
         found = self.file or self.database
         return None if found is None else str(Path(found).resolve())
+
+    @property
+    def delimiter(self) -> str:
+        """What separates values where the table is a CSV file, and a comma elsewhere."""
+        files = [] if self.file is None else files_at(self.file)
+        if not files or reader_of(files[0]) != "read_csv":
+            return ","
+        return delimiter_of(self.engine, files[0], [column.name for column in self.columns])
 
     def why_unordered(self) -> str | None:
         """Return why the order of its rows means nothing; None if it may mean something."""

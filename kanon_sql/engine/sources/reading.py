@@ -119,7 +119,9 @@ def _likely_encoding(sample: bytes) -> str:
 _LONGEST_LINE = 64 * 1024 * 1024
 
 
-def text_reader(path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True) -> exp.Anonymous:
+def text_reader(
+    path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True, delimiter: str = ","
+) -> exp.Anonymous:
     """Return the function that reads a file of text with these columns."""
     text = exp.Struct(
         expressions=[
@@ -131,7 +133,7 @@ def text_reader(path: Path, types: Mapping[str, str], *, csv: bool, header: bool
         settings |= {
             "header": exp.true() if header else exp.false(),
             "auto_detect": exp.false(),
-            "delim": sql.literal(","),
+            "delim": sql.literal(delimiter),
             "quote": sql.literal('"'),
             "escape": sql.literal('"'),
             "allow_quoted_nulls": exp.false(),
@@ -216,6 +218,12 @@ def layout_of(engine: Engine, place: Path | exp.Expr, columns: int, sample: int)
         sql.statement("files/layout_of_csv", values=values), "layout of the file"
     )
     return Layout(separator, quote, skipped, header, columns, date_format, timestamp_format)
+
+
+def delimiter_of(engine: Engine, path: Path, names: Sequence[str]) -> str:
+    """Return what separates the values of a CSV file whose first line has these names; a comma where none does."""
+    fields = _first_fields(engine, path)
+    return next((separator for separator, first in fields.items() if first == list(names)), ",")
 
 
 def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int) -> str | None:

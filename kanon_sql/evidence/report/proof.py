@@ -23,8 +23,10 @@ from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import is_database
+from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.attributes import original_rows_query
+from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import as_written, check_format, copy_statement, spreadsheet_safe, written_names
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
@@ -98,7 +100,7 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
     try:
         _require_rows_of(release, release.publication, made_rows, published)
     except VerificationError as error:
-        if published.file is None or published.file.suffix.lower() != ".csv":
+        if published.file is None or published.file.suffix.lower() not in CSV:
             raise
         # A file is for spreadsheets as a whole, or not at all: a choice for each row could hide something in it.
         for_spreadsheets = replace(release.publication, spreadsheet_safe=True)
@@ -156,9 +158,11 @@ def _as_texts(
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
         if publication.spreadsheet_safe:
             rows = spreadsheet_safe(rows, publication)
-        engine.run(copy_statement(rows, again, form), "write the release as it was written")
+        engine.run(copy_statement(rows, again, form, publication), "write the release as it was written")
         if form in _TEXTS:
-            yield _texts(names, as_written(again, form, names)), _texts(names, as_written(file, form, names))
+            delimiter = delimiter_of(engine, file, written_names(publication)) if form == "csv" else ","
+            own, given = as_written(again, form, names, publication.delimiter), as_written(file, form, names, delimiter)
+            yield _texts(names, own), _texts(names, given)
             return
         made, given = (_read_parquet(path) for path in (again, file))
         _require_same_types(engine.columns(given), {column.name: column.type for column in engine.columns(made)})

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ROWS = 500_000
 POLICY_FILE = "kanon.toml"
-_SUFFIXES = frozenset({".csv", ".parquet", ".json"})  # of files that a release can be written to
+_SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json"})  # of files that a release can be written to
 _FEW_MISSING = 0.2  # share of the values, up to which it is worth to mend them
 _HEX_DIGITS = 8
 

@@ -20,6 +20,7 @@ from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.policy.destination import CSV
 from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.verify import ROW_BY_ROW
@@ -41,7 +42,7 @@ DATABASE = "duckdb"
 """The format of files that are databases."""
 _FORMATS = {
     ".parquet": "parquet",
-    ".csv": "csv",
+    **dict.fromkeys(CSV, "csv"),
     ".json": "json",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -78,6 +79,13 @@ def check_format(path: Path) -> str:
     return format_name
 
 
+def delimiter_for(source: Source, path: Path, given: str | None) -> str:
+    """Return what separates the values of a CSV file: what was given, a tab in .tsv, or what the source has."""
+    if given is not None:
+        return given
+    return "\t" if path.suffix.lower() == ".tsv" else source.delimiter if path.suffix.lower() in CSV else ","
+
+
 class FileSink(Sink):
     """A file of a format, written beside where it is to be; it is verified as it can be read back."""
 
@@ -103,7 +111,7 @@ class FileSink(Sink):
         query = self.released()
         if self.publication.spreadsheet_safe:
             query = spreadsheet_safe(query, self.publication)
-        self.engine.run(copy_statement(query, self.partial, self.format_name), "write the release")
+        self.engine.run(copy_statement(query, self.partial, self.format_name, self.publication), "write the release")
 
     def verify(self, expected: Expected) -> Verification:
         return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
@@ -262,9 +270,20 @@ def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
     return exp.func("REGEXP_MATCHES", text.copy(), sql.literal(pattern), dialect="duckdb")
 
 
-def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:
+def copy_statement(query: exp.Query, path: Path, format_name: str, publication: Publication) -> exp.Copy:
+    """Return the statement that writes a file.
+
+    Where values of a CSV file are not separated by commas, texts are quoted: labels such as [10, 20) have commas, and
+    who reads the file may guess what separates values.
+    """
     settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
-    settings += [("HEADER", exp.true())] if format_name == "csv" else []
+    if format_name == "csv":
+        settings += [("HEADER", exp.true())]
+        if publication.delimiter != ",":
+            settings += [("DELIMITER", sql.literal(publication.delimiter))]
+            names = zip(publication.published_types.values(), written_names(publication), strict=True)
+            if quoted := [sql.column(name) for kind, name in names if _is_text(kind)]:
+                settings += [("FORCE_QUOTE", exp.Tuple(expressions=quoted))]
     settings += [("ARRAY", exp.true())] if format_name == "json" else []
     return exp.Copy(
         this=exp.Subquery(this=query),
@@ -281,7 +300,7 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
         reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
         query = exp.select(*(sql.column(name) for name in types))
     else:
-        reader = _as_text(path, format_name, types)
+        reader = _as_text(path, format_name, types, publication.delimiter)
         prefixed = publication.spreadsheet_safe and format_name == "csv"
         query = exp.select(
             *(
@@ -303,19 +322,18 @@ def _read(name: str, *, prefixed: bool) -> exp.Expr:
     return exp.Case().when(_matches(text, _PREFIXED), without).else_(text)
 
 
-def _as_text(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Anonymous:
+def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: str = ",") -> exp.Anonymous:
     """Return the function that reads a file of text, all columns as they are written: a text of JSON has its quotes."""
     if format_name == "csv":
-        return text_reader(path, dict.fromkeys(types, "VARCHAR"), csv=True)
+        return text_reader(path, dict.fromkeys(types, "VARCHAR"), csv=True, delimiter=delimiter)
     kinds = {name: "JSON" if kind == "JSON" else "VARCHAR" for name, kind in types.items()}
     return text_reader(path, kinds, csv=False)
 
 
-def as_written(path: Path, format_name: str, names: Sequence[str]) -> exp.Table:
+def as_written(path: Path, format_name: str, names: Sequence[str], delimiter: str) -> exp.Table:
     """Return a file of text, read with every value as it is written: of JSON, with its quotes."""
-    return exp.Table(
-        this=_as_text(path, format_name, dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON"))
-    )
+    types = dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON")
+    return exp.Table(this=_as_text(path, format_name, types, delimiter))
 
 
 def require_json(engine: Engine, publication: Publication, path: Path) -> None:

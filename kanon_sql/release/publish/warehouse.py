@@ -149,7 +149,7 @@ class TakenFileSink(_TakenSink):
         rows = exp.select("*").from_(self.taken)
         if self.publication.spreadsheet_safe:
             rows = spreadsheet_safe(rows, self.carried)
-        self.bench.run(copy_statement(rows, self.partial, self.format_name), "write the release")
+        self.bench.run(copy_statement(rows, self.partial, self.format_name, self.carried), "write the release")
 
     def verify(self, expected: Expected) -> Verification:
         wanted = _expected(self.bench, self.publication, expected)
