@@ -306,3 +306,12 @@ def stamps_of(files: Iterable[Path]) -> Stamps:
 def stamps_of_database(path: Path) -> Stamps:
     """Return the stamps of a DuckDB file, and of the log of changes beside it if there is one."""
     return stamps_of([path, path.with_name(f"{path.name}.wal")])
+
+
+def relative_path(path: Path, directory: Path) -> str:
+    """Return a path as it is seen from a directory, through links; whole where there is no way, as to another drive."""
+    real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a name may be a pattern
+    try:
+        return os.path.relpath(real, os.path.realpath(directory))
+    except ValueError:
+        return real

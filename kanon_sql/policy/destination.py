@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import closed_on_error
-from kanon_sql.engine.sources.addresses import gives_access, path_in
+from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
@@ -35,18 +36,32 @@ class Origin:
     table: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source", os.fspath(self.source))
         if not self.source.strip():
             raise UsageError("[source] from is empty: name a file, a database or an address there.")
+        if self.table is not None and not self.table.strip():
+            raise UsageError("[source] table is empty: name a table there, or leave it out.")
         if gives_access(self.source):
             raise UsageError(
                 "[source] from has a password or a signature in it, and policy files are handed on: leave it out, and "
                 "give it by the environment (PGPASSWORD, MYSQL_PWD), a password file, or a secret of DuckDB."
             )
 
+    def is_same(self, other: Origin | None) -> bool:
+        """Tell whether another one may be the same table; it may be written in another way."""
+        if other is None or _place(self.source) != _place(other.source):
+            return False
+        return None in {self.table, other.table} or folded(str(self.table)) == folded(str(other.table))
+
     @property
     def original(self) -> str | Path:
         """What to open: a path as such, so that it is not taken for the name of a table beside a release."""
         return Path(self.source) if path_in(self.source) == self.source else self.source
+
+
+def _place(source: str) -> str:
+    path = path_in(source)
+    return source if path is None else os.path.realpath(path)
 
 
 @dataclass(frozen=True)
@@ -122,12 +137,17 @@ def named_table(
 
 def origin_of(
     source: Any,  # noqa: ANN401 - what was pointed at
+    table: str | None,
     opened: Source,
 ) -> Origin | None:
-    """Return how a policy file names a table that is open; None where it must not or cannot be written down."""
+    """Return how a policy file names a table that is open; None where it must not or cannot be written down.
+
+    ``source`` and ``table`` are what it was opened by.
+    """
     if not isinstance(source, str | os.PathLike) or gives_access(str(source)):
         return None
-    return Origin(str(source), opened.name if opened.in_database else None)
+    found = table if table is not None else opened.written_name
+    return Origin(str(source), found if opened.in_database else None)
 
 
 @dataclass(frozen=True)
@@ -139,21 +159,35 @@ class NamedRelease:
         table: the release in it.
         original: the same of the original; or the name of a table beside the release; None where none is named.
         original_table: the original in it.
+        is_into: whether the release is what the policy file puts into the database, under a name in its own schema.
     """
 
     source: Any
     table: str | None
     original: Any
     original_table: str | None
+    is_into: bool = False
 
     def opened(self, resources: Resources | None = None) -> tuple[Source, Source]:
         """Return the original and the release, in one engine; without an original, the release twice."""
         if self.original is None:
             alone = open_source(self.source, self.table, as_text=True, resources=resources)
+            with closed_on_error(alone.engine):
+                self._require_made(alone)
             return alone, alone
         original = open_original(self.source, self.original, self.original_table, resources)
         with closed_on_error(original.engine):
-            return original, open_beside(original, self.source, self.table, as_text=True)
+            release = open_beside(original, self.source, self.table, as_text=True)
+            self._require_made(release)
+            return original, release
+
+    def _require_made(self, release: Source) -> None:
+        """Raise where another schema has a table of the name of the release, which was not made yet."""
+        if self.is_into and release.relation.db and release.written_name != self.table:
+            raise UsageError(
+                f"The release {self.table} was not made yet: there is {release.written_name}, which is another table. "
+                "Make it first, with kanon anonymize."
+            )
 
 
 def named_release(
@@ -172,10 +206,12 @@ def named_release(
         against_original: whether the original is wanted where the call does not name it.
     """
     released_at, table = named.source, named.table
+    is_into = False
     if released_at is None:
         if destination.out is not None:
             released_at = str(destination.out)
         elif destination.into is not None:
+            is_into = table is None
             released_at, table = named_table(None, table or destination.into, origin)
         elif destination.in_place:  # there is no original any more
             return NamedRelease(*named_table(None, table, origin), named.original, named.original_table)
@@ -185,6 +221,9 @@ def named_release(
                 "Say which release is meant: SOURCE and, in a database, TABLE; or, under [release] in the policy file, "
                 "where it is (out, into or in_place)."
             )
-    if named.original is not None or origin is None or not against_original:
-        return NamedRelease(released_at, table, named.original, named.original_table)
-    return NamedRelease(released_at, table, origin.original, named.original_table or origin.table)
+    is_gone = destination.in_place  # whatever release is named: the table is the release now
+    if named.original is not None or origin is None or not against_original or is_gone:
+        return NamedRelease(released_at, table, named.original, named.original_table, is_into)
+    same = isinstance(named.source, str) and without_credentials(named.source) == origin.source
+    original = named.source if same else origin.original
+    return NamedRelease(released_at, table, original, named.original_table or origin.table, is_into)

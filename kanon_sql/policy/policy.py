@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.classes.recoding import OPTIONS, Cutting, cutting_of
 from kanon_sql.engine.base import names
-from kanon_sql.engine.files import write_whole
+from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.ready import READY
@@ -367,20 +367,20 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
-        hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, directory)
+        hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
     search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
     search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
         "into": destination.into,
         "as": destination.kind if destination.into else None,
-        "out": os.path.relpath(destination.out, directory) if destination.out else None,
+        "out": relative_path(destination.out, directory) if destination.out else None,
         "in_place": destination.in_place or None,
-        "backup": os.path.relpath(destination.backup, directory) if destination.backup else None,
+        "backup": relative_path(destination.backup, directory) if destination.backup else None,
         "seed": policy.seed,
         "replace": destination.replace or None,
         "spreadsheet_safe": destination.spreadsheet_safe or None,
         "delimiter": destination.delimiter,
-        "key_file": os.path.relpath(policy.key_file, directory) if policy.key_file else None,
+        "key_file": relative_path(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
     population = {} if policy.population is None else {"population": policy.population}
@@ -476,7 +476,7 @@ def _moved(rule: str, old: Path, new: Path) -> str:
     parsed = parse_rule(rule, old)
     if not isinstance(parsed, FileRule | PrefixRule) or rule.startswith(READY):
         return rule
-    path = os.path.relpath(parsed.path, new)
+    path = relative_path(Path(parsed.path), new)
     # A file may be called like a rule: ./flat is the file.
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
 

@@ -20,7 +20,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
-from kanon_sql.policy.destination import named_table
+from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
@@ -171,7 +171,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     with within(requested.time_limit, begun):
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
-            return make_release(opened, requested, progress or silent, begun)
+            made_of = replace(requested, origin=origin_of(source, table, opened))
+            return make_release(opened, made_of, progress or silent, begun)
         except BaseException:
             opened.engine.close()
             raise

@@ -16,7 +16,7 @@ from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import options_of_others
-from kanon_sql.policy.destination import named_table
+from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.search.full_domain.evidence import Evidence
@@ -341,8 +341,10 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         hierarchies=hierarchies,
     )
     tell = progress or silent
-    opened = open_source(*named_table(source, table, requested.origin), resources=resources)
+    source, table = named_table(source, table, requested.origin)
+    opened = open_source(source, table, resources=resources)
     try:
+        requested = replace(requested, origin=origin_of(source, table, opened))
         return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
     except BaseException:
         opened.engine.close()

@@ -160,7 +160,12 @@ def anonymize_command(
         opened = waited(lambda: open_source(pointed_at, table, writable=changes_source and sql is None))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         with within(limit, begun):
-            policy = requested.over(base, opened.columns)
+            policy = replace(requested.over(base, opened.columns), origin=origin_of(pointed_at, table, opened))
+            if source is not None and base.origin is not None and not base.origin.is_same(policy.origin):
+                talk.note(
+                    f"{requested.file} names another table under [source]: commands that get the file alone look at "
+                    "that one."
+                )
             check_key_file(policy, destination, save_policy)
             if sql is None:
                 check_destination(opened, destination)
@@ -185,7 +190,7 @@ def anonymize_command(
         with interrupted_after(NOTHING_WRITTEN if dry_run else f"the release is there: {published.destination}"):
             reported.after(release, pointed_at, destination, published, draft, talk)
             if save_policy is not None:
-                save_policy_as(replace(policy, origin=origin_of(pointed_at, opened)), destination, save_policy)
+                save_policy_as(policy, destination, save_policy)
             talk.end()
             _warn_of_ledger(published, talk)
             _print_published(printed_summary(release, published), output_format)

@@ -61,7 +61,8 @@ def check_command(
         NamedRelease(source, table, original, original_table),
         base.origin,
         in_file,
-        against_original=source is None and (entity or base.columns.entity) is not None,
+        against_original=source is None
+        and (entity or base.columns.entity or hierarchies or original_table) is not None,
     )
     if named.original is None and (hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")

@@ -129,13 +129,14 @@ def init_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        found = write_init(found, opened, out, source, k=k, replace_existing=replace)
+        written = origin_of(source, table, opened) is not None
+        found = write_init(found, opened, out, source, table, k=k, replace_existing=replace)
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    _print_what_is_next(found, source, opened, out, _as_said(quasi_identifiers, sensitive, entity, sample))
+    _print_what_is_next(found, source, opened, out, written, _as_said(quasi_identifiers, sensitive, entity, sample))
 
 
 def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
@@ -205,8 +206,11 @@ def _print_notes(found: Profile) -> None:
         print_prose(f"- {text}")
 
 
-def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, said: list[str]) -> None:
-    """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier."""
+def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, written: bool, said: list[str]) -> None:
+    """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier.
+
+    ``written`` tells whether the file names the source.
+    """
     file = visible(str(out))
     if not found.rows:
         print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it again:")
@@ -224,8 +228,7 @@ def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, 
         print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
     else:
         print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
-    in_file = origin_of(source, opened) is not None
-    print_command(command("anonymize", None if in_file else source, opened, "--policy", str(out)))
+    print_command(command("anonymize", None if written else source, opened, "--policy", str(out)))
 
 
 def _names(names: tuple[str, ...]) -> str:

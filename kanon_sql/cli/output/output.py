@@ -308,7 +308,7 @@ def command(verb: str, source: str | None, opened: Source, *options: str) -> str
     """
     from kanon_sql.engine.sources.addresses import shown_source
 
-    named = [] if source is None else [shown_source(source), *([opened.name] if opened.in_database else [])]
+    named = [] if source is None else [shown_source(source), *([opened.written_name] if opened.in_database else [])]
     return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 

@@ -6,13 +6,16 @@ messages, logs and scripts show of one has no password in it.
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from kanon_sql.engine.keys import shown_address, shown_url
+from kanon_sql.engine.files import relative_path
+from kanon_sql.engine.keys import shown_address, shown_url, without_passwords
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -136,19 +139,26 @@ def written_address(source: Any) -> Address | None:  # noqa: ANN401 - as above
 
 def shown_source(source: str) -> str:
     """Return a source as it may be printed: an address without its password."""
+    if is_warehouse(source):
+        return without_credentials(source)
     return source if (address := written_address(source)) is None else address.shown
 
 
 def resolved(source: str, directory: Path) -> str:
     """Return a source that is written as seen from a directory, as it is from here; an address stays as it is."""
     path = path_in(source)
-    return source if path is None else f"{_prefix(source)}{directory / path}"
+    if path is None:
+        return source
+    found, plain = directory / path, str(directory)
+    # Where nothing has that name it may be a pattern; what the directory is called is none.
+    text = str(found) if found.exists() or path != source else f"{glob.escape(plain)}{os.sep}{path}"
+    return f"{_prefix(source)}{_as_path(text if plain != os.curdir else str(found))}"
 
 
 def seen_from(directory: Path, source: str) -> str:
     """Return a source as it is written in a directory: the opposite of ``resolved``."""
     path = path_in(source)
-    return source if path is None else f"{_prefix(source)}{os.path.relpath(path, directory)}"
+    return source if path is None else f"{_prefix(source)}{_as_path(relative_path(Path(path), directory))}"
 
 
 def path_in(source: str) -> str | None:
@@ -162,20 +172,21 @@ def _prefix(source: str) -> str:
     return _SQLITE if source.startswith(_SQLITE) else ""
 
 
+def _as_path(path: str) -> str:
+    """Return a path that is not taken for an address: a file may be called spark:x.csv."""
+    return path if path_in(path) == path else f"{os.curdir}{os.sep}{path}"
+
+
 def gives_access(source: str) -> bool:
-    """Tell whether a source may have a password, a token or a signature in it, so that it must not be written down."""
-    if source.startswith(_POSTGRES):
-        return shown_url(source) != source
-    if source.startswith(_SPARK):
-        return any(part.partition("=")[0].strip() not in _HARMLESS for part in source.split(";")[1:])
-    if "://" not in source or source.startswith(_SQLITE):
-        return False
-    match written_address(source):
-        case DatabaseAddress(password=password):
-            return password is not None
-        case ObjectAddress(is_signed=is_signed):
-            return is_signed
-    return False
+    """Tell whether a source may have a password, a token or a signature in it, so that it must not be written down.
+
+    Settings of an address that are not known to be harmless may be secrets.
+    """
+    if path_in(source) is not None:
+        return _ACCESS.search(source) is not None  # as in the settings of a connection, which nothing here reads
+    text = unquote(unquote(source))
+    names = [part.partition("=")[0] for part in re.split(r"[?&;#]", text)[1:] if "=" in part]
+    return without_passwords(text) != text or any(name.strip().lower() not in _HARMLESS for name in names)
 
 
 def is_remote(source: str) -> bool:
@@ -286,7 +297,12 @@ def _object(scheme: str, text: str) -> ObjectAddress:
 
 _POSTGRES = ("postgresql://", "postgres://")
 _SPARK = ("spark://", "sc://", "spark:")
-_HARMLESS = {"", "use_ssl", "user_id", "user_agent", "session_id"}  # of the settings of Spark Connect
+_ACCESS = re.compile(r"\b(password|passwd|\w*token)\s*=", re.IGNORECASE)
+_HARMLESS = {
+    *("host", "hostaddr", "port", "user", "dbname", "database", "socket", "connect_timeout", "application_name"),
+    *("sslmode", "ssl_mode", "sslrootcert", "ssl_ca", "ssl_capath", "target_session_attrs", "gssencmode"),
+    *("channel_binding", "use_ssl", "user_id", "user_agent", "session_id"),
+}
 
 
 def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - asks what kind of value this is

@@ -145,6 +145,12 @@ class Source:
         return None if found is None else str(Path(found).resolve())
 
     @property
+    def written_name(self) -> str:
+        """Its name as commands and policy files find it again: with its schema, where the name alone is not enough."""
+        found = self.relation
+        return f"{found.db}.{self.name}" if found.db and self.address is None and self.in_database else self.name
+
+    @property
     def delimiter(self) -> str:
         """What separates values where the table is a CSV file, and a comma elsewhere."""
         files = [] if self.file is None else files_at(self.file)
@@ -265,7 +271,7 @@ def open_original(
     resources: Resources | None = None,
 ) -> Source:
     """Return the original of a published table: a table beside it in its database, or a source of its own."""
-    is_name = isinstance(original, str) and original_table is None and path_in(original) is not None
+    is_name = isinstance(original, str) and original_table is None and path_in(original) == original
     if is_name and not (Path(original).suffix and Path(original).exists()):
         in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
         if in_file or not isinstance(source, str | os.PathLike):

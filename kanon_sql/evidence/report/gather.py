@@ -373,7 +373,7 @@ def commands_of(release: Release, published: ReportedRelease | None) -> tuple[st
     name = "SOURCE" if place is None else place.name
     if source.address is not None:
         name = source.address.shown
-    original = shlex.join([name, *([source.name] if source.in_database else [])])
+    original = shlex.join([name, *([source.written_name] if source.in_database else [])])
     where = "" if published is not None else " --out release.parquet"
     if published is not None and published.kind == "in place":  # on a copy of the original
         return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)

@@ -171,7 +171,7 @@ def _published_release(
         )
     if in_file.out is not None and in_file.out.exists():
         return _in_file(opened, in_file.out)
-    if in_file.into is not None and opened.database is not None:
+    if in_file.into is not None and opened.keeps_tables and opened.frame_kind is None:
         target = target_table(opened.engine, in_file.into)
         if opened.engine.kind_of(target) is not None:
             return _in_database(opened, source, in_file.into)

@@ -298,7 +298,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
             entity=entity,
             sample=sample,
         )
-        return write_init(found, opened, path, source, k=k, replace_existing=replace)
+        return write_init(found, opened, path, source, table, k=k, replace_existing=replace)
     finally:
         opened.engine.close()
 
@@ -308,17 +308,18 @@ def write_init(
     source: Source,
     path: Path,
     pointed_at: Any,  # noqa: ANN401 - as for ``profile``
+    table: str | None,
     *,
     k: int,
     replace_existing: bool,
 ) -> Profile:
     """Write the policy file of a profile: whole, and one that reads back, or not at all.
 
-    ``pointed_at`` is what the source was opened from. Return the profile with notes that say what to change in the
-    file.
+    ``pointed_at`` and ``table`` are what the source was opened by. Return the profile with notes that say what to
+    change in the file.
     """
     require_free(path, replace=replace_existing)
-    origin = origin_of(pointed_at, source)
+    origin = origin_of(pointed_at, table, source)
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source))
     text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source), origin=seen)
     parse_policy(text, path)  # what is written reads back
@@ -329,7 +330,7 @@ def write_init(
 def _where(source: Source) -> tuple[str, ...]:
     """Return how a table is named on the command line."""
     if source.database is not None:
-        return (str(source.database), source.name)
+        return (str(source.database), source.written_name)
     if source.address is not None:
         table = (source.name,) if isinstance(source.address, DatabaseAddress) else ()
         return (source.address.shown, *table)
