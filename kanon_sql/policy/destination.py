@@ -183,7 +183,8 @@ class NamedRelease:
 
     def _require_made(self, release: Source) -> None:
         """Raise where another schema has a table of the name of the release, which was not made yet."""
-        if self.is_into and release.relation.db and release.written_name != self.table:
+        is_apart = folded(release.relation.db) not in {"", "main"}  # the schema in which a bare name is made
+        if self.is_into and is_apart and "." not in str(self.table):
             raise UsageError(
                 f"The release {self.table} was not made yet: there is {release.written_name}, which is another table. "
                 "Make it first, with kanon anonymize."

@@ -341,6 +341,16 @@ def test_a_release_that_was_not_made(schemas: Path, kanon: Callable[..., Ended])
     assert "The release made was not made yet: there is other.made" in " ".join(refused.err.split())
     assert kanon("anonymize", "--policy", "kanon.toml").code == 0
     assert kanon("check", "--policy", "kanon.toml", "--format", "json").json["rows"] == 60
+    with duckdb.connect(str(schemas)) as connection:
+        connection.execute("DROP TABLE other.made")
+    # Beside an original in another database, the one of the release is attached.
+    Path("copy.duckdb").write_bytes(schemas.read_bytes())
+    named = ("--original", "copy.duckdb", "--original-table", "people")
+    assert kanon("measure", "--policy", "kanon.toml", *named, "--format", "json").json["rows_in"] == 60
+    qualified = Path("kanon.toml").read_text("utf-8").replace('"made"', '"OTHER.made2"')
+    Path("kanon.toml").write_text(qualified, encoding="utf-8")
+    assert kanon("anonymize", "--policy", "kanon.toml").code == 0
+    assert kanon("check", "--policy", "kanon.toml", "--format", "json").json["rows"] == 60
 
 
 def test_a_copy_of_a_release_in_place(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
