@@ -295,7 +295,8 @@ def test_what_the_directory_is_called_is_no_pattern(in_tmp: Path, kanon: Callabl
     write_ages(in_tmp / "g1" / "t.csv", 20)
     write_ages(in_tmp / "g[1]" / "other.csv", 30)
     text = '[source]\nfrom = "{}"\n[columns]\nquasi_identifiers = ["age"]\n[privacy]\ncount = "rows"\n'
-    for name, code, rows in (("t.csv", 3, None), ("other.csv", 0, 30), ("o*.csv", 0, 30)):
+    whole = f"{in_tmp}/g1/*.csv"
+    for name, code, rows in (("t.csv", 3, None), ("other.csv", 0, 30), ("o*.csv", 0, 30), (whole, 0, 20)):
         (in_tmp / "g[1]" / "kanon.toml").write_text(text.format(name), encoding="utf-8")
         ended = kanon("compare", "--policy", "g[1]/kanon.toml", "-k", 2, "--algorithm", "optimal", "--format", "json")
         assert ended.code == code, ended.err

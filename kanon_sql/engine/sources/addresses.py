@@ -149,10 +149,10 @@ def resolved(source: str, directory: Path) -> str:
     path = path_in(source)
     if path is None:
         return source
-    found, plain = directory / path, str(directory)
+    found, above = directory / path, glob.escape(str(directory))
+    is_plain = found.exists() or above == str(directory) or Path(path).is_absolute() or path != source
     # Where nothing has that name it may be a pattern; what the directory is called is none.
-    text = str(found) if found.exists() or path != source else f"{glob.escape(plain)}{os.sep}{path}"
-    return f"{_prefix(source)}{_as_path(text if plain != os.curdir else str(found))}"
+    return f"{_prefix(source)}{_as_path(str(found) if is_plain else f'{above}{os.sep}{path}')}"
 
 
 def seen_from(directory: Path, source: str) -> str:
