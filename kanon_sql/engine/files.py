@@ -310,8 +310,8 @@ def stamps_of_database(path: Path) -> Stamps:
 
 def relative_path(path: Path, directory: Path) -> str:
     """Return a path as it is seen from a directory, through links; whole where there is no way, as to another drive."""
-    real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a name may be a pattern
+    real = Path(os.path.realpath(path.parent)) / path.name
     try:
         return os.path.relpath(real, os.path.realpath(directory))
     except ValueError:
-        return real
+        return str(real)

@@ -24,7 +24,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release
-from kanon_sql.policy.policy import destination_in, make_policy
+from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
@@ -187,8 +187,9 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
+    from_file, in_file = given_policy(policy)
     required = make_policy(
-        policy,
+        from_file,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
         hierarchies=hierarchies,
@@ -198,7 +199,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         entity=entity,
         count=count,
     )
-    named = attacked_release(NamedRelease(source, table, original, original_table), required, destination_in(policy))
+    named = attacked_release(NamedRelease(source, table, original, original_table), required, in_file)
     opened, release = named.opened(resources)
     try:
         beside = [open_other(opened, named.source, release, other) for other in others]

@@ -17,7 +17,7 @@ from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release
-from kanon_sql.policy.policy import Policy, destination_in, models_with_k, read_policy
+from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
 from kanon_sql.release.statements.view import hidden_rows
@@ -213,7 +213,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         UsageError: a quasi-identifier is not there, or none is named.
         SourceError: the source cannot be read.
     """
-    in_file = destination_in(policy)
+    policy, in_file = given_policy(policy)
     if policy is None:
         rules = hierarchies if isinstance(hierarchies, Mapping) else {}
         policy = Policy(
@@ -224,8 +224,6 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
             population=population,
             count=count,
         )
-    elif not isinstance(policy, Policy):
-        policy, _ = read_policy(Path(policy))
     named = named_release(
         NamedRelease(source, table, original, original_table),
         policy.origin,

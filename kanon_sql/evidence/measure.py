@@ -14,7 +14,7 @@ from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release
-from kanon_sql.policy.policy import destination_in, make_policy
+from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
@@ -175,8 +175,9 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         SourceError: a source or a hierarchy cannot be read.
     """
     risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    from_file, in_file = given_policy(policy)
     required = make_policy(
-        policy,
+        from_file,
         quasi_identifiers=quasi_identifiers,
         hierarchies=hierarchies,
         k=k,
@@ -188,7 +189,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     named = named_release(
         NamedRelease(source, table, original, original_table),
         required.origin,
-        destination_in(policy),
+        in_file,
         against_original=source is None,
     )
     if named.original is None and (hierarchies is not None or original_table is not None):

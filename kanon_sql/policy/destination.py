@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -206,16 +206,16 @@ def named_release(
         destination: of the policy file.
         against_original: whether the original is wanted where the call does not name it.
     """
-    released_at, table = named.source, named.table
-    is_into = False
-    if released_at is None:
+    found, table = named, named.table
+    if named.source is None:
         if destination.out is not None:
-            released_at = str(destination.out)
+            found = replace(named, source=str(destination.out))
         elif destination.into is not None:
-            is_into = table is None
-            released_at, table = named_table(None, table or destination.into, origin)
-        elif destination.in_place:  # there is no original any more
-            return NamedRelease(*named_table(None, table, origin), named.original, named.original_table)
+            source, into = named_table(None, table or destination.into, origin)
+            found = replace(named, source=source, table=into, is_into=table is None)
+        elif destination.in_place:
+            source, table = named_table(None, table, origin)
+            found = replace(named, source=source, table=table)
         else:
             named_table(None, None, origin)  # where it is named nowhere either, that comes first
             raise UsageError(
@@ -224,7 +224,7 @@ def named_release(
             )
     is_gone = destination.in_place  # whatever release is named: the table is the release now
     if named.original is not None or origin is None or not against_original or is_gone:
-        return NamedRelease(released_at, table, named.original, named.original_table, is_into)
+        return found
     same = isinstance(named.source, str) and without_credentials(named.source) == origin.source
     original = named.source if same else origin.original
-    return NamedRelease(released_at, table, original, named.original_table or origin.table, is_into)
+    return replace(found, original=original, original_table=named.original_table or origin.table)

@@ -302,16 +302,7 @@ SECTIONS: dict[str, set[str]] = {
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {
-        "into",
-        "as",
-        "out",
-        "in_place",
-        "backup",
-        "seed",
-        "replace",
-        "key_file",
-        "spreadsheet_safe",
-        "delimiter",
+        *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
@@ -332,9 +323,9 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
     return parse_policy(text, path)
 
 
-def destination_in(policy: Policy | str | os.PathLike[str] | None) -> Destination:
-    """Return the destination in a policy file; a policy that is no file has none."""
-    return Destination() if policy is None or isinstance(policy, Policy) else read_policy(Path(policy))[1]
+def given_policy(policy: Policy | str | os.PathLike[str] | None) -> tuple[Policy | None, Destination]:
+    """Return the policy of a public call, read where it is a file; only a file has a destination."""
+    return (policy, Destination()) if policy is None or isinstance(policy, Policy) else read_policy(Path(policy))
 
 
 def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:

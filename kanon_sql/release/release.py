@@ -17,7 +17,7 @@ from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.ledger.ledger import Ledger
-from kanon_sql.release.publish.files import check_file, delimiter_for, require_frame
+from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import check_target, require_kind
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
 from kanon_sql.release.script import Plan, Script, logged_script, release_plan_of, script_of
@@ -242,9 +242,7 @@ class Release:
         source, dry_run = self.prepared.source, destination.dry_run
         format_name = check_file(source, path, replace=destination.replace)
         require_apart(self.policy.key_file, [path], "the release")
-        delimiter = delimiter_for(source, path, destination.delimiter)
-        safe = destination.spreadsheet_safe
-        publication = dataclasses.replace(self.publication, spreadsheet_safe=safe, delimiter=delimiter)
+        publication = for_file(self.publication, source, path, destination)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             how: dict[str, Any] = {"format_name": format_name, "replace": destination.replace, "ledger": ledger}
             made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)

@@ -22,9 +22,8 @@ from kanon_sql.release.publish.files import (
     check_file,
     copy_statement,
     database_statements,
-    delimiter_for,
+    for_file,
     reading_back,
-    spreadsheet_safe,
 )
 from kanon_sql.release.publish.publisher import check_target
 from kanon_sql.release.published_values import published_values
@@ -262,13 +261,7 @@ def plan_of(
         if form == DATABASE:
             make, output = database_statements(source, query, destination.out)
         else:
-            safe, delimiter = (
-                destination.spreadsheet_safe,
-                delimiter_for(source, destination.out, destination.delimiter),
-            )
-            publication = replace(publication, spreadsheet_safe=safe, delimiter=delimiter)
-            if safe:
-                query = spreadsheet_safe(query, publication)
+            publication = for_file(publication, source, destination.out, destination)
             make = (copy_statement(query, destination.out, form, publication),)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:

@@ -124,7 +124,7 @@ def test_what_is_named_goes_before_the_file(job: tuple[str, Path], kanon: Callab
 
 
 def test_people_are_counted_by_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    """Without its original, nobody knows of how many people a release is; the file names both."""
+    """A release alone does not say how many people it is about; the file names its original too."""
     job = write_job(
         in_tmp / "kanon.toml", clinic.name, 'into = "released"', 'table = "patients"', 'entity = "id"', "people"
     )
@@ -371,12 +371,12 @@ def test_a_copy_of_a_release_in_place(in_tmp: Path, kanon: Callable[..., Ended])
 
 
 def test_another_source(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    """A release knows what it was made from, and who takes a file for another table is told."""
+    """A note says so when a policy file is used for another table than it names."""
     write_ages(in_tmp / "one.csv", 20)
     write_ages(in_tmp / "two.csv", 30)
     kanon("init", "one.csv", "--qi", "age")
-    told = kanon("anonymize", "two.csv", "--policy", "kanon.toml", "--out", "o.csv")
-    assert "kanon.toml names another table under [source]" in " ".join(told.err.split())
+    other = kanon("anonymize", "two.csv", "--policy", "kanon.toml", "--out", "o.csv")
+    assert "kanon.toml names another table under [source]" in " ".join(other.err.split())
     same = kanon("anonymize", in_tmp / "one.csv", "--policy", "kanon.toml", "--out", "p.csv")
     assert "another table" not in same.err
 

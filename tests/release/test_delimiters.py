@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -111,8 +111,8 @@ def test_what_a_delimiter_may_not_be(in_tmp: Path, kanon: Callable[..., Ended]) 
 def test_the_library(tmp_path: Path) -> None:
     write_tree(tmp_path)
     write(tmp_path / "t.csv", ";")
-    asked = {"quasi_identifiers": ["Alter"], "hierarchies": {"Alter": str(tmp_path / "tree.csv")}, "rest": "keep"}
-    with kanon.anonymize(tmp_path / "t.csv", k=6, count="rows", **asked) as release:  # type: ignore[arg-type]  # mypy does not look into **
+    asked: dict[str, Any] = {"quasi_identifiers": ["Alter"], "hierarchies": {"Alter": str(tmp_path / "tree.csv")}}
+    with kanon.anonymize(tmp_path / "t.csv", k=6, count="rows", rest="keep", **asked) as release:
         for name, given, sign in (("a.csv", None, ";"), ("b.csv", "|", "|"), ("c.tsv", None, "\t")):
             release.to_file(tmp_path / name, delimiter=given)
             assert read(tmp_path / name, sign)[0] == NAMES

@@ -35,6 +35,7 @@ from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.result import Profile
     from kanon_sql.risks.estimators.tuples import SubsetRisk
 
@@ -129,14 +130,15 @@ def init_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        written = origin_of(source, table, opened) is not None
-        found = write_init(found, opened, out, source, table, k=k, replace_existing=replace)
+        origin = origin_of(source, table, opened)
+        found = write_init(found, opened, out, origin, k=k, replace_existing=replace)
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    _print_what_is_next(found, source, opened, out, written, _as_said(quasi_identifiers, sensitive, entity, sample))
+    said = _as_said(quasi_identifiers, sensitive, entity, sample)
+    _print_what_is_next(found, source, opened, out, origin, said)
 
 
 def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
@@ -206,10 +208,12 @@ def _print_notes(found: Profile) -> None:
         print_prose(f"- {text}")
 
 
-def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, written: bool, said: list[str]) -> None:
+def _print_what_is_next(
+    found: Profile, source: str, opened: Source, out: Path, origin: Origin | None, said: list[str]
+) -> None:
     """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier.
 
-    ``written`` tells whether the file names the source.
+    ``origin`` is how the file names the table; without it, the command has to.
     """
     file = visible(str(out))
     if not found.rows:
@@ -228,7 +232,7 @@ def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, 
         print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
     else:
         print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
-    print_command(command("anonymize", None if written else source, opened, "--policy", str(out)))
+    print_command(command("anonymize", source if origin is None else None, opened, "--policy", str(out)))
 
 
 def _names(names: tuple[str, ...]) -> str:

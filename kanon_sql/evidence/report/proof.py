@@ -28,7 +28,7 @@ from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.attributes import original_rows_query
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
-from kanon_sql.release.publish.files import as_written, check_format, copy_statement, spreadsheet_safe, written_names
+from kanon_sql.release.publish.files import as_written, check_format, copy_statement, written_names
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
 from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
 from kanon_sql.sql import build as sql
@@ -156,8 +156,6 @@ def _as_texts(
     with private_directory(Path(tempfile.gettempdir())) as private:
         again = private.path / file.name
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
-        if publication.spreadsheet_safe:
-            rows = spreadsheet_safe(rows, publication)
         engine.run(copy_statement(rows, again, form, publication), "write the release as it was written")
         if form in _TEXTS:
             delimiter = delimiter_of(engine, file, written_names(publication)) if form == "csv" else ","

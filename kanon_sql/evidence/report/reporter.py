@@ -25,7 +25,7 @@ from kanon_sql.evidence.report.gather import (
 from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.policy.destination import Destination, named_table
-from kanon_sql.policy.policy import Policy, make_policy, read_policy
+from kanon_sql.policy.policy import Policy, given_policy, make_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table
@@ -70,9 +70,7 @@ def report(
         NoSolutionError: no release satisfies the models.
         VerificationError: what was published is not what the policy makes of the original.
     """
-    in_file = Destination()
-    if policy is not None and not isinstance(policy, Policy):
-        policy, in_file = read_policy(Path(policy))
+    policy, in_file = given_policy(policy)
     required = make_policy(policy, **settings)
     source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)

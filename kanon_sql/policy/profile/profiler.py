@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.hierarchy.suggest import Suggestion
+    from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 DEFAULT_ROWS = 500_000
@@ -298,7 +299,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
             entity=entity,
             sample=sample,
         )
-        return write_init(found, opened, path, source, table, k=k, replace_existing=replace)
+        return write_init(found, opened, path, origin_of(source, table, opened), k=k, replace_existing=replace)
     finally:
         opened.engine.close()
 
@@ -307,19 +308,16 @@ def write_init(
     found: Profile,
     source: Source,
     path: Path,
-    pointed_at: Any,  # noqa: ANN401 - as for ``profile``
-    table: str | None,
+    origin: Origin | None,
     *,
     k: int,
     replace_existing: bool,
 ) -> Profile:
     """Write the policy file of a profile: whole, and one that reads back, or not at all.
 
-    ``pointed_at`` and ``table`` are what the source was opened by. Return the profile with notes that say what to
-    change in the file.
+    ``origin`` is how the file names the table. Return the profile with notes that say what to change in the file.
     """
     require_free(path, replace=replace_existing)
-    origin = origin_of(pointed_at, table, source)
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source))
     text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source), origin=seen)
     parse_policy(text, path)  # what is written reads back

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.destination import Destination
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.verify.classes import Verification
@@ -79,11 +81,12 @@ def check_format(path: Path) -> str:
     return format_name
 
 
-def delimiter_for(source: Source, path: Path, given: str | None) -> str:
-    """Return what separates the values of a CSV file: what was given, a tab in .tsv, or what the source has."""
-    if given is not None:
-        return given
-    return "\t" if path.suffix.lower() == ".tsv" else source.delimiter if path.suffix.lower() in CSV else ","
+def for_file(publication: Publication, source: Source, path: Path, destination: Destination) -> Publication:
+    """Return a publication as it is written to a file: for spreadsheets or not, and with which delimiter."""
+    delimiter, suffix = destination.delimiter, path.suffix.lower()
+    if delimiter is None:
+        delimiter = "\t" if suffix == ".tsv" else source.delimiter if suffix in CSV else ","
+    return replace(publication, spreadsheet_safe=destination.spreadsheet_safe, delimiter=delimiter)
 
 
 class FileSink(Sink):
@@ -108,10 +111,8 @@ class FileSink(Sink):
         return reading_back(self.publication, self.partial, self.format_name)
 
     def make(self) -> None:
-        query = self.released()
-        if self.publication.spreadsheet_safe:
-            query = spreadsheet_safe(query, self.publication)
-        self.engine.run(copy_statement(query, self.partial, self.format_name, self.publication), "write the release")
+        copy = copy_statement(self.released(), self.partial, self.format_name, self.publication)
+        self.engine.run(copy, "write the release")
 
     def verify(self, expected: Expected) -> Verification:
         return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
@@ -238,7 +239,7 @@ def require_types(publication: Publication, format_name: str) -> None:
             )
 
 
-def spreadsheet_safe(query: exp.Select, publication: Publication) -> exp.Select:
+def _spreadsheet_safe(query: exp.Select, publication: Publication) -> exp.Select:
     """Return the query of a release with an apostrophe before each text and name that a spreadsheet would run.
 
     A text that begins with apostrophes and such a character gets one more, so that each can be read back.
@@ -270,12 +271,14 @@ def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
     return exp.func("REGEXP_MATCHES", text.copy(), sql.literal(pattern), dialect="duckdb")
 
 
-def copy_statement(query: exp.Query, path: Path, format_name: str, publication: Publication) -> exp.Copy:
-    """Return the statement that writes a file.
+def copy_statement(query: exp.Select, path: Path, format_name: str, publication: Publication) -> exp.Copy:
+    """Return the statement that writes the rows of a query to a file, as the publication has it.
 
     Where values of a CSV file are not separated by commas, texts are quoted: labels such as [10, 20) have commas, and
     who reads the file may guess what separates values.
     """
+    if publication.spreadsheet_safe:
+        query = _spreadsheet_safe(query, publication)
     settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
     if format_name == "csv":
         settings += [("HEADER", exp.true())]

@@ -26,6 +26,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.util import find_spec
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -166,10 +167,8 @@ def require_provable(problem: Problem) -> None:
             f"A proof holds the distinct tuples in memory, and {problem.frequency.tuples:,} of {len(problem.labels)} "
             f"columns are too many (at most {MOST_VALUES:,} values): leave --prove out."
         )
-    try:
-        import highspy  # noqa: F401 - an extra
-    except ImportError:
-        raise UsageError("A proof needs HiGHS, which is not here: pip install 'kanon-sql[prove]'.") from None
+    if find_spec("highspy") is None:
+        raise UsageError("A proof needs HiGHS, which is not here: pip install 'kanon-sql[prove]'.")
 
 
 def _columns_together(levels: Sequence[int]) -> Iterator[list[int]]:
@@ -421,7 +420,7 @@ def _solver() -> Any:  # noqa: ANN401 - highspy is typed in part
 
     def quietly(solver: Any) -> None:  # noqa: ANN401 - as above
         solver.silent()
-        Highs.enableCallbacks(solver)  # type: ignore[no-untyped-call]  # as above
+        Highs.enableCallbacks(solver)  # type: ignore[no-untyped-call]  # highspy is typed in part
 
     return type("Quiet", (Highs,), {"enableCallbacks": quietly})()  # the first thing that an object of it does
 
