@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
+from kanon_sql.engine.sources.encodings import NOT_STATED, TextFile, TextFormat, encoding_named, is_utf8
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.sql.names import folded
@@ -30,10 +31,12 @@ class Origin:
     Attributes:
         source: a path, or an address without a password.
         table: the table, where that is a database; None for the only one.
+        encoding: of a text file that is not UTF-8.
     """
 
     source: str
     table: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", os.fspath(self.source))
@@ -54,9 +57,20 @@ class Origin:
         return None in {self.table, other.table} or folded(str(self.table)) == folded(str(other.table))
 
     @property
-    def original(self) -> str | Path:
+    def text(self) -> TextFormat:
+        """How it is written, where it is a text file."""
+        return TextFormat(self.encoding)
+
+    @property
+    def opens(self) -> str | TextFile:
+        """What to open."""
+        return self.source if self.text == NOT_STATED else TextFile(self.source, **vars(self.text))
+
+    @property
+    def original(self) -> str | Path | TextFile:
         """What to open: a path as such, so that it is not taken for the name of a table beside a release."""
-        return Path(self.source) if path_in(self.source) == self.source else self.source
+        is_path = isinstance(self.opens, str) and path_in(self.source) == self.source
+        return Path(self.source) if is_path else self.opens
 
 
 def _place(source: str) -> str:
@@ -79,6 +93,7 @@ class Destination:
         spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
         delimiter: what separates values in a CSV file: , ; | or a tab, or its name; None is a tab in .tsv, else what
             the source has where it is a CSV file, else a comma.
+        encoding: of a CSV file; None is that of the source where it is a CSV file, else UTF-8.
     """
 
     into: str | None = None
@@ -90,12 +105,17 @@ class Destination:
     dry_run: bool = False
     spreadsheet_safe: bool = False
     delimiter: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if (self.into is not None) + (self.out is not None) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of --into, --out and --in-place.")
         is_csv = self.out is not None and self.out.suffix.lower() in CSV
-        for given, option in ((self.spreadsheet_safe, "--spreadsheet-safe"), (self.delimiter, "--delimiter")):
+        for given, option in (
+            (self.spreadsheet_safe, "--spreadsheet-safe"),
+            (self.delimiter, "--delimiter"),
+            (self.encoding, "--out-encoding"),
+        ):
             if given and not is_csv:
                 raise UsageError(
                     f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
@@ -108,6 +128,8 @@ class Destination:
                     f"Values are separated by {', '.join(DELIMITERS)} or its sign, not by {self.delimiter!r}."
                 )
             object.__setattr__(self, "delimiter", known[self.delimiter])
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", encoding_named(self.encoding))
         if self.backup is not None and not self.in_place:
             raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
         if self.dry_run and not self.is_somewhere:
@@ -126,13 +148,16 @@ def named_table(
 ) -> tuple[Any, str | None]:
     """Return the source and the table that a call names; where it names no source, those of the policy."""
     if source is not None:
-        return source, table
+        text = NOT_STATED if origin is None else origin.text
+        is_file = text != NOT_STATED and isinstance(source, str | Path)
+        same = is_file and origin is not None and _place(str(source)) == _place(origin.source)
+        return TextFile(source, **vars(text)) if same else source, table
     if origin is None:
         raise UsageError(
             "Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE, where FILE names it under "
             "[source]."
         )
-    return origin.source, origin.table if table is None else table
+    return origin.opens, origin.table if table is None else table
 
 
 def origin_of(
@@ -147,7 +172,7 @@ def origin_of(
     if not isinstance(source, str | os.PathLike) or gives_access(str(source)):
         return None
     found = table if table is not None else opened.written_name
-    return Origin(str(source), found if opened.in_database else None)
+    return Origin(str(source), found if opened.in_database else None, **vars(opened.text))
 
 
 @dataclass(frozen=True)
@@ -209,7 +234,10 @@ def named_release(
     found, table = named, named.table
     if named.source is None:
         if destination.out is not None:
-            found = replace(named, source=str(destination.out))
+            out, encoding = destination.out, destination.encoding
+            if encoding is None and origin is not None and out.is_file() and not is_utf8(out):
+                encoding = origin.encoding
+            found = replace(named, source=str(out) if encoding is None else TextFile(out, encoding))
         elif destination.into is not None:
             source, into = named_table(None, table or destination.into, origin)
             found = replace(named, source=source, table=into, is_into=table is None)

@@ -46,6 +46,7 @@ class Publication:
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
         delimiter: what separates the values of a CSV file.
+        encoding: of a CSV file; None is UTF-8.
     """
 
     source: exp.Table
@@ -62,6 +63,7 @@ class Publication:
     partial: frozenset[str] = frozenset()
     spreadsheet_safe: bool = False
     delimiter: str = ","
+    encoding: str | None = None
 
     @property
     def quasi_identifiers(self) -> list[str]:

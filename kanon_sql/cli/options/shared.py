@@ -13,6 +13,8 @@ import typer
 from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
+from kanon_sql.engine.sources.data_files import TEXTS
+from kanon_sql.engine.sources.encodings import TextFormat, reading_as
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
@@ -62,7 +64,8 @@ def _columns(context: typer.Context) -> list[str]:
     if source is None or is_remote(source):
         return []
     try:
-        opened = open_source(source, context.params.get("table") or unread[1])
+        with reading_as(TextFormat(context.params.get("encoding")), lambda _: None):
+            opened = open_source(source, context.params.get("table") or unread[1])
     except KanonError:
         return []
     with opened.engine:
@@ -333,6 +336,46 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
             command(**given)
 
     return with_options(command, _RESOURCES, call)
+
+
+_TEXT_FORMAT = {
+    "encoding": Annotated[
+        str | None,
+        typer.Option(
+            "--encoding",
+            metavar="NAME",
+            help="The encoding of SOURCE, a CSV or JSON file that is not UTF-8, such as cp1252, gb18030 or shift_jis "
+            "(default: guessed, where its bytes tell it).",
+        ),
+    ],
+}
+
+
+def with_text_format(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options for how text files are written, where it has a SOURCE which may be one.
+
+    They hold for SOURCE and its original, and for other files that are not UTF-8.
+    """
+    source = inspect.signature(command, eval_str=True).parameters.get("source")
+    if source is None or source.annotation not in {SourceArgument, NamedSourceArgument}:
+        return command
+
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        from kanon_sql.cli.output import diagnostics
+
+        named = [str(given[name]) for name in ("source", "original", "population") if given.get(name) is not None]
+        if any(added.values()) and given["source"] is not None and not any(map(_may_be_text, named)):
+            options = " and ".join(f"--{name}" for name, value in added.items() if value is not None)
+            raise UsageError(f"{given['source']} is no text file: leave {options} out.")
+        note = (lambda _: None) if given.get("quiet") else diagnostics.note
+        with reading_as(TextFormat(**added), note):
+            command(**given)
+
+    return with_options(command, _TEXT_FORMAT, call)
+
+
+def _may_be_text(source: str) -> bool:
+    return Path(source).suffix.lower() in TEXTS or Path(source).is_dir() or "*" in source
 
 
 RequestedModels = Mapping[str, list[str] | str | None]

@@ -26,7 +26,16 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Algorithm spolg": ("--sample-rate",),
     "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
     "Destination": (
-        *("--as", "--spreadsheet-safe", "--delimiter", "--in-place", "--backup", "--dry-run", "--replace"),
+        *(
+            "--as",
+            "--spreadsheet-safe",
+            "--delimiter",
+            "--out-encoding",
+            "--in-place",
+            "--backup",
+            "--dry-run",
+            "--replace",
+        ),
         *("--report", "--asked-by", "--ignore-ledger"),
     ),
     _OUTPUT: ("--dialect", "--lookups", "--format", "--quiet", "--verbose", "--help"),

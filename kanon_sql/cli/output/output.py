@@ -309,6 +309,8 @@ def command(verb: str, source: str | None, opened: Source, *options: str) -> str
     from kanon_sql.engine.sources.addresses import shown_source
 
     named = [] if source is None else [shown_source(source), *([opened.written_name] if opened.in_database else [])]
+    if source is not None and opened.text.encoding is not None:
+        options = (*options, "--encoding", opened.text.encoding)
     return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 

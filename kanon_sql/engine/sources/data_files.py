@@ -13,6 +13,7 @@ import glob
 import re
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,17 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
+from kanon_sql.engine.sources.encodings import (
+    NOT_STATED,
+    UTF_8,
+    Copy,
+    TextFormat,
+    conversion,
+    decoded,
+    guessed,
+    iconv_name,
+    is_utf8,
+)
 from kanon_sql.engine.sources.reading import (
     BLOCK,
     PACKED,
@@ -30,7 +42,6 @@ from kanon_sql.engine.sources.reading import (
     layout_of,
     look_at,
     lost_separator,
-    other_encoding,
     quotes_of,
     read_from,
     reading,
@@ -56,6 +67,7 @@ READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
+TEXTS = [suffix for suffix, reader in READERS.items() if reader != "read_parquet"]
 _ANY_DEPTH = "**"
 _RENAMED = re.compile(r"(.*)_\d+")
 
@@ -73,20 +85,83 @@ def reader_of(path: PurePath) -> str:
 
 
 def read_file(
-    engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False
-) -> tuple[exp.Create, tuple[Column, ...]]:
-    """Make a data file a relation, and return the statement that did, and its columns.
+    engine: Engine,
+    path: Path,
+    relation: exp.Table,
+    *,
+    as_text: bool = False,
+    text: TextFormat = NOT_STATED,
+    likely: TextFormat = NOT_STATED,
+) -> tuple[exp.Create, tuple[Column, ...], TextFormat]:
+    """Make a data file a relation, and return the statement that did, its columns, and how it is written.
 
     Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
     files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
     Columns of several are matched by their names. With ``as_text``, values of CSV are taken as they are written; so
     are those of JSON that would be floats or dates.
+
+    ``text`` is how a text file is written as far as that is stated, ``likely`` how it is if it is not UTF-8. A file in
+    another encoding is read from a copy.
     """
     pattern = _pattern(path)
     reader = reader_of(Path(pattern) if path.is_dir() else path)
     files = matching(pattern)
     if not files:
         raise SourceError(f"{path} does not exist.")
+    encoding = text.encoding
+    if encoding is not None and reader == "read_parquet":
+        raise UsageError(f"{path} is a Parquet file, whose texts are UTF-8: leave the encoding out.")
+    if encoding in {None, UTF_8}:
+        try:
+            create, columns = _read_utf8(engine, path, reader, pattern, files, relation, as_text=as_text)
+        except NoRoomError:  # which says nothing of the file
+            raise
+        except SourceError:
+            may_be = [file for file in files if file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}]
+            others = [file for file in may_be if not is_utf8(file)]
+            if not others:
+                raise
+            encoding = encoding or likely.encoding or guessed(path, others)
+        else:
+            return create, columns, text
+    if packed := [file for file in files if file.suffix.lower() in PACKED]:
+        raise UsageError(f"{packed[0]} is packed, and only UTF-8 is read from packed files: unpack it first.")
+    ran = len(engine.statements)
+    with decoded(files, encoding) as copy:
+        copied = glob.escape(str(copy.files[0] if path.is_file() else copy.directory))
+        copied += "" if path.is_file() else f"/{_ANY_DEPTH}/*"
+        create, columns = _read_utf8(engine, path, reader, copied, copy.files, relation, as_text=as_text)
+    for logged in engine.statements[ran:]:
+        _name_original(logged.statement, path, encoding, copy)
+    return create, columns, replace(text, encoding=encoding)
+
+
+def _name_original(statement: exp.Expr, path: Path, encoding: str, copy: Copy) -> None:
+    """Let a statement that read a copy name what has to be read when it is run again."""
+    new, command = conversion(path, encoding)
+    for read in list(statement.find_all(exp.Anonymous)):
+        place = read.expressions[0] if read.expressions else None
+        if not isinstance(place, exp.Literal) or not place.name.startswith(glob.escape(str(copy.directory))):
+            continue
+        if copy.is_latin_1 and read.name == "read_csv":
+            place.set("this", glob.escape(str(path)))
+            read.append("expressions", exp.EQ(this=exp.column("encoding"), expression=sql.literal("latin-1")))
+            continue
+        place.set("this", glob.escape(new))
+        several = f"Before this, convert each file to UTF-8 (iconv -f {iconv_name(encoding)} -t UTF-8), into {new}"
+        statement.comments = [f"Before this: {command}" if path.is_file() else several]
+
+
+def _read_utf8(
+    engine: Engine,
+    path: Path,
+    reader: str,
+    pattern: str,
+    files: Sequence[Path],
+    relation: exp.Table,
+    *,
+    as_text: bool,
+) -> tuple[exp.Create, tuple[Column, ...]]:
     # DuckDB would take the columns of one of several files, and leave out what only others have.
     settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(files) > 1 else {}
     if reader == "read_csv":
@@ -334,8 +409,6 @@ def read_csv(
         with suppress(OSError, EOFError, zlib.error):  # the file is not what its suffix says
             _require_lines(engine, path, files)
             for file in files:
-                if other_encoding(file) is not None:
-                    raise unreadable(file) from None
                 require_even(engine, file)
         raise unreadable(path) from None
     _require_lines(engine, path, files)

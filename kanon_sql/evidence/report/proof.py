@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.sources.encodings import decode
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
@@ -158,6 +159,9 @@ def _as_texts(
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
         engine.run(copy_statement(rows, again, form, publication), "write the release as it was written")
         if form in _TEXTS:
+            if published.text.encoding is not None:
+                written, file = file, private.path / "published"
+                decode(written, file, published.text.encoding)
             delimiter = delimiter_of(engine, file, written_names(publication)) if form == "csv" else ","
             own, given = as_written(again, form, names, publication.delimiter), as_written(file, form, names, delimiter)
             yield _texts(names, own), _texts(names, given)

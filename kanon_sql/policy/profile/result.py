@@ -234,6 +234,8 @@ def _source(origin: Origin | None) -> Iterable[str]:
         yield _set("from", origin.source)
         if origin.table is not None:
             yield _set("table", origin.table)
+        if origin.encoding is not None:
+            yield _set("encoding", origin.encoding)
 
 
 def _columns(profile: Profile) -> Iterable[str]:

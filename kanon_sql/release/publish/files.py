@@ -19,6 +19,7 @@ from kanon_sql.engine.files import private_directory, require_no_log, take_name,
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
+from kanon_sql.engine.sources.encodings import UTF_8, decode, encode
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
@@ -82,11 +83,13 @@ def check_format(path: Path) -> str:
 
 
 def for_file(publication: Publication, source: Source, path: Path, destination: Destination) -> Publication:
-    """Return a publication as it is written to a file: for spreadsheets or not, and with which delimiter."""
+    """Return a publication as it is written to a file: for spreadsheets or not, with which delimiter and encoding."""
     delimiter, suffix = destination.delimiter, path.suffix.lower()
     if delimiter is None:
         delimiter = "\t" if suffix == ".tsv" else source.delimiter if suffix in CSV else ","
-    return replace(publication, spreadsheet_safe=destination.spreadsheet_safe, delimiter=delimiter)
+    encoding = destination.encoding or (source.text.encoding if suffix in CSV and source.is_csv else None)
+    spreadsheet_safe, encoding = destination.spreadsheet_safe, None if encoding == UTF_8 else encoding
+    return replace(publication, spreadsheet_safe=spreadsheet_safe, delimiter=delimiter, encoding=encoding)
 
 
 class FileSink(Sink):
@@ -108,11 +111,10 @@ class FileSink(Sink):
 
     @property
     def output(self) -> exp.Expr:
-        return reading_back(self.publication, self.partial, self.format_name)
+        return reading_back(self.publication, readable(self.publication, self.partial), self.format_name)
 
     def make(self) -> None:
-        copy = copy_statement(self.released(), self.partial, self.format_name, self.publication)
-        self.engine.run(copy, "write the release")
+        write_file(self.engine, self.publication, self.released(), self.partial, self.format_name)
 
     def verify(self, expected: Expected) -> Verification:
         return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
@@ -177,13 +179,28 @@ def finish_file(
             raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
+def write_file(engine: Engine, publication: Publication, query: exp.Select, partial: Path, format_name: str) -> None:
+    """Write the rows of a query to a file that does not have its name yet."""
+    first = readable(publication, partial)
+    engine.run(copy_statement(query, first, format_name, publication), "write the release")
+    if publication.encoding is not None:
+        encode(first, partial, publication.encoding, publication.delimiter)
+
+
+def readable(publication: Publication, partial: Path) -> Path:
+    """Return where a file is as UTF-8: beside it, if it has another encoding."""
+    return partial if publication.encoding is None else partial.with_name(f"utf8-{partial.name}")
+
+
 def verify_file(
     engine: Engine, publication: Publication, partial: Path, format_name: str, expected: Expected
 ) -> Verification:
     """Return what is found in a file that was written and does not have its name yet."""
     if format_name in {"json", "jsonl"}:
         require_json(engine, publication, partial)
-    output = reading_back(publication, partial, format_name)
+    if publication.encoding is not None:
+        decode(partial, readable(publication, partial), publication.encoding)
+    output = reading_back(publication, readable(publication, partial), format_name)
     return verified(engine, publication, readable_lookups(publication.hierarchies), output, expected)
 
 
