@@ -53,6 +53,8 @@ PYTHON_NAMES = {
     "encoding": "TextFile(path, encoding=NAME)",
     "encoding NAME": "TextFile(path, encoding=NAME)",
     "out-encoding": "encoding",
+    "out-decimal": "decimal",
+    "decimal": "decimal",
     "replace": "replace=True",
     "ignore-ledger": "ignore_ledger=True",
     "l": "DistinctLDiversity",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
-from kanon_sql.engine.sources.encodings import NOT_STATED, TextFile, TextFormat, encoding_named, is_utf8
+from kanon_sql.engine.sources.encodings import TextFile, TextFormat, decimal_sign, encoding_named, is_utf8, text_file
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.sql.names import folded
@@ -32,11 +32,13 @@ class Origin:
         source: a path, or an address without a password.
         table: the table, where that is a database; None for the only one.
         encoding: of a text file that is not UTF-8.
+        decimal: the decimal sign of numbers in a CSV file; None is a point.
     """
 
     source: str
     table: str | None = None
     encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", os.fspath(self.source))
@@ -59,12 +61,12 @@ class Origin:
     @property
     def text(self) -> TextFormat:
         """How it is written, where it is a text file."""
-        return TextFormat(self.encoding)
+        return TextFormat(self.encoding, self.decimal)
 
     @property
     def opens(self) -> str | TextFile:
         """What to open."""
-        return self.source if self.text == NOT_STATED else TextFile(self.source, **vars(self.text))
+        return text_file(self.source, self.text)
 
     @property
     def original(self) -> str | Path | TextFile:
@@ -94,6 +96,8 @@ class Destination:
         delimiter: what separates values in a CSV file: , ; | or a tab, or its name; None is a tab in .tsv, else what
             the source has where it is a CSV file, else a comma.
         encoding: of a CSV file; None is that of the source where it is a CSV file, else UTF-8.
+        decimal: the decimal sign of numbers in a CSV file; None is that of the source where it is a CSV file, unless
+            a comma separates values; else a point.
     """
 
     into: str | None = None
@@ -106,6 +110,7 @@ class Destination:
     spreadsheet_safe: bool = False
     delimiter: str | None = None
     encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         if (self.into is not None) + (self.out is not None) + self.in_place > 1:
@@ -115,6 +120,7 @@ class Destination:
             (self.spreadsheet_safe, "--spreadsheet-safe"),
             (self.delimiter, "--delimiter"),
             (self.encoding, "--out-encoding"),
+            (self.decimal, "--out-decimal"),
         ):
             if given and not is_csv:
                 raise UsageError(
@@ -130,10 +136,17 @@ class Destination:
             object.__setattr__(self, "delimiter", known[self.delimiter])
         if self.encoding is not None:
             object.__setattr__(self, "encoding", encoding_named(self.encoding))
+        if self.decimal is not None:
+            object.__setattr__(self, "decimal", decimal_sign(self.decimal))
         if self.backup is not None and not self.in_place:
             raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
         if self.dry_run and not self.is_somewhere:
             raise UsageError("Say where the release would go: --into NAME, --out FILE or --in-place, beside --dry-run.")
+
+    @property
+    def text(self) -> TextFormat:
+        """How a CSV file is written, as far as that is stated."""
+        return TextFormat(self.encoding, self.decimal)
 
     @property
     def is_somewhere(self) -> bool:
@@ -148,10 +161,8 @@ def named_table(
 ) -> tuple[Any, str | None]:
     """Return the source and the table that a call names; where it names no source, those of the policy."""
     if source is not None:
-        text = NOT_STATED if origin is None else origin.text
-        is_file = text != NOT_STATED and isinstance(source, str | Path)
-        same = is_file and origin is not None and _place(str(source)) == _place(origin.source)
-        return TextFile(source, **vars(text)) if same else source, table
+        known = origin is not None and isinstance(source, str | Path) and _place(str(source)) == _place(origin.source)
+        return text_file(source, origin.text) if known and origin is not None else source, table
     if origin is None:
         raise UsageError(
             "Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE, where FILE names it under "
@@ -234,10 +245,11 @@ def named_release(
     found, table = named, named.table
     if named.source is None:
         if destination.out is not None:
-            out, encoding = destination.out, destination.encoding
-            if encoding is None and origin is not None and out.is_file() and not is_utf8(out):
-                encoding = origin.encoding
-            found = replace(named, source=str(out) if encoding is None else TextFile(out, encoding))
+            out, text = destination.out, destination.text
+            if origin is not None and out.suffix.lower() in CSV:
+                as_read = origin.text if out.is_file() and not is_utf8(out) else replace(origin.text, encoding=None)
+                text = text.over(as_read)
+            found = replace(named, source=text_file(str(out), text))
         elif destination.into is not None:
             source, into = named_table(None, table or destination.into, origin)
             found = replace(named, source=source, table=into, is_into=table is None)

@@ -298,13 +298,13 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 
 
 SECTIONS: dict[str, set[str]] = {
-    "source": {"from", "table", "encoding"},
+    "source": {"from", "table", "encoding", "decimal"},
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {
         *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
-        "encoding",
+        *("encoding", "decimal"),
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
@@ -374,6 +374,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "spreadsheet_safe": destination.spreadsheet_safe or None,
         "delimiter": destination.delimiter,
         "encoding": destination.encoding,
+        "decimal": destination.decimal,
         "key_file": relative_path(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
@@ -381,7 +382,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     count = {} if policy.count == "people" else {"count": policy.count}
     privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population}
     document = {
-        "source": {name: source[name] for name in ("from", "table", "encoding") if source.get(name) is not None},
+        "source": {
+            name: source[name] for name in ("from", "table", "encoding", "decimal") if source.get(name) is not None
+        },
         "columns": columns,
         "hierarchies": hierarchies,
         "privacy": privacy,
@@ -441,6 +444,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         spreadsheet_safe=_checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
         delimiter=_checked(release.get("delimiter"), str, "release.delimiter"),
         encoding=_checked(release.get("encoding"), str, "release.encoding"),
+        decimal=_checked(release.get("decimal"), str, "release.decimal"),
     )
     return policy, destination
 
@@ -448,12 +452,12 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
     source = _checked(section.get("from"), str, "source.from")
     table = _checked(section.get("table"), str, "source.table")
-    encoding = _checked(section.get("encoding"), str, "source.encoding")
+    text = [_checked(section.get(name), str, f"source.{name}") for name in ("encoding", "decimal")]
     if source is None and table is not None:
         raise PolicyError(f"[source] names the table {table!r}, and not where it is: write from too.")
     if source is None and section:
         raise PolicyError("[source] does not say where the table is: write from too.")
-    return None if source is None else Origin(resolved(source, directory) if source else "", table, encoding)
+    return None if source is None else Origin(resolved(source, directory) if source else "", table, *text)
 
 
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:

@@ -47,6 +47,7 @@ class Publication:
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
         delimiter: what separates the values of a CSV file.
         encoding: of a CSV file; None is UTF-8.
+        decimal: the decimal sign of numbers in a CSV file.
     """
 
     source: exp.Table
@@ -64,6 +65,7 @@ class Publication:
     spreadsheet_safe: bool = False
     delimiter: str = ","
     encoding: str | None = None
+    decimal: str = "."
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -214,6 +214,7 @@ class Release:
         spreadsheet_safe: bool = False,
         delimiter: str | None = None,
         encoding: str | None = None,
+        decimal: str | None = None,
     ) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
 
@@ -228,6 +229,8 @@ class Release:
             delimiter: what separates values in a CSV file; by default a tab in .tsv, what the source has where it is a
                 CSV file, and a comma elsewhere.
             encoding: of a CSV file; by default that of the source where it is a CSV file, and UTF-8 elsewhere.
+            decimal: the decimal sign in a CSV file; by default that of the source where it is a CSV file, and a point
+                elsewhere.
 
         Raises:
             UsageError: the suffix is not known, or the file exists; or a setting of CSV files for another one; or the
@@ -237,8 +240,8 @@ class Release:
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
         out = Path(path)
-        as_csv: dict[str, Any] = {"spreadsheet_safe": spreadsheet_safe, "delimiter": delimiter, "encoding": encoding}
-        where = Destination(out=out, replace=replace, **as_csv)
+        as_csv: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+        where = Destination(out=out, replace=replace, spreadsheet_safe=spreadsheet_safe, **as_csv)
         return self._as_file(where, out, ignore_ledger=ignore_ledger)
 
     def _as_file(self, destination: Destination, path: Path, *, ignore_ledger: bool) -> Published:

@@ -63,6 +63,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "spreadsheet_safe": (True, {"out": "released.csv"}),
     "delimiter": (";", {"out": "released.csv"}),
     "encoding": ("cp1252", {"out": "released.csv"}),
+    "decimal": (",", {"out": "released.csv"}),
 }
 SETTINGS = {
     name: section
@@ -75,7 +76,13 @@ DESTINATION = {"kind" if name == "as" else name for name in SETTINGS} & {
 }
 
 # Where a place has another name for a setting, or does without it.
-OPTION = {"identifying": "--id", "quasi_identifiers": "--qi", "k": "-k", "encoding": "--out-encoding"}
+OPTION = {
+    "identifying": "--id",
+    "quasi_identifiers": "--qi",
+    "k": "-k",
+    "encoding": "--out-encoding",
+    "decimal": "--out-decimal",
+}
 WITHOUT_OPTION = {
     "insensitive",  # --rest keep publishes all columns that are not named
     "proposed",  # kanon init writes it, and a person takes columns out
@@ -87,7 +94,7 @@ WITHOUT_KEYWORD = {
 OTHER_OPTIONS = {  # of the run, not of the release
     *("--hierarchy", "--hierarchies", "--policy", "--save-policy", "--sql", "--dialect", "--lookups", "--format"),
     *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
-    *("--dry-run", "--ignore-ledger", "--encoding"),
+    *("--dry-run", "--ignore-ledger", "--encoding", "--decimal"),
 }
 OTHER_KEYWORDS = {"source", "table", "models", "hierarchies", "policy", "resources", "progress"}
 

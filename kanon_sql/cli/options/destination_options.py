@@ -68,6 +68,16 @@ OutEncodingOption = Annotated[
     ),
 ]
 
+OutDecimalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--out-decimal",
+        metavar="SIGN",
+        help="With --out FILE.csv: its decimal sign, point or comma (default: as in the CSV file that is read, else "
+        "point).",
+    ),
+]
+
 
 def asked_destination(
     in_file: Destination,
@@ -82,6 +92,7 @@ def asked_destination(
     spreadsheet_safe: bool,
     delimiter: str | None,
     encoding: str | None,
+    decimal: str | None,
 ) -> Destination:
     """Return where the release goes: what the policy file says, and over it what the command line says."""
     said: dict[str, Any] = {}
@@ -106,6 +117,7 @@ def asked_destination(
     said |= {"spreadsheet_safe": spreadsheet_safe or (in_file.spreadsheet_safe and is_csv)}
     said |= {"delimiter": delimiter or (in_file.delimiter if is_csv else None)}
     said |= {"encoding": encoding or (in_file.encoding if is_csv else None)}
+    said |= {"decimal": decimal or (in_file.decimal if is_csv else None)}
     destination = replace(in_file, **said)
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")

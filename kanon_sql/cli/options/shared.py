@@ -13,7 +13,7 @@ import typer
 from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
-from kanon_sql.engine.sources.data_files import TEXTS
+from kanon_sql.engine.sources.data_files import READERS
 from kanon_sql.engine.sources.encodings import TextFormat, reading_as
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
@@ -348,6 +348,14 @@ _TEXT_FORMAT = {
             "(default: guessed, where its bytes tell it).",
         ),
     ],
+    "decimal": Annotated[
+        str | None,
+        typer.Option(
+            "--decimal",
+            metavar="SIGN",
+            help="The decimal sign of numbers in SOURCE, a CSV file: point (default) or comma.",
+        ),
+    ],
 }
 
 
@@ -364,9 +372,13 @@ def with_text_format(command: Callable[..., None]) -> Callable[..., None]:
         from kanon_sql.cli.output import diagnostics
 
         named = [str(given[name]) for name in ("source", "original", "population") if given.get(name) is not None]
-        if any(added.values()) and given["source"] is not None and not any(map(_may_be_text, named)):
-            options = " and ".join(f"--{name}" for name, value in added.items() if value is not None)
-            raise UsageError(f"{given['source']} is no text file: leave {options} out.")
+        for name, readers in _READ_BY.items():
+            if (
+                added[name] is not None
+                and given["source"] is not None
+                and not any(_may_be(one, readers) for one in named)
+            ):
+                raise UsageError(f"{given['source']} is no file that has an --{name}: leave --{name} out.")
         note = (lambda _: None) if given.get("quiet") else diagnostics.note
         with reading_as(TextFormat(**added), note):
             command(**given)
@@ -374,8 +386,12 @@ def with_text_format(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(command, _TEXT_FORMAT, call)
 
 
-def _may_be_text(source: str) -> bool:
-    return Path(source).suffix.lower() in TEXTS or Path(source).is_dir() or "*" in source
+_READ_BY = {"encoding": {"read_csv", "read_json"}, "decimal": {"read_csv"}}
+
+
+def _may_be(source: str, readers: set[str]) -> bool:
+    """Tell whether a source may be a text file: by its suffix; of a directory or a pattern, that is not known yet."""
+    return READERS.get(Path(source).suffix.lower()) in readers or Path(source).is_dir() or "*" in source
 
 
 RequestedModels = Mapping[str, list[str] | str | None]

@@ -31,6 +31,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
             "--spreadsheet-safe",
             "--delimiter",
             "--out-encoding",
+            "--out-decimal",
             "--in-place",
             "--backup",
             "--dry-run",

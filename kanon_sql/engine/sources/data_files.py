@@ -38,6 +38,7 @@ from kanon_sql.engine.sources.reading import (
     PACKED,
     SAMPLE,
     TableRead,
+    delimiter_of,
     is_blank,
     layout_of,
     look_at,
@@ -46,6 +47,7 @@ from kanon_sql.engine.sources.reading import (
     read_from,
     reading,
     require_even,
+    separator_beside_commas,
     unreadable,
 )
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -67,7 +69,6 @@ READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
-TEXTS = [suffix for suffix, reader in READERS.items() if reader != "read_parquet"]
 _ANY_DEPTH = "**"
 _RENAMED = re.compile(r"(.*)_\d+")
 
@@ -111,9 +112,10 @@ def read_file(
     encoding = text.encoding
     if encoding is not None and reader == "read_parquet":
         raise UsageError(f"{path} is a Parquet file, whose texts are UTF-8: leave the encoding out.")
+    how = {"as_text": as_text, "comma": text.decimal == "," and reader == "read_csv"}
     if encoding in {None, UTF_8}:
         try:
-            create, columns = _read_utf8(engine, path, reader, pattern, files, relation, as_text=as_text)
+            create, columns = _read_utf8(engine, path, reader, pattern, files, relation, **how)
         except NoRoomError:  # which says nothing of the file
             raise
         except SourceError:
@@ -130,7 +132,7 @@ def read_file(
     with decoded(files, encoding) as copy:
         copied = glob.escape(str(copy.files[0] if path.is_file() else copy.directory))
         copied += "" if path.is_file() else f"/{_ANY_DEPTH}/*"
-        create, columns = _read_utf8(engine, path, reader, copied, copy.files, relation, as_text=as_text)
+        create, columns = _read_utf8(engine, path, reader, copied, copy.files, relation, **how)
     for logged in engine.statements[ran:]:
         _name_original(logged.statement, path, encoding, copy)
     return create, columns, replace(text, encoding=encoding)
@@ -161,11 +163,19 @@ def _read_utf8(
     relation: exp.Table,
     *,
     as_text: bool,
+    comma: bool,
 ) -> tuple[exp.Create, tuple[Column, ...]]:
     # DuckDB would take the columns of one of several files, and leave out what only others have.
     settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(files) > 1 else {}
     if reader == "read_csv":
+        if comma:
+            settings |= {"decimal_separator": sql.literal(",")}
+            separator = next((separator_beside_commas(engine, file) for file in files if file.is_file()), None)
+            # Else decimal commas could be taken for what separates values.
+            settings |= {} if separator is None else {"delim": sql.literal(separator), "skip": sql.literal(0)}
         create = read_csv(engine, path, pattern, files, relation, settings, as_text=as_text)
+        if comma:
+            create = _with_points(engine, path, files, relation, create, as_text=as_text)
     else:
         create = reading(reader, pattern, relation, settings)
         try:
@@ -339,13 +349,17 @@ def empty_texts(
         text = [exp.PropertyEQ(this=sql.literal(one.name), expression=sql.literal("VARCHAR")) for one in others]
         fixed["types"] = exp.Struct(expressions=[*(one.copy() for one in types), *text])
     formats = {"DATE": layout.date_format, "TIMESTAMP": layout.timestamp_format}
-    everything = exp.Star(replace=[_value(one, formats.get(one.type)) for one in others]) if others else exp.Star()
+    comma = "decimal_separator" in settings
+    values = [_value(one, formats.get(one.type), comma=comma) for one in others]
+    everything = exp.Star(replace=values) if values else exp.Star()
     query = exp.select(everything).from_(read_from("read_csv", place, fixed))
     return sql.create_table(table.relation, query, temporary=True)
 
 
-def _value(column: Column, written_as: str | None) -> exp.Alias:
+def _value(column: Column, written_as: str | None, *, comma: bool) -> exp.Alias:
     text: exp.Expr = exp.Nullif(this=sql.column(column.name), expression=sql.literal(""))
+    if comma and column.family in {"float", "decimal"}:
+        text = sql.replaced(text, ",", ".")
     if written_as:
         text = exp.Anonymous(this="strptime", expressions=[text, sql.literal(written_as)])
     return sql.named(sql.cast(text, column.type), column.name)
@@ -380,6 +394,7 @@ def _columns_with_empty(
     return [column for column, one in zip(columns, found, strict=True) if one]
 
 
+_NUMBER = r"^[+-]?([0-9]+(,[0-9]*)?|,[0-9]+)([eE][+-]?[0-9]+)?$"
 _LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 # Zero and a digit, which may begin a value: neither in a word or a number nor in a date or a time.
 _MAY_LEAD = re.compile(rb"0(?<![0-9A-Za-z_.]0)(?<![0-9][-+/:]0)[0-9]")
@@ -428,6 +443,34 @@ def read_csv(
         with_empty = empty_texts(engine, pattern, table, settings, sample, files)
         create = create if with_empty is None else _read_again(engine, path, relation, with_empty)
     return create
+
+
+def _with_points(
+    engine: Engine, path: Path, files: Sequence[Path], relation: exp.Table, create: exp.Create, *, as_text: bool
+) -> exp.Create:
+    """Return the statement that reads CSV files with decimal commas: as texts, their numbers have points.
+
+    What is read as text by statement is a number where it is one in all rows, as DuckDB would have it.
+    """
+    columns = engine.columns(relation)
+    names = [column.name for column in columns]
+    if len(names) > 1 and all(delimiter_of(engine, file, names) == "," for file in files if file.is_file()):
+        raise UsageError(
+            f"The values in {path} are separated by commas, which cannot be its decimal signs too: leave --decimal out."
+        )
+    if not as_text:
+        return create
+    texts = [sql.column(name) for name in names]
+    numbers = [exp.LogicalAnd(this=sql.matches(text, _NUMBER)) for text in texts]
+    found = engine.row(exp.select(*numbers).from_(relation), "which columns are numbers with decimal commas?")
+    replaced = [
+        sql.named(sql.replaced(text, ",", "."), text.name) for text, is_one in zip(texts, found, strict=True) if is_one
+    ]
+    if not replaced:
+        return create
+    again = create.copy()
+    again.expression.set("expressions", [exp.Star(replace=replaced)])
+    return _read_again(engine, path, relation, again)
 
 
 def _read_again(engine: Engine, path: Path, relation: exp.Table, create: exp.Create) -> exp.Create:

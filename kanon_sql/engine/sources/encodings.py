@@ -16,18 +16,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from charset_normalizer import CharsetMatch
 
 UTF_8 = "utf-8"
+PathLike = TypeVar("PathLike", str, Path)
 _BLOCK = 1 << 20
 _STATE = "State which it is: --encoding NAME, or encoding under [source] in kanon.toml"
 
@@ -45,19 +46,31 @@ def encoding_named(name: str) -> str:
     return codecs.lookup(name).name
 
 
+def decimal_sign(name: str) -> str:
+    """Return a decimal sign, which may be given by its name."""
+    known = {"point": ".", "comma": ",", ".": ".", ",": ","}
+    if name not in known:
+        raise UsageError(f"The decimal sign of numbers is a point or a comma, not {name!r}.")
+    return known[name]
+
+
 @dataclass(frozen=True)
 class TextFormat:
     """How a text file is written, as far as that is stated.
 
     Attributes:
         encoding: its encoding; None if that is not stated.
+        decimal: the decimal sign of its numbers, where it is a CSV file: a point or a comma; None is a point.
     """
 
     encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         if self.encoding is not None:
             object.__setattr__(self, "encoding", encoding_named(self.encoding))
+        if self.decimal is not None:
+            object.__setattr__(self, "decimal", decimal_sign(self.decimal))
 
     def over(self, other: TextFormat) -> TextFormat:
         """Return what this one states, and where it states nothing, the other."""
@@ -69,28 +82,36 @@ NOT_STATED = TextFormat()
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file (CSV, TSV, TXT, JSON) that is not UTF-8: it may stand wherever the path of a data file may.
+    """A text file (CSV, TSV, TXT, JSON) of which more is stated: it may stand wherever the path of a data file may.
 
     Attributes:
         path: of the file; or a directory or a pattern, for several in the same encoding.
         encoding: any that Python knows, such as ``"gb18030"``; None guesses it where the file is not UTF-8.
+        decimal: the decimal sign of its numbers, where it is a CSV file: ``"."`` (by default) or ``","``.
     """
 
     path: str | os.PathLike[str]
     encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "encoding", self.format.encoding)
+        for name, value in vars(self.format).items():
+            object.__setattr__(self, name, value)
 
     @property
     def format(self) -> TextFormat:
-        return TextFormat(self.encoding)
+        return TextFormat(self.encoding, self.decimal)
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
 
     def __str__(self) -> str:
         return os.fspath(self.path)
+
+
+def text_file(path: PathLike, text: TextFormat) -> PathLike | TextFile:
+    """Return what opens a path: itself, where nothing is stated of it."""
+    return path if text == NOT_STATED else TextFile(path, **vars(text))
 
 
 def format_of(source: object) -> TextFormat:

@@ -265,7 +265,7 @@ def open_source(
     address = address_of(source)
     path = None if address is not None else _path_of(source)
     if format_of(source) != NOT_STATED and (path is None or is_database(path)):
-        raise UsageError(f"{source} is no text file on this machine: leave the encoding out.")
+        raise UsageError(f"{source} is no text file on this machine: leave its encoding and decimal sign out.")
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
         return _from_engine(engine, table, str(path), path, writable=writable, original=not as_text)
@@ -317,7 +317,8 @@ def open_beside(
         return _read_at(engine, address, table, as_text=as_text)
     if path is None or not (known or is_database(path)):
         likely = stated().over(opened.text)
-        return _read(engine, source, table, format_of(source), likely, as_text=as_text)
+        own = format_of(source).over(TextFormat(decimal=likely.decimal))
+        return _read(engine, source, table, own, likely, as_text=as_text)
     _require_existing(path)
     catalog = engine.attach(path)
     return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)

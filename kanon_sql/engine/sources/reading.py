@@ -164,6 +164,12 @@ def delimiter_of(engine: Engine, path: Path, names: Sequence[str], encoding: str
     return next((separator for separator, first in fields.items() if first == list(names)), ",")
 
 
+def separator_beside_commas(engine: Engine, path: Path) -> str | None:
+    """Return what separates the names in the first line of a file whose commas are decimal signs; None if nothing."""
+    fields = _first_fields(engine, path)
+    return next((separator for separator, first in fields.items() if separator != "," and len(first) > 1), None)
+
+
 def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int) -> str | None:
     """Return the separator by which a file has a header that DuckDB did not see; None if it was read as it is.
 

@@ -14,7 +14,7 @@ a whole number is 30, and a forged release could hide a number for each row in i
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,17 +98,22 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
 
     ``made_rows`` are the rows that the policy makes, in the same engine.
     """
-    try:
-        _require_rows_of(release, release.publication, made_rows, published)
-    except VerificationError as error:
-        if published.file is None or published.file.suffix.lower() not in CSV:
-            raise
-        # A file is for spreadsheets as a whole, or not at all: a choice for each row could hide something in it.
-        for_spreadsheets = replace(release.publication, spreadsheet_safe=True)
-        with suppress(VerificationError):
-            _require_rows_of(release, for_spreadsheets, made_rows, published)
+    is_csv = published.file is not None and published.file.suffix.lower() in CSV
+    # A file is for spreadsheets as a whole, or not at all, and has one decimal sign: a choice for each row could hide
+    # something in it.
+    signs = dict.fromkeys([published.text.decimal or ".", "."])
+    ways = [
+        replace(release.publication, decimal=sign, spreadsheet_safe=safe) for sign in signs for safe in (False, True)
+    ]
+    errors = []
+    for way in ways if is_csv else [release.publication]:
+        try:
+            _require_rows_of(release, way, made_rows, published)
+        except VerificationError as error:
+            errors.append(error)
+        else:
             return
-        raise error from None
+    raise errors[0]
 
 
 def _require_rows_of(release: Release, publication: Publication, made_rows: exp.Table, published: Source) -> None:

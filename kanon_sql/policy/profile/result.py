@@ -234,8 +234,7 @@ def _source(origin: Origin | None) -> Iterable[str]:
         yield _set("from", origin.source)
         if origin.table is not None:
             yield _set("table", origin.table)
-        if origin.encoding is not None:
-            yield _set("encoding", origin.encoding)
+        yield from (_set(name, value) for name, value in vars(origin.text).items() if value is not None)
 
 
 def _columns(profile: Profile) -> Iterable[str]:
