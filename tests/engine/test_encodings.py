@@ -180,6 +180,13 @@ def test_a_malformed_line_is_named_in_the_file_itself(in_tmp: Path, private: Pat
     assert not list(private.iterdir())
 
 
+def test_a_broken_byte_far_behind(in_tmp: Path) -> None:
+    """Behind more text than is looked at for a guess."""
+    (in_tmp / "t.csv").write_bytes(b"name,stadt\n" + "Müller,Köln\n".encode() * 60_000 + b"M\xfcller,Ulm\n")
+    with pytest.raises(SourceError, match=r"t\.csv, line 60,002 has bytes that are not UTF-8, while"):
+        read(in_tmp / "t.csv")
+
+
 def test_several_files_and_their_directories(in_tmp: Path) -> None:
     for year, name in ((2024, "王伟"), (2025, "李娜")):
         (in_tmp / f"data/year={year}").mkdir(parents=True)
@@ -312,6 +319,20 @@ def test_the_ledger_names_the_file_itself(in_tmp: Path) -> None:
     opened = open_source(TextFile(path, "gb18030"))
     with opened.engine:
         assert opened.place_of_its_own() == str(path.resolve())
+
+
+def test_an_original_that_is_no_text(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "gb18030")
+    assert kanon("anonymize", "t.csv", *options_for("gb18030"), "--encoding", "gb18030", "--out", "o.csv").code == 0
+    opened = open_source(TextFile("t.csv", "gb18030"))
+    with opened.engine as engine:
+        relation = f'"{opened.relation.name}"'
+        engine.connection.execute(f"COPY {relation} TO 't.parquet'")
+        engine.connection.execute(f"ATTACH 't.duckdb' AS d; CREATE TABLE d.t AS FROM {relation}; DETACH d")
+    given = ["--qi", "年龄", "-k", 5, "--hierarchy", "年龄=intervals:10", "--encoding", "gb18030"]
+    for original in ("t.parquet", "t.duckdb"):
+        ended = kanon("attack", "o.csv", "--original", original, *given)
+        assert ended.code == 0, ended.err
 
 
 def test_a_file_beside_one_in_another_encoding(in_tmp: Path, kanon: Callable[..., Ended]) -> None:

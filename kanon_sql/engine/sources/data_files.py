@@ -109,10 +109,10 @@ def read_file(
     files = matching(pattern)
     if not files:
         raise SourceError(f"{path} does not exist.")
+    if reader != "read_csv":
+        text = NOT_STATED if reader == "read_parquet" else replace(text, decimal=None)
     encoding = text.encoding
-    if encoding is not None and reader == "read_parquet":
-        raise UsageError(f"{path} is a Parquet file, whose texts are UTF-8: leave the encoding out.")
-    how = {"as_text": as_text, "comma": text.decimal == "," and reader == "read_csv"}
+    how = {"as_text": as_text, "comma": text.decimal == ","}
     if encoding in {None, UTF_8}:
         try:
             create, columns = _read_utf8(engine, path, reader, pattern, files, relation, **how)

@@ -15,6 +15,7 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -226,14 +227,15 @@ def _sample(files: Sequence[Path]) -> tuple[bytes, int]:
     size = first = 0
     for path in files:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.isascii():
+            for number, line in enumerate(iter(partial(file.readline, _BLOCK), b""), start=1):
+                is_bad = not first and not _decodes(line)
+                first = number if is_bad else first
+                if is_bad or (size < _SAMPLE and not line.isascii()):
                     lines.append(line)
                     size += len(line)
-                    first = first or (0 if _decodes(line) else number)
-                if size > _SAMPLE and first:
+                if size >= _SAMPLE and first:
                     break
-    return b"".join(lines)[: 8 * _SAMPLE], first
+    return b"".join(lines), first
 
 
 def _decodes(line: bytes) -> bool:

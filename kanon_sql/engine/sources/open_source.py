@@ -264,7 +264,7 @@ def open_source(
             return _in_warehouse(bench, source, table, original=not as_text)
     address = address_of(source)
     path = None if address is not None else _path_of(source)
-    if format_of(source) != NOT_STATED and (path is None or is_database(path)):
+    if format_of(source) != NOT_STATED and (path is None or path.suffix == ".parquet" or is_database(path)):
         raise UsageError(f"{source} is no text file on this machine: leave its encoding and decimal sign out.")
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
