@@ -21,6 +21,7 @@ import kanon_sql as kanon
 from kanon_sql.engine.sources.encodings import TextFile
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import KanonError, SourceError, UsageError
+from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,6 +194,18 @@ def test_several_files_and_their_directories(in_tmp: Path) -> None:
         (in_tmp / f"data/year={year}/t.csv").write_bytes(f"姓名,年龄\n{name},31\n".encode("gb18030"))
     columns, rows = read(TextFile("data", "gb18030"))
     assert columns == ["姓名", "年龄", "year"]
+    opened = open_source(TextFile("data/*/t.csv", "gb18030"))
+    with opened.engine:
+        assert script(opened.setup, "duckdb").count("*/") == 2  # the end of the comment, and utf8/**/*
+    (in_tmp / "latin").mkdir()
+    for number, name in enumerate(["Zoé", "Noël"]):
+        (in_tmp / f"latin/{number}.csv").write_bytes(f"nom,age\n{name},31\n".encode("latin-1"))
+    opened = open_source(TextFile("latin", "latin-1"))
+    with opened.engine:
+        again = duckdb.connect()
+        again.execute(script(opened.setup, "duckdb"))
+        names = again.execute("SELECT nom FROM kanon_source ORDER BY nom").fetchall()
+    assert names == [("Noël",), ("Zoé",)]
     assert sorted(rows) == [["李娜", "31", "2025"], ["王伟", "31", "2024"]]
 
 

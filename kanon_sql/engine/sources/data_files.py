@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import re
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
@@ -55,7 +55,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -126,32 +126,43 @@ def read_file(
             encoding = encoding or likely.encoding or guessed(path, others)
         else:
             return create, columns, text
+    with copied(engine, path, encoding) as (place, copies):
+        create, columns = _read_utf8(engine, path, reader, place, copies, relation, **how)
+    return create, columns, replace(text, encoding=encoding)
+
+
+@contextmanager
+def copied(engine: Engine, path: Path, encoding: str) -> Iterator[tuple[str, list[Path]]]:
+    """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, and the files.
+
+    Afterwards the statements that read it name what has to be read when they are run again.
+    """
+    pattern = _pattern(path)
+    files = matching(pattern)
     if packed := [file for file in files if file.suffix.lower() in PACKED]:
         raise UsageError(f"{packed[0]} is packed, and only UTF-8 is read from packed files: unpack it first.")
     ran = len(engine.statements)
     with decoded(files, encoding) as copy:
-        copied = glob.escape(str(copy.files[0] if path.is_file() else copy.directory))
-        copied += "" if path.is_file() else f"/{_ANY_DEPTH}/*"
-        create, columns = _read_utf8(engine, path, reader, copied, copy.files, relation, **how)
+        one = glob.escape(str(copy.files[0]))
+        yield one if path.is_file() else f"{glob.escape(str(copy.directory))}/{_ANY_DEPTH}/*", copy.files
     for logged in engine.statements[ran:]:
-        _name_original(logged.statement, path, encoding, copy)
-    return create, columns, replace(text, encoding=encoding)
+        _name_original(logged.statement, path, pattern, encoding, copy)
 
 
-def _name_original(statement: exp.Expr, path: Path, encoding: str, copy: Copy) -> None:
-    """Let a statement that read a copy name what has to be read when it is run again."""
+def _name_original(statement: exp.Expr, path: Path, pattern: str, encoding: str, copy: Copy) -> None:
     new, command = conversion(path, encoding)
+    if not path.is_file():
+        command = f"convert each file of {path} (iconv -f {iconv_name(encoding)} -t UTF-8), into a directory utf8"
     for read in list(statement.find_all(exp.Anonymous)):
         place = read.expressions[0] if read.expressions else None
         if not isinstance(place, exp.Literal) or not place.name.startswith(glob.escape(str(copy.directory))):
             continue
         if copy.is_latin_1 and read.name == "read_csv":
-            place.set("this", glob.escape(str(path)))
+            place.set("this", pattern)
             read.append("expressions", exp.EQ(this=exp.column("encoding"), expression=sql.literal("latin-1")))
-            continue
-        place.set("this", glob.escape(new))
-        several = f"Before this, convert each file to UTF-8 (iconv -f {iconv_name(encoding)} -t UTF-8), into {new}"
-        statement.comments = [f"Before this: {command}" if path.is_file() else several]
+        else:
+            place.set("this", glob.escape(new) if path.is_file() else f"utf8/{_ANY_DEPTH}/*")
+            statement.comments = [f"Before this: {command}"]
 
 
 def _read_utf8(
