@@ -68,7 +68,8 @@ def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
         return ToPrepare()
     others = [column for column in source.columns if column.name not in but]
     texts = _with_digits(source, [column for column in others if column.family == "text"])
-    found, notes = {}, []
+    found: dict[str, PreparedColumn] = {}
+    notes: list[str] = []
     for column, rules, reason in _ways_to_read(source, texts, notes):
         found[column.name] = PreparedColumn(column.name, rules, reason)
     for name, codes in _negative_codes(source, [column for column in others if column.is_numeric]).items():
@@ -116,8 +117,8 @@ def _ways_to_read(source: Source, columns: Sequence[Column], notes: list[str]) -
         ways = _that_read_all(source, column, before)
         if len(ways) > 1:
             notes.append(
-                f"{column.name}: its values can be read by {' and by '.join(ways)}. If you know which is right, say so: "
-                f"--prepare '{column.name}={ways[0]}', or under [prepare]."
+                f"{column.name}: its values can be read by {' and by '.join(ways)}, and are left as texts. Say which is "
+                f"right, under [prepare] or as --prepare '{column.name}={ways[0]}'."
             )
         if len(ways) != 1:
             continue
@@ -166,9 +167,8 @@ def _that_read_all(source: Source, column: Column, before: Rules) -> list[str]:
     if not kept:
         return []
     query = exp.select(*(_all_read(values[way]) for way in kept)).from_(sql.aliased(source.relation, "source"))
-    return [
-        way for way, reads in zip(kept, engine.row(query, f"does it read all of {column.name}?"), strict=True) if reads
-    ]
+    read_all = engine.row(query, f"is all of {column.name} read?")
+    return [way for way, reads in zip(kept, read_all, strict=True) if reads]
 
 
 def _as_read(column: Column, rules: Rules) -> Value:
@@ -194,7 +194,7 @@ def _are_whole(source: Source, column: Column, rules: Rules) -> bool:
 def _reason(way: str, codes: Sequence[str]) -> str:
     beside = f", beside {_listed(codes)}" if codes else ""
     if way in _DECIMAL:
-        return f"numbers as texts, {_DECIMAL[way]}, or signs of thousands or of a currency{beside}"
+        return f"numbers {_DECIMAL[way]}, or with signs of thousands or of a currency{beside}"
     return f"whole numbers{beside}" if way == "cast:BIGINT" else f"dates as texts{beside}"
 
 

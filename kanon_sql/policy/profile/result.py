@@ -246,7 +246,7 @@ def _prepared(profile: Profile) -> Iterable[str]:
     if not profile.prepared:
         return
     yield "\n[prepare]\n"
-    yield "# What is done to a column before all else. Take away what you do not want; the other lines follow from it.\n"
+    yield "# What is done to a column before all else; the other lines follow from it.\n"
     for column in profile.prepared:
         rules = column.rules[0] if len(column.rules) == 1 else list(column.rules)
         line = f"{_key(column.name)} = {_list(column.rules) if isinstance(rules, list) else _value(rules)}"
