@@ -56,7 +56,7 @@ _CURRENCY = (
     r"(?:[\p{Sc}元円]|EUR|USD|GBP|CHF|SFr\.?|Fr\.?|CNY|RMB|JPY|SEK|NOK|DKK|kr\.?|PLN|zł|CZK|Kč|HUF|Ft|CAD|AUD|INR|BRL)"
 )
 _NUMBER = (
-    rf"{_SPACE}*[+-]?{_SPACE}*{_CURRENCY}?{_SPACE}*[+-]?(?:[0-9]{{1,3}}(?:THOUSANDS[0-9]{{3}})+|[0-9]+)(?:SIGN[0-9]*)?"
+    rf"{_SPACE}*(?:[+-]?{_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*[+-]?){_SPACE}*(?:[0-9]{{1,3}}(?:THOUSANDS[0-9]{{3}})+|[0-9]+)(?:SIGN[0-9]*)?"
     rf"{_SPACE}*{_CURRENCY}?{_SPACE}*"
 )
 _THOUSANDS = rf"(?:[OTHER'\x{{2019}}]|{_SPACE})"

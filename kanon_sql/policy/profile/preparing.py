@@ -117,8 +117,8 @@ def _ways_to_read(source: Source, columns: Sequence[Column], notes: list[str]) -
         ways = _that_read_all(source, column, before)
         if len(ways) > 1:
             notes.append(
-                f"{column.name}: its values can be read by {' and by '.join(ways)}, and are left as texts. Say which is "
-                f"right, under [prepare] or as --prepare '{column.name}={ways[0]}'."
+                f"{column.name}: its values can be read by {' and by '.join(ways)}, and are left as texts. Say which "
+                f"is right, under [prepare] or as --prepare '{column.name}={ways[0]}'."
             )
         if len(ways) != 1:
             continue
@@ -141,26 +141,20 @@ def _that_read_all(source: Source, column: Column, before: Rules) -> list[str]:
     tried = [way for way in _READINGS if way != "cast:BIGINT" or before]
     values = {way: _as_read(column, (*before, way)) for way in tried}
     text = values[tried[0]].read[0][1]
-    signs = {
-        way: exp.LogicalOr(this=_matches(text, pattern))
-        for way, pattern in {
-            "decimal:,": r"[0-9],[0-9]|^[^0-9+-]*\p{Sc}|\p{Sc}[^0-9]*$|[0-9][.'][0-9]{3}\b|[A-Z]{3}$",
-            "decimal:.": r"[0-9]\.[0-9]|^[^0-9+-]*\p{Sc}|\p{Sc}[^0-9]*$|[0-9][,'][0-9]{3}\b|[A-Z]{3}$",
-        }.items()
-    }
-    is_code = exp.LogicalOr(this=_matches(text, r"^0[0-9]"))  # postal codes, telephone numbers
+    # Telephone numbers and postal codes begin with a zero; a currency has no three digits behind its decimal sign.
+    patterns = ("^0[0-9]", r"[\p{L}\p{Sc}]", "[0-9],[0-9]", r"[0-9]\.[0-9]", "[0-9]'[0-9]")
+    signs = [exp.LogicalOr(this=_matches(text, pattern)) for pattern in patterns]
     engine = source.engine
-    *facts, comma, point, leading = engine.row(
-        exp.select(
-            *(_all_read(value) for value in values.values()), signs["decimal:,"], signs["decimal:."], is_code
-        ).from_(_first_rows(source)),
-        f"ways to read {column.name}",
-    )
+    query = exp.select(*(_all_read(value) for value in values.values()), *signs).from_(_first_rows(source))
+    *facts, leading, currency, comma, point, apostrophe = engine.row(query, f"ways to read {column.name}")
     ways = [way for way, reads in zip(tried, facts, strict=True) if reads]
     dates = [way for way in ways if way.startswith("date:")]
     if not dates and leading:
         return []
-    numbers = [way for way, sign in (("decimal:,", comma), ("decimal:.", point)) if way in ways and sign]
+    has_sign = currency or comma or point or apostrophe
+    numbers = [way for way in ways if way in _DECIMAL and has_sign]
+    if len(numbers) > 1 and (currency or not (comma or point)):
+        numbers = ["decimal:," if point else "decimal:."]
     if not numbers and not dates and "cast:BIGINT" in ways:
         numbers = ["cast:BIGINT"]
     kept = dates or numbers
