@@ -18,12 +18,13 @@ from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside
+from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
@@ -148,6 +149,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     sensitive: Sequence[str] = (),
     others: Sequence[Any] = (),
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
@@ -171,6 +173,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         sensitive: the columns whose values the attacker wants to know.
         others: further releases of the same original: tables in the database of the release, paths, or data frames.
         hierarchies: those that the releases were made with, as for ``anonymize``.
+        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
         k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
         models: what the release was to satisfy, beside ``k``: for what follows from an algorithm.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
@@ -202,6 +205,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     named = attacked_release(NamedRelease(source, table, original, original_table), required, in_file)
     opened, release = named.opened(resources)
     try:
+        opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
         beside = [open_other(opened, named.source, release, other) for other in others]
         known = algorithm if algorithm is not None or policy is None else required.algorithm
         return attack_release(opened, release, beside, required, confidence, ruled_out, progress or silent, known)

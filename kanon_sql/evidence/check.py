@@ -11,12 +11,13 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
+from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
@@ -178,6 +179,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     count: Count = "people",
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
 ) -> CheckResult:
@@ -196,6 +198,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
         identifying: columns that the table must not have.
         sensitive: columns that models are about; may be left out where each model names its own.
+        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
         entity: the column that names the person: k counts people, not rows. Where neither the table nor the original
             has it, k is not verified, and does not hold.
         count: what k counts: "people", which is not verified of a table with several rows of one person and no entity;
@@ -232,6 +235,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     )
     opened, release = named.opened(resources)
     try:
+        opened = prepared_original(opened, release, policy.prepare, rules_of(prepare or {}))
         return check_source(release, policy, None if release is opened else opened)
     finally:
         opened.engine.close()

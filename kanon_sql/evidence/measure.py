@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.classes import class_check_query, read_verification
@@ -130,6 +131,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
@@ -155,6 +157,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         original_table: the name of the original, where ``original`` is a database.
         quasi_identifiers: the columns that were generalized.
         hierarchies: those that it was made with, as for ``anonymize``.
+        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
         k: in whose units classes are measured; 5 if neither this nor ``models`` says so.
         models: the same as ``[KAnonymity(k)]``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
@@ -196,6 +199,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
     opened, release = named.opened(resources)
     try:
+        opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
         require_entity(entity, *([opened] if release is opened else [opened, release]))
         everyone = opened_population(opened, named.source, population, population_table)
         if release is opened:

@@ -11,12 +11,16 @@ from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
 from kanon_sql.engine.sources.encodings import TextFile, TextFormat, decimal_sign, encoding_named, is_utf8, text_file
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
+from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.sources.preparing import Rules
 
 CSV = (".csv", ".tsv")
 """Suffixes of files whose values are separated by a delimiter."""
@@ -225,6 +229,20 @@ class NamedRelease:
                 f"The release {self.table} was not made yet: there is {release.written_name}, which is another table. "
                 "Make it first, with kanon anonymize."
             )
+
+
+def prepared_original(
+    original: Source, release: Source, of_file: Mapping[str, Rules], said: Mapping[str, Rules] | None = None
+) -> Source:
+    """Return an original whose columns are prepared as they were for its release.
+
+    The rules of a policy file prepare nothing where no original is named; those that a call gives need one.
+    """
+    if release is not original:
+        return with_prepared(original, {**of_file, **(said or {})})
+    if said:
+        raise UsageError("Rules prepare the table that a release was made from: name it with --original.")
+    return original
 
 
 def named_release(

@@ -5,6 +5,10 @@
     table = "patients"                  # of a database
     encoding = "gb18030"                # of a text file that is not UTF-8
 
+    [prepare]                           # before all else (see kanon_sql.engine.sources.preparing)
+    birth_date = "date:%d.%m.%Y"        # a rule for a column, or several: ["null:-9,NA", "decimal:,"]
+    age = "date_diff('year', birth_date, admission_date)"   # a new column, by an expression over the others
+
     [columns]
     identifying = ["name"]
     quasi_identifiers = ["birth_date", "sex", "zip"]
@@ -56,6 +60,7 @@ from kanon_sql.classes.recoding import OPTIONS, Cutting, cutting_of
 from kanon_sql.engine.base import names
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
+from kanon_sql.engine.sources.preparing import Rules, rules_of
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
@@ -114,6 +119,7 @@ class Policy:
         count: what the members of classes are: "people" (a table with several rows of one person needs an entity), or
             "rows", also where several are of one person.
         origin: the table that a release is made from, where the policy is for one table.
+        prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
@@ -138,8 +144,10 @@ class Policy:
     directory: Path = field(default_factory=Path)
     count: Count = "people"
     origin: Origin | None = None
+    prepare: Mapping[str, Rules] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "prepare", rules_of(self.prepare))
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
@@ -267,6 +275,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
 ) -> Policy:
     """Return the policy that was given, or read from a file, or the one that settings make."""
@@ -293,6 +302,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         hierarchies={column: str(rule) for column, rule in rules.items()},
         hierarchy_directory=directory,
         key_file=None if key_file is None else Path(key_file),
+        prepare=rules_of(prepare or {}),
         **settings,
     )
 
@@ -308,6 +318,8 @@ SECTIONS: dict[str, set[str]] = {
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
+BY_COLUMN = ("prepare", "hierarchies")
+"""The sections whose settings are called like columns of the table."""
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
@@ -385,6 +397,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "source": {
             name: source[name] for name in ("from", "table", "encoding", "decimal") if source.get(name) is not None
         },
+        "prepare": {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.prepare.items()},
         "columns": columns,
         "hierarchies": hierarchies,
         "privacy": privacy,
@@ -395,9 +408,10 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
+    known = (*SECTIONS, *BY_COLUMN)
     for section, settings in document.items():
-        if section not in {*SECTIONS, "hierarchies"} or not isinstance(settings, dict):
-            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, 'hierarchies'])}.")
+        if section not in known or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join(known)}.")
         if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
@@ -431,6 +445,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         key_file=directory / key_file if key_file else None,
         directory=directory,
         origin=_origin(document.get("source", {}), directory),
+        prepare=rules_of(document.get("prepare", {})),
     )
     out = _checked(release.get("out"), str, "release.out")
     backup = _checked(release.get("backup"), str, "release.backup")

@@ -15,6 +15,7 @@ from kanon_sql.engine.keys import draw_key, read_key, require_apart
 from kanon_sql.engine.progress import Listener, Progress, silent, timed, within
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
@@ -69,6 +70,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
     algorithm: str = "optimal",
     measure: str = "loss",
@@ -107,6 +109,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or the one that ``init_policy`` would write.
+        prepare: by column, a rule or a list of rules that come before all else, such as ``"decimal:,"``; by the name
+            of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
         algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
@@ -149,6 +153,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         entity=entity,
         count=count,
         hierarchies=hierarchies,
+        prepare=prepare,
         k=k,
         models=models,
         population=population,
@@ -171,6 +176,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     with within(requested.time_limit, begun):
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
+            opened = with_prepared(opened, requested.prepare)
             made_of = replace(requested, origin=origin_of(source, table, opened))
             return make_release(opened, made_of, progress or silent, begun)
         except BaseException:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import options_of_others
@@ -294,6 +295,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -316,6 +318,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         models: required where nothing else is said; the sensitive columns that they are about are counted too.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
+        prepare: rules that come before all else, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -339,11 +342,13 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         models=models,
         population=population,
         hierarchies=hierarchies,
+        prepare=prepare,
     )
     tell = progress or silent
     source, table = named_table(source, table, requested.origin)
     opened = open_source(source, table, resources=resources)
     try:
+        opened = with_prepared(opened, requested.prepare)
         requested = replace(requested, origin=origin_of(source, table, opened))
         return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
     except BaseException:

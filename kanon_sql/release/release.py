@@ -421,6 +421,8 @@ class Release:
                 "Pseudonyms are made by functions that other dialects have under other names and with other types: "
                 "leave --dialect out, or --pseudonymize."
             )
+        if dialect != own:
+            self.prepared.source.refuse_prepared("by functions that DuckDB alone has: leave --dialect out.")
         if dialect != own and destination is not None and destination.kind != "table":
             require_views(dialect)
         if destination is not None and destination.kind == "materialized-view":

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.files import require_free, take_name, workspace
 from kanon_sql.engine.sources.encodings import UTF_8, conversion
+from kanon_sql.engine.sources.preparing import TITLE as TITLE_OF_PREPARATION
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
 from kanon_sql.release.pseudonyms import TITLE
@@ -73,7 +74,8 @@ _CSV = {
 class Step:
     """A named part of a plan.
 
-    Its name is ``source``, ``hierarchies``, ``pseudonyms``, ``recoding``, ``boxes``, ``release`` or ``verify``.
+    Its name is ``source``, ``prepare``, ``hierarchies``, ``pseudonyms``, ``recoding``, ``boxes``,
+    ``release`` or ``verify``.
     """
 
     name: str
@@ -159,6 +161,8 @@ def _plan(
     of_recoding, steps = statements_for(publication), []
     if source.setup and not stands_alone:
         steps.append(Step("source", "The source", source.setup))
+    if source.preparation is not None:
+        steps.append(Step("prepare", TITLE_OF_PREPARATION, (source.preparation.statement,)))
     needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
     if needed:
         made = tuple(lookup(hierarchy) for hierarchy in needed)

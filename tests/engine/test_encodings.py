@@ -209,6 +209,19 @@ def test_several_files_and_their_directories(in_tmp: Path) -> None:
     assert sorted(rows) == [["李娜", "31", "2025"], ["王伟", "31", "2024"]]
 
 
+@pytest.mark.parametrize("encoding", ["gb18030", "latin-1"])
+def test_columns_are_prepared(encoding: str, in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
+    """A rule reads the texts of the file once more."""
+    write(in_tmp / "t.csv", encoding)
+    age = TEXTS[encoding][0][1]
+    rules = f'[prepare]\n"{age}" = ["null:31", "decimal:,", "cast:INTEGER"]\n'
+    stated = f'[source]\nfrom = "t.csv"\nencoding = "{encoding}"\n{rules}'
+    Path("p.toml").write_text(stated, encoding="utf-8")
+    ended = kanon("anonymize", "--policy", "p.toml", *options_for(encoding), "--out", "o.csv")
+    assert ended.code == 0, ended.err
+    assert not list(private.iterdir())
+
+
 def test_json(in_tmp: Path) -> None:
     records = [{"name": "Zoé", "age": 31}, {"name": "Noël", "age": 32}]
     (in_tmp / "t.json").write_bytes(json.dumps(records, ensure_ascii=False).encode("latin-1"))

@@ -92,11 +92,21 @@ WITHOUT_KEYWORD = {
     *(name for name in SETTINGS if name == "as" or name in DESTINATION),
 }  # methods of Release
 OTHER_OPTIONS = {  # of the run, not of the release
-    *("--hierarchy", "--hierarchies", "--policy", "--save-policy", "--sql", "--dialect", "--lookups", "--format"),
+    *(
+        "--prepare",
+        "--hierarchy",
+        "--hierarchies",
+        "--policy",
+        "--save-policy",
+        "--sql",
+        "--dialect",
+        "--lookups",
+        "--format",
+    ),
     *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
     *("--dry-run", "--ignore-ledger", "--encoding", "--decimal"),
 }
-OTHER_KEYWORDS = {"source", "table", "models", "hierarchies", "policy", "resources", "progress"}
+OTHER_KEYWORDS = {"source", "table", "models", "prepare", "hierarchies", "policy", "resources", "progress"}
 
 
 def _option(name: str) -> str:
@@ -153,8 +163,8 @@ def _plain(value: Any) -> Any:
 def test_each_place_has_every_setting_and_no_other() -> None:
     named = set(SETTINGS)
     fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
-    # [hierarchies] has names of columns, and [source] what SOURCE and TABLE are
-    apart = {"hierarchies", "hierarchy_directory", "directory", "origin"}
+    # [hierarchies] and [prepare] have names of columns, and [source] what SOURCE and TABLE are
+    apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare"}
     assert {name for name in named if name not in WITHOUT_KEYWORD or name == "proposed"} == (
         fields - {"columns", "models", *apart} | {"k"}
     )

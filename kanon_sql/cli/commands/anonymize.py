@@ -29,7 +29,7 @@ from kanon_sql.cli.options.destination_options import (
     check_policy_file,
     save_policy_as,
 )
-from kanon_sql.cli.options.policy_options import RequestedPolicy, note_repeated_columns, with_policy
+from kanon_sql.cli.options.policy_options import RequestedPolicy, note_repeated_columns, note_unread, with_policy
 from kanon_sql.cli.options.shared import check_options, given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.diagnostics import note as say
@@ -166,7 +166,8 @@ def anonymize_command(
         opened = waited(lambda: open_source(pointed_at, table, writable=changes_source and sql is None))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         with within(limit, begun):
-            policy = replace(requested.over(base, opened.columns), origin=origin_of(pointed_at, table, opened))
+            opened, policy = requested.prepared(opened, base)
+            policy = replace(policy, origin=origin_of(pointed_at, table, opened))
             if source is not None and base.origin is not None and not base.origin.is_same(policy.origin):
                 talk.note(
                     f"{requested.file} names another table under [source]: commands that get the file alone look at "
@@ -229,6 +230,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             talk.note(f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen, as kanon init would.")
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
+    note_unread(release.prepared.source, talk)
     note_repeated_columns(release.prepared.repeated, talk)
     for note in release.prepared.spellings():
         talk.note(note)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
@@ -58,6 +58,7 @@ def attack_command(
         int,
         typer.Option("--ruled-out", metavar="M", help="Up to how many sensitive values the attacker can rule out."),
     ] = 1,
+    prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
     policy_file: shared.PolicyOption = None,
@@ -73,6 +74,7 @@ def attack_command(
     named = attacked_release(NamedRelease(source, table, original, original_table), base, in_file)
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
             opened.columns,
             base,

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import assignments, note_repeated_columns, overridden, policy_in
+from kanon_sql.cli.options.policy_options import (
+    assignments,
+    note_repeated_columns,
+    overridden,
+    policy_in,
+    prepared_beside,
+)
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
@@ -42,6 +48,7 @@ def check_command(
     entity: shared.EntityOption = None,
     count: shared.CountOption = None,
     k: shared.KOption = None,
+    prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
     policy_file: shared.PolicyOption = None,
@@ -68,6 +75,7 @@ def check_command(
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened = prepared_beside(opened, release, base, prepare)
         policy = overridden(
             base,
             release.columns,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_by
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
@@ -67,6 +67,7 @@ def compare_command(
     labels: shared.LabelsOption = None,
     numbers: shared.NumbersOption = None,
     pairs: shared.PairsOption = None,
+    prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
     policy_file: shared.PolicyOption = None,
@@ -99,6 +100,7 @@ def compare_command(
     base, _ = policy_in(policy_file)
     opened = open_source(*named_table(source, table, base.origin))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened, base = prepared_by(opened, base, prepare)
         prepared = _prepared(
             opened,
             base,
@@ -190,6 +192,7 @@ def lattice_command(
     everything: Annotated[
         bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")
     ] = False,
+    prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
     policy_file: shared.PolicyOption = None,
@@ -207,6 +210,7 @@ def lattice_command(
     base, _ = policy_in(policy_file)
     opened = open_source(*named_table(source, table, base.origin))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened, base = prepared_by(opened, base, prepare)
         prepared = _prepared(
             opened,
             base,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
@@ -49,6 +49,7 @@ def measure_command(
     original_table: shared.OriginalTableOption = None,
     quasi_identifiers: shared.QiOption = None,
     k: shared.KOption = None,
+    prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
     policy_file: shared.PolicyOption = None,
@@ -116,6 +117,7 @@ def measure_command(
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
             opened.columns,
             base,

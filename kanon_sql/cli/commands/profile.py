@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import preparing
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
@@ -30,7 +31,7 @@ from kanon_sql.hierarchy.vocabulary import Role
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
-from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, POLICY_FILE, profile_of, write_init
+from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, POLICY_FILE, prepared_for_profile, profile_of, write_init
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def profile_command(
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     sample: SampleOption = None,
+    prepare: shared.PrepareOption = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -87,7 +89,16 @@ def profile_command(
     check_options(context)
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
-        found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
+        rules = preparing(prepare, opened.columns)
+        opened, to_prepare = prepared_for_profile(opened, rules)
+        found = profile_of(
+            opened,
+            quasi_identifiers=split_names(quasi_identifiers or [], opened.columns),
+            sensitive=split_names(sensitive or [], opened.columns),
+            entity=entity,
+            sample=sample,
+            prepared=to_prepare,
+        )
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -96,7 +107,7 @@ def profile_command(
         return
     _print_profile(found)
     print_prose("Next, write these roles into a policy file and edit it:")
-    said = _as_said(quasi_identifiers, sensitive, entity, sample)
+    said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare)
     print_command(command("init", source, opened, *_written_to(free_name(Path(POLICY_FILE))), *said))
 
 
@@ -111,6 +122,7 @@ def init_command(
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     sample: SampleOption = None,
+    prepare: shared.PrepareOption = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -126,7 +138,16 @@ def init_command(
         require_free(out, replace=replace)
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
-        found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
+        rules = preparing(prepare, opened.columns)
+        opened, to_prepare = prepared_for_profile(opened, rules)
+        found = profile_of(
+            opened,
+            quasi_identifiers=split_names(quasi_identifiers or [], opened.columns),
+            sensitive=split_names(sensitive or [], opened.columns),
+            entity=entity,
+            sample=sample,
+            prepared=to_prepare,
+        )
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -137,31 +158,26 @@ def init_command(
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    said = _as_said(quasi_identifiers, sensitive, entity, sample)
+    said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare)
     _print_what_is_next(found, source, opened, out, origin, said)
 
 
-def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
+def _as_said(
+    known: list[str] | None,
+    sensitive: list[str] | None,
+    entity: str | None,
+    sample: int | None,
+    prepare: list[str] | None,
+) -> list[str]:
     """Return the options about columns that were given, for the next command."""
     listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
     listed["--sample"] = [] if sample is None else [str(sample)]
+    listed["--prepare"] = prepare or []
     return [word for option, values in listed.items() for value in values for word in (option, value)]
 
 
 def _written_to(out: Path) -> list[str]:
     return [] if out == Path(POLICY_FILE) else ["--out", str(out)]
-
-
-def _profiled(
-    opened: Source, known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None
-) -> Profile:
-    return profile_of(
-        opened,
-        quasi_identifiers=split_names(known or [], opened.columns),
-        sensitive=split_names(sensitive or [], opened.columns),
-        entity=entity,
-        sample=sample,
-    )
 
 
 def _print_profile(found: Profile) -> None:

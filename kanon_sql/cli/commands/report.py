@@ -74,7 +74,7 @@ def report_command(
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        policy = requested.over(base, opened.columns)
+        opened, policy = requested.prepared(opened, base)
         found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

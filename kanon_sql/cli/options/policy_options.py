@@ -12,14 +12,15 @@ import typer
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
 from kanon_sql.engine.base import find_column, split_names
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.sources.preparing import rules_of, with_prepared
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
-from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.destination import Destination, prepared_original
 from kanon_sql.policy.policy import Policy, SearchOn, read_policy
 from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.sql.names import folded
@@ -27,6 +28,8 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.roles import NamedColumns
@@ -86,6 +89,7 @@ _OPTIONS: dict[str, Any] = {
         ),
     ],
     "seed": Annotated[int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")],
+    "prepare": shared.PrepareOption,
     "hierarchy": shared.HierarchyOption,
     "hierarchies": shared.HierarchiesOption,
     "policy_file": shared.PolicyOption,
@@ -129,6 +133,11 @@ class RequestedPolicy:
     def read(self) -> tuple[Policy, Destination]:
         """Return what the policy file says; without one, an empty policy."""
         return policy_in(self.file)
+
+    def prepared(self, opened: Source, policy: Policy) -> tuple[Source, Policy]:
+        """Return a table with its columns prepared, and the policy with what the command line says of it."""
+        source, policy = prepared_by(opened, policy, self.said["prepare"])
+        return source, self.over(policy, source.columns)
 
     def over(self, policy: Policy, columns: Sequence[Column]) -> Policy:
         """Return a policy with what the command line says of a table with these columns (see ``overridden``)."""
@@ -197,11 +206,46 @@ def generalizing_policy(
     )
 
 
+def note_unread(source: Source, talk: Talk) -> None:
+    """Say how many values are NULL because they could not be read."""
+    for name, number in (source.preparation.unread if source.preparation is not None else {}).items():
+        talk.note(f"{name}: {counted(number, 'value')} could not be read by its rule, and are NULL.")
+
+
 def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> None:
     """Say which columns may name people who have several rows."""
     for one in repeated:
         if not one.names_people:
             talk.note(one.note())
+
+
+def prepared_by(opened: Source, policy: Policy, texts: list[str] | None) -> tuple[Source, Policy]:
+    """Return a table with its columns prepared by a policy and by texts of ``--prepare``, and the policy with these."""
+    rules = _with_preparing(policy, opened.columns, texts)
+    return with_prepared(opened, rules), replace(policy, prepare=rules)
+
+
+def prepared_beside(opened: Source, release: Source, policy: Policy, texts: list[str] | None) -> Source:
+    """Return the original of a release with its columns prepared as ``prepared_by`` does."""
+    said = preparing(texts, opened.columns)
+    return prepared_original(opened, release, _with_preparing(policy, opened.columns, texts), said)
+
+
+def _with_preparing(policy: Policy, columns: Sequence[Column], texts: list[str] | None) -> dict[str, Rules]:
+    """Return the rules of a policy with those of the command line; a column that it names has these alone."""
+    said = preparing(texts, columns)
+    named = {_key(name, columns) for name in said}
+    return {**{name: rules for name, rules in policy.prepare.items() if _key(name, columns) not in named}, **said}
+
+
+def preparing(texts: list[str] | None, columns: Sequence[Column]) -> dict[str, Rules]:
+    """Return the rules that texts of ``--prepare`` give columns, those of one column in their order."""
+    found: dict[str, list[str]] = {}
+    for text in texts or []:
+        ((column, rule),) = assignments([text], "--prepare", columns).items()
+        known = next((name for name in found if _key(name, columns) == _key(column, columns)), column)
+        found.setdefault(known, []).append(rule)
+    return rules_of(found)
 
 
 def assignments(texts: list[str] | None, option: str, columns: Sequence[Column]) -> dict[str, str]:
@@ -216,7 +260,8 @@ def assignments(texts: list[str] | None, option: str, columns: Sequence[Column])
         end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
         column, value = text[:end], text[end + 1 :]
         if not column or not value:
-            raise UsageError(f"{option} is written COLUMN=FILE or COLUMN=RULE, not {text!r}.")
+            forms = "COLUMN=RULE" if option == "--prepare" else "COLUMN=FILE or COLUMN=RULE"
+            raise UsageError(f"{option} is written {forms}, not {text!r}.")
         if (key := _key(column, columns)) in named:
             raise UsageError(f"{option} names column {column!r} twice.")
         named.add(key)

@@ -169,6 +169,15 @@ KeyFileOption = Annotated[
         help="The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
     ),
 ]
+PrepareOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prepare",
+        metavar="COLUMN=RULE",
+        help="What happens to a column of the original before all else: trim  lower  null:-9,NA  decimal:,  "
+        "date:%d.%m.%Y  cast:BIGINT, in the order given; or a new column, by an expression over the others.",
+    ),
+]
 HierarchyOption = Annotated[
     list[str] | None,
     typer.Option(

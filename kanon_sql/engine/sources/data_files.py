@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import re
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
@@ -206,6 +206,37 @@ def _read_utf8(
     if reader == "read_parquet":
         engine.watch(lambda: matching(pattern))
     return create, columns
+
+
+def read_as_text(
+    engine: Engine, path: Path, create: exp.Expr, names: Sequence[str], encoding: str | None
+) -> tuple[exp.Create, tuple[Column, ...]] | None:
+    """Read some columns of CSV files as they are written, and return as ``read_file`` does; None where it is none.
+
+    ``create`` is the statement by which the files were read, in their ``encoding``.
+    """
+    again = create.copy()
+    read = next((found for found in again.find_all(exp.Anonymous) if found.name == "read_csv"), None)
+    if read is None or not isinstance(again, exp.Create):
+        return None
+    place, *given = read.expressions
+    settings = {setting.this.name: setting.expression for setting in given if setting.this.name != "encoding"}
+    with nullcontext() if encoding in {None, UTF_8} else copied(engine, path, str(encoding)) as copy:
+        place = place if copy is None else sql.literal(copy[0])
+        sample = -1 if "sample_size" in settings else SAMPLE
+        # Whether there is a header could look otherwise once numbers are text.
+        settings.setdefault("header", exp.true() if layout_of(engine, place, 0, sample).header else exp.false())
+        typed = settings["types"].expressions if "types" in settings else []
+        kept = [one.copy() for one in typed if one.this.name not in names]
+        settings["types"] = exp.Struct(expressions=[*kept, *_text(names).expressions])
+        read.set(
+            "expressions", [place, *(exp.EQ(this=exp.column(name), expression=one) for name, one in settings.items())]
+        )
+        for star in again.find_all(exp.Star):
+            replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
+            star.set("replace", replaced or None)
+        _read_again(engine, path, again.this, again)
+    return again, engine.columns(again.this)
 
 
 def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:

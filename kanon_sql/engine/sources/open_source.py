@@ -34,7 +34,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from sqlglot import exp
 
@@ -47,6 +47,23 @@ if TYPE_CHECKING:
 _DATABASES = {".duckdb", ".db", ".ddb"}
 RELEASES = "releases"
 """The table of the ledger, in the schema of kanon's own."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How the columns of a source were prepared (see ``kanon_sql.engine.sources.preparing``).
+
+    Attributes:
+        source: the table as it was.
+        rules: of each column, in their order; or the expression of a new one.
+        statement: makes the view that stands for the table.
+        unread: by column, how many values are NULL because they could not be read, where the rules allow that.
+    """
+
+    source: Source
+    rules: Mapping[str, tuple[str, ...]]
+    statement: exp.Create
+    unread: Mapping[str, int]
 
 
 @dataclass
@@ -67,6 +84,7 @@ class Source:
         writable: whether tables can be made in the database.
         gone: whether a release has taken its place, so that its rows are no more.
         warehouse: where the table is, if it is not in the engine: that is then the workbench beside it.
+        preparation: how its columns were prepared, if they were; the relation is a temporary view then.
     """
 
     engine: DuckDBEngine
@@ -82,10 +100,21 @@ class Source:
     writable: bool = True
     gone: bool = False
     warehouse: Warehouse | None = None
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
+
+    @property
+    def table(self) -> exp.Table:
+        """The relation as it was before its columns were prepared."""
+        return self.relation if self.preparation is None else self.preparation.source.relation
+
+    def refuse_prepared(self, why: str) -> None:
+        """Raise where columns are prepared, with what follows on ``The columns of patients are prepared, ``."""
+        if self.preparation is not None:
+            raise UsageError(f"The columns of {self.name} are prepared, {why}")
 
     @property
     def in_database(self) -> bool:
@@ -150,7 +179,7 @@ class Source:
     @property
     def written_name(self) -> str:
         """Its name as commands and policy files find it again: with its schema, where the name alone is not enough."""
-        found = self.relation
+        found = self.table
         return f"{found.db}.{self.name}" if found.db and self.address is None and self.in_database else self.name
 
     @property
@@ -161,6 +190,8 @@ class Source:
     @property
     def delimiter(self) -> str:
         """What separates values where the table is a CSV file, and a comma elsewhere."""
+        if self.preparation is not None:
+            return self.preparation.source.delimiter
         if self.file is None or not self.is_csv:
             return ","
         files = files_at(self.file)
@@ -175,7 +206,7 @@ class Source:
         return None
 
     def _is_view(self) -> bool:
-        table = self.relation
+        table = self.table
         values = {"name": table.name, "schema": table.db or None, "catalog": table.catalog or None}
         (views,) = self.engine.row(sql.statement("catalog/is_view", values=values), "is it a view?")
         return bool(views)

@@ -12,6 +12,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, text_file
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
+from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.report.gather import (
     CURVE,
@@ -76,6 +77,7 @@ def report(
     source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
+        opened = with_prepared(opened, required.prepare)
         return report_on(opened, source, required, in_file, release, asked_by=asked_by, progress=progress or silent)
 
 
@@ -179,7 +181,7 @@ def _published_release(
 
 def _in_database(opened: Source, source: Any, name: str) -> ReportedRelease:  # noqa: ANN401 - as above
     found = open_beside(opened, source, name)
-    if found.relation == opened.relation:
+    if found.relation == opened.table:
         raise UsageError(f"{name!r} is the original: name its release.")
     is_view = opened.engine.kind_of(found.relation) == "VIEW"
     return ReportedRelease(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import names, resolve_columns
+from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from
 from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.hierarchy.ready import READY
@@ -28,6 +29,7 @@ from kanon_sql.policy.profile.figures import (
     who_is_alone,
 )
 from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, repeated_columns
+from kanon_sql.policy.profile.preparing import PreparedColumn, ToPrepare, columns_to_prepare
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
 from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, Profile
 from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.hierarchy.suggest import Suggestion
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.proposals import ProposedRole
@@ -59,6 +62,7 @@ def profile(
     sensitive: Sequence[str] = (),
     entity: str | None = None,
     sample: int | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     resources: Resources | None = None,
 ) -> Profile:
     """Return what the columns of a table are: figures, roles, how many rows they single out. Nothing is changed.
@@ -70,6 +74,8 @@ def profile(
         sensitive: columns that must not be learned about a person, whatever the profile says of them.
         entity: the column that names the person; people are counted and not rows.
         sample: look at a sample of about so many rows where the table has more; None is 500,000, 0 takes all rows.
+        prepare: rules that come before all else, as for ``anonymize``; other columns are prepared as their values ask
+            for: numbers and dates that are written as texts, codes of missing values.
         resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
@@ -78,15 +84,26 @@ def profile(
     """
     opened = open_source(source, table, resources=resources)
     try:
+        opened, to_prepare = prepared_for_profile(opened, rules_of(prepare or {}))
         return profile_of(
             opened,
             quasi_identifiers=names(quasi_identifiers),
             sensitive=names(sensitive),
             entity=entity,
             sample=sample,
+            prepared=to_prepare,
         )
     finally:
         opened.engine.close()
+
+
+def prepared_for_profile(source: Source, given: Mapping[str, Rules]) -> tuple[Source, ToPrepare]:
+    """Return a table with its columns prepared by rules that are given, and by those that its values ask for."""
+    said = [column.name for name in given if (column := find_column(name, source.columns)) is not None]
+    found = columns_to_prepare(source, said)
+    prepared = (*found.columns, *(PreparedColumn(name, rules, None) for name, rules in given.items()))
+    made = with_prepared(source, {one.name: one.rules for one in prepared})
+    return made, ToPrepare(prepared, found.notes)
 
 
 def profile_of(
@@ -96,8 +113,9 @@ def profile_of(
     sensitive: Sequence[str] = (),
     entity: str | None = None,
     sample: int | None = None,
+    prepared: ToPrepare | None = None,
 ) -> Profile:
-    """Return the profile of an open source; arguments as for ``profile``."""
+    """Return the profile of an open source; ``prepared`` says how its columns were, other arguments as ``profile``."""
     if sample is not None and (isinstance(sample, bool) or sample < 0):
         raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
     by_role: dict[ProposedRole, Sequence[str]] = {"quasi-identifying": quasi_identifiers, "sensitive": sensitive}
@@ -110,7 +128,10 @@ def profile_of(
     if person is not None and person in named:
         raise UsageError(f"Column {person.name!r} names the person; it cannot be {named[person]} too.")
     with source.engine.snapshot():
-        return _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
+        found = _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
+    if prepared is not None:
+        found = replace(found, prepared=prepared.columns, undecided=prepared.notes)
+    return replace(found, notes=notes_of(found))
 
 
 def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Column | None, most: int) -> Profile:
@@ -138,7 +159,7 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
     dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
     rules, nearly = _hierarchies_for(source, quasi) if first.rows else ({}, {})
     in_words = with_uniqueness(proposals, subsets)
-    found = Profile(
+    return Profile(
         table=source.name,
         rows=first.rows,
         rows_looked_at=first.looked_at,
@@ -157,7 +178,6 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
         nearly_fitting=nearly,
         repeated=repeated,
     )
-    return replace(found, notes=notes_of(found))
 
 
 def _repeated(source: Source, proposals: Mapping[str, Proposal]) -> RepeatedColumn | None:
@@ -268,6 +288,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     sensitive: Sequence[str] = (),
     entity: str | None = None,
     sample: int | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
     resources: Resources | None = None,
 ) -> Profile:
     """Write a commented policy file from a profile; return the profile.
@@ -282,6 +303,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
         sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
         entity: as for ``profile``.
         sample: as for ``profile``.
+        prepare: as for ``profile``; all rules are written into the file.
         resources: as for ``profile``.
 
     Raises:
@@ -292,12 +314,14 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     require_free(path, replace=replace)
     opened = open_source(source, table, resources=resources)
     try:
+        opened, to_prepare = prepared_for_profile(opened, rules_of(prepare or {}))
         found = profile_of(
             opened,
             quasi_identifiers=names(quasi_identifiers),
             sensitive=names(sensitive),
             entity=entity,
             sample=sample,
+            prepared=to_prepare,
         )
         return write_init(found, opened, path, origin_of(source, table, opened), k=k, replace_existing=replace)
     finally:

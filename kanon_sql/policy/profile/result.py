@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.figures import Dependency
     from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.policy.profile.preparing import PreparedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
     from kanon_sql.risks.estimators.tuples import SubsetRisk, Subsets
 
@@ -95,6 +96,8 @@ class Profile:
         nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
         repeated: what names people and stands on several rows, where no column was named or proposed to count them by;
             a policy has to say then what k counts.
+        prepared: the columns that are prepared before all else, and so are their figures and roles.
+        undecided: of columns that can be read in two ways, what a person has to decide.
         notes: what else a person should know, in sentences.
     """
 
@@ -112,6 +115,8 @@ class Profile:
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
     repeated: RepeatedColumn | None = None
+    prepared: tuple[PreparedColumn, ...] = ()
+    undecided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def of_role(self, role: ProposedRole) -> tuple[str, ...]:
@@ -221,6 +226,7 @@ def _commented_policy(
     parts = [
         _HEAD.format(table=_comment(profile.table)),
         *_source(origin),
+        *_prepared(profile),
         *_columns(profile),
         *_hierarchies(profile, where),
     ]
@@ -235,6 +241,21 @@ def _source(origin: Origin | None) -> Iterable[str]:
         if origin.table is not None:
             yield _set("table", origin.table)
         yield from (_set(name, value) for name, value in vars(origin.text).items() if value is not None)
+
+
+def _prepared(profile: Profile) -> Iterable[str]:
+    if not profile.prepared:
+        return
+    yield "\n[prepare]\n"
+    yield "# What is done to a column before all else; the other lines follow from it.\n"
+    for column in profile.prepared:
+        rules = column.rules[0] if len(column.rules) == 1 else list(column.rules)
+        line = f"{_key(column.name)} = {_list(column.rules) if isinstance(rules, list) else _value(rules)}"
+        yield line + ("\n" if column.reason is None else f"  # {_comment(column.reason)}\n")
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_value, texts))}]"
 
 
 def _columns(profile: Profile) -> Iterable[str]:
@@ -288,7 +309,7 @@ def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
             yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
     for name, rule in rules.items():
         yield f"{_set(name, rule).rstrip()}  # {_comment(_in_words(rule))}\n"
-        if near := profile.nearly_fitting.get(name):
+        if (near := profile.nearly_fitting.get(name)) and name not in {column.name for column in profile.prepared}:
             values = f"{near.missing:,} of {near.distinct:,} values"
             command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", name])
             yield f"#   {near.rule} fits but for {values}: {_comment(command)} tells how to list them\n"

@@ -75,6 +75,9 @@ class HowInPlace:
 
 def check_in_place(source: Source, how: HowInPlace) -> None:
     """Refuse what cannot be anonymized in place, before any work is done for it."""
+    source.refuse_prepared(
+        "and a release in its place would lose the values that they were made of: give --into or --out."
+    )
     source.refuse_in_warehouse(
         "whose files and logs keep raw values after a table was changed: --in-place is for DuckDB files. Make a table "
         "(--into NAME), and drop the old one yourself."

@@ -425,7 +425,7 @@ class Ledger:
         return name if schema == "main" else f"{schema}.{name}"
 
     def _source(self) -> tuple[str, str]:
-        source = self.prepared.source.relation
+        source = self.prepared.source.table
         return (source.db or self._schema(), source.name)
 
     def _schema(self) -> str:

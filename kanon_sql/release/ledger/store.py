@@ -209,6 +209,7 @@ def remembered_policy(policy: Policy, roles: Roles) -> dict[str, Any]:
             "insensitive": [column.name for column in roles.insensitive],
             "entity": None if roles.entity is None else roles.entity.name,
             **({"pseudonymized": pseudonymized} if pseudonymized else {}),
+            **({"prepared": list(policy.prepare)} if policy.prepare else {}),
         },
         "models": [
             {"model": model.name, "required": _plain(model.required), "sensitive": model.sensitive}

@@ -219,7 +219,7 @@ def table_in(source: Source, database: str) -> exp.Table:
     if source.file is not None:
         name = source.file.stem if source.file.is_file() else "release"
     else:
-        name = "release" if source.frame_kind is not None else source.relation.name
+        name = "release" if source.frame_kind is not None else source.table.name
     return sql.relation(name, _SCHEMA, database)
 
 

@@ -87,7 +87,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     target = target_table(source.engine, name)
     existing = source.engine.kind_of(target)
     schema = source.engine.current_schema()
-    behind = source.engine.relations_behind(source.relation)
+    if kind != "table":
+        source.refuse_prepared("and a view cannot be made of them: make a table or a file.")
+    behind = source.engine.relations_behind(source.table)
     if any(_same_relation(target, read, schema) for read in behind):
         raise UsageError(
             f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."

@@ -1,0 +1,445 @@
+"""Columns as rules make them, before anything else is done with a table: casts, dates, decimals, codes of NULL.
+
+    kanon_prepared    a temporary view: each column of the source as its rules make it, then the new columns
+
+All that follows reads the view instead of the source: roles, hierarchies, the search, the release and its script.
+
+    trim               without white space at either end
+    lower              in lower case
+    null:-9,NA         NULL for these values
+    decimal:,          a number with this decimal sign; signs of thousands, white space and currencies are left out
+    date:%d.%m.%Y      a date, or a timestamp where the format has a time of day
+    cast:BIGINT        another type
+
+The last three may end in ``or null``: then what cannot be read is NULL. If not, it is an error, which says how many
+values these are. A text for a column that the table does not have is an expression over the others: a new column.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Literal
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from kanon_sql.engine.base import Column, find_column, named_once, resolve_columns
+from kanon_sql.engine.sources.data_files import read_as_text
+from kanon_sql.engine.sources.open_source import Preparation
+from kanon_sql.errors import ComputationError, UsageError, counted
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import render
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.sources.open_source import Source
+
+Rules = tuple[str, ...]
+"""What happens to a column, in this order; or the one expression of a new column."""
+
+_Kind = Literal["trim", "lower", "null", "decimal", "date", "cast"]
+_PLAIN: tuple[_Kind, ...] = ("trim", "lower")
+_READING: tuple[_Kind, ...] = ("decimal", "date", "cast")
+_RULE = re.compile(r"(?P<kind>null|decimal|date|cast)\s*:\s*(?P<argument>.*)", re.DOTALL)
+_OR_NULL = re.compile(r"\s+or\s+null\s*$", re.IGNORECASE)
+_SIGNS = (",", ".")
+_HOURS = re.compile(r"%-?[HIMSfgnpzZcXs]")
+_SPACE = r"[\s\p{Z}]"
+_CURRENCY = (
+    r"(?:[\p{Sc}元円]|EUR|USD|GBP|CHF|SFr\.?|Fr\.?|CNY|RMB|JPY|SEK|NOK|DKK|kr\.?|PLN|zł|CZK|Kč|HUF|Ft|CAD|AUD|INR|BRL)"
+)
+_NUMBER = (
+    rf"{_SPACE}*(?:[+-]?{_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*[+-]?){_SPACE}*(?:[0-9]{{1,3}}(?:THOUSANDS[0-9]{{3}})+|[0-9]+)(?:SIGN[0-9]*)?"
+    rf"{_SPACE}*{_CURRENCY}?{_SPACE}*"
+)
+_THOUSANDS = rf"(?:[OTHER'\x{{2019}}]|{_SPACE})"
+_FIRST = "1000-01-01"
+_TYPE = exp.DataType.Type
+_CASTS = {
+    **{kind: kind.name for kind in (_TYPE.TINYINT, _TYPE.SMALLINT, _TYPE.BIGINT, _TYPE.FLOAT, _TYPE.DOUBLE)},
+    **{kind: kind.name for kind in (_TYPE.DATE, _TYPE.BOOLEAN, _TYPE.TIMESTAMP)},
+    _TYPE.INT: "INTEGER",
+    _TYPE.TEXT: "VARCHAR",
+    _TYPE.VARCHAR: "VARCHAR",
+}
+_VALUES = {"decimal": "a number", "date": "a date", "cast": "a value of that type"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule for a column.
+
+    Attributes:
+        kind: what it does.
+        argument: what stands behind the colon; empty where nothing does.
+        or_null: whether what cannot be read is NULL.
+    """
+
+    kind: _Kind
+    argument: str = ""
+    or_null: bool = False
+
+    def __str__(self) -> str:
+        text = f"{self.kind}:{self.argument}" if self.argument else self.kind
+        return f"{text} or null" if self.or_null else text
+
+    @property
+    def needs_text(self) -> bool:
+        """Whether the rule reads a value as it is written."""
+        return self.kind in {*_PLAIN, "decimal", "date"} or (self.kind == "cast" and self.type.family == "text")
+
+    @property
+    def type(self) -> Column:
+        """The type that a value has by a rule that reads it, as that of a column."""
+        if self.kind == "decimal":
+            return Column("", "DOUBLE")
+        if self.kind == "date":
+            return Column("", "TIMESTAMP" if _HOURS.search(self.argument) else "DATE")
+        kind = exp.DataType.build(self.argument, dialect="duckdb")
+        return Column("", _CASTS.get(kind.this, kind.sql(dialect="duckdb")))
+
+
+def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
+    """Return the rules of columns in their one form; a UsageError where one is none that is known."""
+    found = {}
+    for name, rules in given.items():
+        if not name:
+            raise UsageError("A rule of [prepare] has no column: write COLUMN=RULE.")
+        texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, list | tuple) else ()
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise UsageError(f"What prepares column {name!r} is not a rule, or a list of rules: {_known()}.")
+        if len(texts) > 1 and (unknown := [text for text in texts if parse_rule(text, name) is None]):
+            raise UsageError(f"{unknown[0]!r} is no rule that prepares column {name!r}: {_known()}.")
+        found[name] = tuple(text.strip() for text in texts)
+    return found
+
+
+def _known() -> str:
+    return "rules are trim, lower, null:VALUES, decimal:SIGN, date:FORMAT and cast:TYPE"
+
+
+def parse_rule(text: str, column: str) -> Rule | None:
+    """Return the rule that a text is; None where it is none, and could be an expression."""
+    stripped = text.strip()
+    kind = next((plain for plain in _PLAIN if plain == stripped.lower()), None)
+    if kind is not None:
+        return Rule(kind)
+    found = _RULE.fullmatch(stripped)
+    if found is None:
+        return None
+    rule = Rule(found["kind"], found["argument"])  # type: ignore[arg-type]  # one of the four
+    if rule.kind in _READING and (match := _OR_NULL.search(rule.argument)):
+        rule = replace(rule, argument=rule.argument[: match.start()], or_null=True)
+    _require_argument(rule, column)
+    return rule
+
+
+def _require_argument(rule: Rule, column: str) -> None:
+    where = f"Column {column!r}, {str(rule)!r}"
+    match rule.kind:
+        case "decimal" if rule.argument not in _SIGNS:
+            raise UsageError(f"{where}: the decimal sign is a comma or a point: decimal:, or decimal:.")
+        case "date" if "%" not in rule.argument:
+            raise UsageError(f"{where}: write how dates are written, such as date:%d.%m.%Y or date:%Y年%m月%d日.")
+        case "null" if not _values_of(rule):
+            raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA.")
+        case "cast":
+            try:
+                family = rule.type.family
+            except (SqlglotError, ValueError):
+                family = "other"
+            if family == "other":
+                raise UsageError(f"{where}: cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR.")
+        case _:
+            pass
+
+
+def _values_of(rule: Rule) -> list[str]:
+    return next(csv.reader([rule.argument], skipinitialspace=True), [])
+
+
+def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
+    """Return what stands for a source once its columns are prepared; the source itself where nothing is to be.
+
+    1. Read the columns of CSV files whose rules read texts as they are written.
+    2. Count the values that cannot be read, all columns by one scan.
+    3. Make the view.
+
+    Raises:
+        UsageError: a rule does not fit its column, or an expression is none that may be.
+        SourceError: a value cannot be read, and its rule does not say ``or null``.
+    """
+    if not given:
+        return source
+    source.refuse_in_warehouse("where no columns are prepared: prepare them in a view there, and name that.")
+    known = {name: [rule for text in texts if (rule := parse_rule(text, name))] for name, texts in given.items()}
+    ruled = {name: rules for name, rules in known.items() if rules}
+    columns = resolve_columns(ruled, source.columns, source.name)
+    if twice := [name for name in ruled if sum(folded(name) == folded(other) for other in ruled) > 1]:
+        raise UsageError(f"Column {twice[0]!r} is prepared twice: write its rules in one list.")
+    steps = {column.name: rules for column, rules in zip(columns, ruled.values(), strict=True)}
+    expressions = {name: given[name][0] for name, rules in known.items() if not rules}
+    for name, text in expressions.items():
+        if find_column(name, source.columns) is not None:
+            raise UsageError(
+                f"{text!r} is no rule that prepares column {name!r}: {_known()}. An expression makes a "
+                "new column: give it another name."
+            )
+    # 1. Texts as they are written.
+    raw = _with_texts(source, steps)
+    # 2. What cannot be read.
+    values = {column.name: Value(column, steps.get(column.name, [])) for column in raw.columns}
+    unread = _unread(raw, values)
+    # 3. The view.
+    query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
+    query = inner = query.from_(sql.aliased(raw.relation, "source"))
+    if expressions:
+        named_once([*values, *expressions], source.name)
+        columns = list(raw.engine.columns(inner.subquery()))
+        new = {name: _expression(raw, text, name, columns) for name, text in expressions.items()}
+        known_columns = [sql.column(name, _INNER) for name in values]
+        query = exp.select(*known_columns, *(sql.named(one, name) for name, one in new.items()))
+        query = query.from_(inner.subquery(_INNER))
+    view = raw.engine.temporary_name("kanon_prepared")
+    create = sql.create_view(view, query, temporary=True)
+    raw.engine.run(create, TITLE)
+    prepared = replace(raw, relation=view, columns=(), preparation=Preparation(raw, dict(given), create, unread))
+    _require_computable(prepared, expressions)
+    return prepared
+
+
+_INNER = "prepared"
+TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
+COUNTED = "values that cannot be read as they are to be"
+
+
+def _require_computable(prepared: Source, expressions: Mapping[str, str]) -> None:
+    """Raise where an expression fails for a value, before any work is done with it."""
+    for name, text in expressions.items():
+        query = exp.select(exp.Count(this=sql.column(name))).from_(prepared.relation.copy())
+        try:
+            prepared.engine.row(query, f"compute {name}")
+        except ComputationError:
+            raise UsageError(
+                f"The expression {text!r} of the new column {name!r} cannot be computed for all rows: a value does not "
+                "fit a cast or a function. Where it may be NULL, write TRY_CAST."
+            ) from None
+
+
+def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
+    """Return a source whose CSV files are read as texts where rules need them; raise where they do and cannot be."""
+    typed = [
+        column.name
+        for column in source.columns
+        if column.family != "text" and any(rule.needs_text for rule in steps.get(column.name, ()))
+    ]
+    if not typed:
+        return source
+    if source.file is not None and source.setup:
+        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.text.encoding)
+        if again is not None:
+            create, columns = again
+            return replace(source, setup=(*source.setup[:-1], create), columns=columns)
+    for name in typed:
+        column = next(column for column in source.columns if column.name == name)
+        rule = next(rule for rule in steps[name] if rule.needs_text)
+        if column.family != "text" and rule.kind != "cast":
+            raise UsageError(
+                f"Column {name!r} is of type {column.kind} already, and {str(rule)!r} reads texts: leave the rule out."
+            )
+    return source
+
+
+class Value:
+    """The value of a column by its rules; ``read`` has each that may not read all, with what it reads and makes."""
+
+    def __init__(self, column: Column, rules: Sequence[Rule]) -> None:
+        self.value: exp.Expr = sql.column(column.name, "source")
+        self.read: list[tuple[Rule, exp.Expr, exp.Expr]] = []
+        for rule in rules:
+            if rule.kind not in _READING:
+                self.value = _changed(rule, self.value, column)
+                continue
+            before = _without_blank(self.value) if column.family == "text" else self.value
+            # The pattern of a number leaves white space out by itself.
+            self.value = _read(rule, self.value if rule.kind == "decimal" else before, column)
+            self.read.append((rule, before, self.value))
+            column = replace(rule.type, name=column.name)
+
+
+def _without_blank(text: exp.Expr) -> exp.Expr:
+    return exp.Nullif(this=_trimmed(text), expression=sql.literal(""))
+
+
+def _trimmed(text: exp.Expr) -> exp.Expr:
+    return _without(text, rf"^{_SPACE}+|{_SPACE}+$")
+
+
+def _without(text: exp.Expr, pattern: str) -> exp.Expr:
+    arguments = [text.copy(), *map(sql.literal, (pattern, "", "g"))]
+    return exp.Anonymous(this="REGEXP_REPLACE", expressions=arguments)
+
+
+def _changed(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value by a rule that leaves its type."""
+    if rule.kind == "trim":
+        return _trimmed(value)
+    if rule.kind == "lower":
+        return exp.Lower(this=value.copy())
+    texts = _values_of(rule)
+    listed: list[exp.Expr] = [sql.literal(text) for text in texts]
+    own = value.copy() if column.family == "text" else sql.cast(value.copy(), "VARCHAR")
+    if column.family in {"integer", "decimal", "float"}:  # -9 is also written -9.0
+        own = value.copy()
+        listed = [exp.Literal.number(text) for text in texts if _is_number(text)]
+    if not listed:
+        return value.copy()
+    return exp.Case().when(exp.In(this=own, expressions=listed), exp.null()).else_(value.copy())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def _read(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value by a rule that reads it: NULL where that cannot be done without a change."""
+    if rule.kind == "date":
+        parsed: exp.Expr = exp.Anonymous(this="TRY_STRPTIME", expressions=[value.copy(), sql.literal(rule.argument)])
+        if "%Y" in rule.argument:  # 04.03.90 is no date of the year 90
+            first = exp.GTE(this=parsed, expression=sql.cast(sql.literal(_FIRST), "DATE"))
+            parsed = exp.Case().when(first, parsed.copy())
+        return parsed if rule.type.type == "TIMESTAMP" else sql.cast(parsed, rule.type.type)
+    if rule.kind == "decimal":
+        other = next(sign for sign in _SIGNS if sign != rule.argument)
+        pattern = _NUMBER.replace("THOUSANDS", _THOUSANDS.replace("OTHER", other)).replace(
+            "SIGN", re.escape(rule.argument)
+        )
+        written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[value.copy(), sql.literal(pattern)])
+        digits = _without(value, rf"[^0-9+\-{re.escape(rule.argument)}]")
+        point = exp.Anonymous(this="REPLACE", expressions=[digits, sql.literal(rule.argument), sql.literal(".")])
+        return exp.Case().when(written, exp.TryCast(this=point, to=exp.DataType.build("DOUBLE")))
+    kind = exp.DataType.build(rule.argument, dialect="duckdb")
+    read = exp.TryCast(this=value.copy(), to=kind)
+    if rule.type.family not in {"integer", "decimal"} or column.family not in {"text", "decimal", "float"}:
+        return read
+    # A number is not rounded: 1.5 is no whole number.
+    number = exp.TryCast(
+        this=value.copy(), to=exp.DataType.build("DECIMAL(38, 10)" if column.family != "float" else "DOUBLE")
+    )
+    return exp.Case().when(exp.EQ(this=read, expression=number), read.copy())
+
+
+def counting(relation: exp.Table, values: Mapping[str, Value]) -> exp.Select:
+    """Return the query of the rows, and of how many values each rule that reads cannot read."""
+    lost = [
+        exp.Sub(this=exp.Count(this=before.copy()), expression=exp.Count(this=after.copy()))
+        for value in values.values()
+        for _, before, after in value.read
+    ]
+    return exp.select(sql.count_rows(), *lost).from_(sql.aliased(relation, "source"))
+
+
+def _unread(source: Source, values: Mapping[str, Value]) -> dict[str, int]:
+    """Return how many values are NULL because their rule could not read them; raise where it does not say so."""
+    read = [(name, rule) for name, value in values.items() for rule, *_ in value.read]
+    if not read:
+        return {}
+    rows, *lost = source.engine.row(counting(source.relation, values), COUNTED)
+    unread: dict[str, int] = {}
+    for (name, rule), number in zip(read, lost, strict=True):
+        if number and not rule.or_null:
+            raise UsageError(
+                f"Column {name!r} of {source.name}: {counted(number, 'value')} in {counted(rows, 'row')} cannot be "
+                f"read by {str(rule)!r} as {_VALUES[rule.kind]}. Name codes of missing values in a rule before it "
+                f"(null:-9,NA), or write '{rule} or null' to make them NULL."
+            )
+        unread[name] = unread.get(name, 0) + number
+    return {name: number for name, number in unread.items() if number}
+
+
+# New columns
+
+_NODES = frozenset(
+    {"FUNCTION", "COLUMN_REF", "CONSTANT", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "TYPE"}
+)
+_OF_TODAY = frozenset({"age"})  # with one argument, it counts to the day of the query
+
+
+def _expression(source: Source, text: str, name: str, columns: Sequence[Column]) -> exp.Expr:
+    """Return the expression of a new column, over the columns as their rules make them.
+
+    It is checked as DuckDB parses it: no subquery, aggregate or window, and functions of its catalog alone that return
+    the same for the same arguments whenever and wherever they are called.
+    """
+    where = f"The expression {text!r} of the new column {name!r}"
+    try:
+        parsed = sqlglot.parse_one(text, read="duckdb")
+    except SqlglotError:
+        raise UsageError(
+            f"{source.name} has no column {name!r}, and {text!r} is neither a rule nor an expression that would make "
+            f"one: {_known()}."
+        ) from None
+    if isinstance(parsed, exp.Alias):
+        raise UsageError(f"{where} has an alias: the column is called as it stands before the equals sign.")
+    for found in [*parsed.find_all(exp.Column)]:
+        if found.table:
+            raise UsageError(f"{where} names a table: write names of columns alone.")
+        (column,) = resolve_columns([found.name], columns, source.name)
+        own = sql.column(column.name, _INNER)
+        if found is parsed:
+            parsed = own
+        else:
+            found.replace(own)
+    written = render(exp.select(parsed.copy()), source.engine.dialect)
+    query = exp.select(exp.Anonymous(this="JSON_SERIALIZE_SQL", expressions=[sql.literal(written)]))
+    (serialized,) = source.engine.row(query, "the expression of a new column, as DuckDB parses it")
+    document = json.loads(serialized)
+    selects = [one["node"] for one in document.get("statements", [])]
+    if len(selects) != 1 or len(selects[0].get("select_list", [])) != 1:
+        raise UsageError(f"{where} is not one expression that DuckDB reads.")
+    nodes = list(_nodes(selects[0]["select_list"][0]))
+    if unfit := next((one["class"] for one in nodes if one["class"] not in _NODES), None):
+        raise UsageError(f"{where} has a part of the kind {unfit}: it is to be a scalar expression over columns.")
+    # What is no column of the table is called without parentheses, as current_date is.
+    bare = [one["column_names"][0] for one in nodes if one["class"] == "COLUMN_REF"]
+    called = [(one["function_name"], len(one["arguments"])) for one in nodes if one["class"] == "FUNCTION"]
+    called += [(one, 0) for one in bare if one != _INNER]
+    if called:
+        _require_stable(source, where, called)
+    return parsed
+
+
+def _nodes(part: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what JSON holds
+    """Yield the expressions in a tree of DuckDB's parser."""
+    if isinstance(part, dict):
+        if "class" in part:
+            yield part
+        for inner in part.values():
+            yield from _nodes(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _nodes(inner)
+
+
+def _require_stable(source: Source, where: str, called: Sequence[tuple[str, int]]) -> None:
+    names = sorted({folded(name) for name, _ in called})
+    known = dict(source.engine.rows(sql.statement("catalog/stable_functions"), "functions that may be called"))
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{where} calls {name}(), which is no scalar function of DuckDB.")
+        alone = name in _OF_TODAY and any(folded(one) == name and number == 1 for one, number in called)
+        if not known[name] or alone:
+            raise UsageError(
+                f"{where} calls {name}(), which may return something else tomorrow or elsewhere, and a release is to "
+                "be repeatable: write the date or the value that is meant."
+            )

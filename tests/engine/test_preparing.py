@@ -1,0 +1,481 @@
+"""[prepare]: columns as rules make them before all else, by definitions in plain Python; and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+import kanon_sql as kanon
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.sources.preparing import rules_of, with_prepared
+from kanon_sql.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from conftest import Ended
+
+    from kanon_sql.engine.sources.open_source import Source
+
+NBSP = "\u00a0"
+
+
+def prepared(
+    table: Any, rules: dict[str, Any], name: str | None = None
+) -> tuple[list[str], list[tuple[Any, ...]], Source]:
+    """Return the types and the rows of a table by rules, and what stands for it."""
+    source = with_prepared(open_source(table, name), rules_of(rules))
+    rows = source.engine.rows(exp.select("*").from_(source.relation.copy()), "all")
+    return [column.type for column in source.columns], rows, source
+
+
+def column(values: Sequence[Any], *rules: str) -> list[Any]:
+    """Return the values that rules make of those of a column of texts."""
+    _, rows, source = prepared(pd.DataFrame({"x": pd.Series(values, dtype="string")}), {"x": list(rules)})
+    source.engine.close()
+    return [value for (value,) in rows]
+
+
+# What each rule is
+
+
+@given(st.lists(st.none() | st.text("aÄß \t\u00a0\u3000BZé好", max_size=6), max_size=12))
+@examples(25)
+def test_trim_and_lower(values: list[str | None]) -> None:
+    assert column(values, "trim") == [None if value is None else value.strip() for value in values]
+    assert column(values, "lower") == [None if value is None else value.lower() for value in values]
+
+
+@given(st.lists(st.none() | st.sampled_from(["-9", "NA", "na", "a, b", " NA", "", "9"]), max_size=12))
+@examples(20)
+def test_null(values: list[str | None]) -> None:
+    gone = {"-9", "NA", "a, b"}
+    assert column(values, 'null:-9, NA,"a, b"') == [None if value in gone else value for value in values]
+
+
+def test_null_of_numbers_goes_by_their_value() -> None:
+    frame = pd.DataFrame({"x": [-9.0, 1.5, -9.5], "n": [-9, 0, 2]})
+    types, rows, _ = prepared(frame, {"x": "null:-9,NA", "n": "null:-9,1.5"})
+    assert types == ["DOUBLE", "BIGINT"]
+    assert rows == [(None, None), (1.5, 0), (-9.5, 2)]
+
+
+def grouped(number: int, sign: str) -> str:
+    """Return a number that is not negative with a sign between thousands."""
+    return f"{number:,}".replace(",", sign)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 10**9),
+            st.integers(0, 99),
+            st.sampled_from(["", ".", " ", NBSP, "'", "\u2019"]),
+            st.sampled_from(["", "-", "+"]),
+            st.sampled_from(["{}", "{} €", "€{}", "CHF {}", "{}元", " {} ", "￥{}", "{} zł"]),
+        ),
+        max_size=10,
+    )
+)
+@examples(40)
+def test_decimal_comma(parts: list[tuple[int, int, str, str, str]]) -> None:
+    written = [
+        form.format(f"{sign}{grouped(whole, thousands)},{cents:02d}") for whole, cents, thousands, sign, form in parts
+    ]
+    expected = [float(f"{'-' if sign == '-' else ''}{whole}.{cents:02d}") for whole, cents, _, sign, _ in parts]
+    assert column(written, "decimal:,") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,234.5", 1234.5), ("$20,000", 20000.0), ("-$5", -5.0), ("1'000.25", 1000.25), ("0", 0.0), ("5.", 5.0)],
+)
+def test_decimal_point(text: str, value: float) -> None:
+    assert column([text, None, " "], "decimal:.") == [value, None, None]
+
+
+@pytest.mark.parametrize(
+    "text", ["12a", "1.23.4", "1,2,3", "abc", "1,23", "12,3456", "+-5", "1 23", "€", ",", "nan", "inf", "1e5", "0x10"]
+)
+def test_what_is_no_number_is_an_error_and_not_shown(text: str) -> None:
+    with pytest.raises(UsageError, match="1 value in 3 rows") as caught:
+        column([text, "1", None], "decimal:.")
+    assert text == "," or text not in str(caught.value).replace("decimal:., or", "")
+    assert column([text, "1", None], "decimal:. or null") == [None, 1.0, None]
+
+
+FORMATS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y年%m月%d日", "%Y%m%d", "%d.%m.%y"]
+
+
+@pytest.mark.parametrize("written", FORMATS)
+@given(st.lists(st.none() | st.dates(dt.date(1970, 1, 1), dt.date(2060, 12, 31)), max_size=8))
+@examples(10)
+def test_dates(written: str, dates: list[dt.date | None]) -> None:
+    texts = [None if date is None else date.strftime(written) for date in dates]
+    expected = [None if text is None else dt.datetime.strptime(text, written).date() for text in texts]  # noqa: DTZ007 - no time
+    assert column(texts, f"date:{written}") == expected
+
+
+def test_dates_of_one_digit_and_with_a_time() -> None:
+    assert column(["1990年3月4日"], "date:%Y年%m月%d日") == [dt.date(1990, 3, 4)]
+    assert column(["4.3.1990 7:05"], "date:%d.%m.%Y %H:%M") == [dt.datetime(1990, 3, 4, 7, 5)]
+
+
+@pytest.mark.parametrize("text", ["31.02.1990", "4.3.90", "1990-03-04", "4.3.1990 x", "0.1.1990"])
+def test_what_is_no_date(text: str) -> None:
+    assert column([text, "04.03.1990"], "date:%d.%m.%Y or null") == [None, dt.date(1990, 3, 4)]
+    with pytest.raises(UsageError, match="1 value in 2 rows"):
+        column([text, "04.03.1990"], "date:%d.%m.%Y")
+
+
+@given(st.lists(st.none() | st.sampled_from(["7", " 7 ", "-3", "1.5", "2.0", "x", "", "007", "9999999999999999999"])))
+@examples(30)
+def test_a_cast_rounds_nothing(values: list[str | None]) -> None:
+    whole = {"7": 7, " 7 ": 7, "-3": -3, "2.0": 2, "007": 7}
+    assert column(values, "cast:BIGINT or null") == [whole.get(value or "") for value in values]
+
+
+def test_casts() -> None:
+    assert column(["1,50", None], "decimal:,", "cast:DECIMAL(18,2)") == [pytest.approx(1.5), None]
+    with pytest.raises(UsageError, match="1 value in 1 row"):
+        column(["1,505"], "decimal:,", "cast:DECIMAL(18,2)")
+    assert column(["true", "f"], "cast:BOOLEAN") == [True, False]
+    assert column(["2024-03-01"], "cast:date") == [dt.date(2024, 3, 1)]
+
+
+def test_rules_go_in_their_order() -> None:
+    assert column([" K. A. ", " 1.234,5 €"], "trim", "null:K. A.", "decimal:,") == [None, 1234.5]
+    assert column([" K. A. "], "null:K. A.", "trim") == ["K. A."]
+
+
+# New columns
+
+
+def test_an_expression_reads_columns_as_their_rules_make_them() -> None:
+    frame = pd.DataFrame({"Born": ["04.03.1990", None], "seen on": ["2020-03-03", "2021-01-01"], 'q"': ["a", "b"]})
+    types, rows, _ = prepared(
+        frame,
+        {
+            "born": "date:%d.%m.%Y",
+            "seen on": "cast:DATE",
+            "age": "date_diff('year', BORN, \"Seen On\")",
+            "order": 'upper("q""") || \'!\'',
+        },
+    )
+    assert types[-2:] == ["BIGINT", "VARCHAR"]
+    assert [row[-2:] for row in rows] == [(30, "A!"), (None, "B!")]
+
+
+ALLOWED = {
+    "n + 1": 5,
+    "case when n between 1 and 5 then 'few' else 'many' end": "few",
+    "nullif(n, 4)": None,
+    "coalesce(n, 0)": 4,
+    "n is null or n in (1, 4)": True,
+    "extract(year from d)": 2020,
+    "d + interval 3 day": dt.datetime(2020, 1, 4),
+    "last_day(d)": dt.date(2020, 1, 31),
+    "left(t, 2)": "ab",
+    "t like 'a%'": True,
+    "regexp_extract(t, '[a-z]+')": "abc",
+    "try_cast(t as integer)": None,
+}
+REFUSED = {
+    "random()": "tomorrow or elsewhere",
+    "current_date": "tomorrow or elsewhere",
+    "now()": "tomorrow or elsewhere",
+    "age(d)": "tomorrow or elsewhere",
+    "getvariable('x')": "tomorrow or elsewhere",
+    "current_setting('threads')": "tomorrow or elsewhere",
+    "nextval('s')": "tomorrow or elsewhere",
+    "getenv('HOME')": "no scalar function",
+    "sum(n)": "no scalar function",
+    "read_text('x')": "no scalar function",
+    "no_such(n)": "no scalar function",
+    "(select 1)": "SUBQUERY",
+    "n in (select 1)": "SUBQUERY",
+    "row_number() over ()": "WINDOW",
+    "*": "STAR",
+    "$a": "PARAMETER",
+    "n; drop table x": "not one expression",
+    "n as m": "alias",
+    "t.n": "names a table",
+    "absent + 1": "no column 'absent'",
+    "n +": "neither a rule nor an expression",
+    "n, d": "neither a rule nor an expression",
+    "cast(t as integer)": "cannot be computed for all rows",
+}
+FRAME = pd.DataFrame({"n": [4], "t": ["abc7"], "d": pd.to_datetime(["2020-01-01"]).date})
+
+
+@pytest.mark.parametrize("text", ALLOWED)
+def test_an_expression_that_may_be(text: str) -> None:
+    *_, (row,), source = prepared(FRAME, {"new": text})
+    source.engine.close()
+    assert row[-1] == ALLOWED[text]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_an_expression_that_may_not_be(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepared(FRAME, {"new": text})
+    assert REFUSED[text] in str(caught.value)
+    assert "abc7" not in str(caught.value)
+
+
+def test_a_macro_is_no_function_that_may_be_called() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS n")
+        connection.execute("CREATE MACRO mine(x) AS x + random()")
+        with pytest.raises(UsageError, match="no scalar function"):
+            prepared(connection, {"new": "mine(n)"}, "t")
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"absent": "trim"}, "no column 'absent'"),
+        ({"n": "trim"}, "of type BIGINT already"),
+        ({"n": "date:%d.%m.%Y"}, "of type BIGINT already"),
+        ({"t": "decimal:;"}, "comma or a point"),
+        ({"t": "date:"}, "date:%d.%m.%Y"),
+        ({"t": "cast:nonsense"}, "such as BIGINT"),
+        ({"t": "cast:INTEGER[]"}, "such as BIGINT"),
+        ({"t": "null:"}, "null:-9,NA"),
+        ({"t": ["trim", "n + 1"]}, "is no rule"),
+        ({"t": "n + 1"}, "give it another name"),
+        ({"t": []}, "list of rules"),
+        ({"t": 5}, "list of rules"),
+        ({"": "trim"}, "has no column"),
+        ({"t": "trim", "T": "lower"}, "prepared twice"),
+        ({"new": "n", "NEW": "n"}, "cannot tell apart"),
+    ],
+)
+def test_rules_that_fit_nothing_are_refused(rules: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepared(FRAME, rules)
+    assert said in str(caught.value)
+
+
+# In files, databases and commands
+
+OFFICE = "Nr;Name;Geboren;Sex;Kosten;Diagnose;Wert\n" + "".join(
+    f"{number};Person {number};{number % 28 + 1:02d}.{number % 12 + 1:02d}.{1950 + number % 40};{'mw'[number % 2]};"
+    f'"{number % 9 + 1}.{number:03d},50 €";{("Grippe", "Asthma", "k. A.")[number % 3]};{number % 5}\n'
+    for number in range(120)
+)
+RULES = {
+    "Geboren": ("date:%d.%m.%Y",),
+    "Kosten": ("decimal:,",),
+    "Diagnose": ("null:k. A.",),
+    "Decade": ("year(Geboren) // 10 * 10",),
+}
+OPTIONS = [word for name, rules in RULES.items() for rule in rules for word in ("--prepare", f"{name}={rule}")]
+ROLES = ["--id", "Nr,Name,Geboren", "--qi", "Decade,Sex", "--sensitive", "Diagnose", "--rest", "keep", "-k", 5]
+
+
+def test_dates_of_a_csv_file_are_read_as_they_are_written(in_tmp: Path) -> None:
+    """DuckDB would take 03/04/1990 for one of the two days; the rule says which."""
+    (in_tmp / "t.csv").write_text("day,n\n03/04/1990,007\n05/06/1991,1\n", encoding="utf-8")
+    (day, other), rows, _ = prepared("t.csv", {"day": "date:%m/%d/%Y"})
+    assert (day, other) == ("DATE", "VARCHAR")
+    assert rows == [(dt.date(1990, 3, 4), "007"), (dt.date(1991, 5, 6), "1")]
+    *_, rows, _ = prepared("t.csv", {"day": "date:%d/%m/%Y"})
+    assert [row[0] for row in rows] == [dt.date(1990, 4, 3), dt.date(1991, 6, 5)]
+
+
+def test_one_job_by_options_file_and_library(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
+    ended = kanon(
+        "anonymize", "office.csv", *OPTIONS, *ROLES, "--out", "a.csv", "--save-policy", "kanon.toml", "--seed", 1
+    )
+    assert ended.code == 0, ended.err
+    first = (in_tmp / "a.csv").read_bytes()
+    assert kanon("anonymize", "--policy", "kanon.toml", "--replace").code == 0
+    assert (in_tmp / "a.csv").read_bytes() == first
+    for command in ("check", "measure", "attack"):
+        ended = kanon(command, "--policy", "kanon.toml")
+        assert ended.code == 0, (command, ended.err)
+    assert kanon("report", "--policy", "kanon.toml", "--out", "r.html").code == 0
+    named = ["a.csv", "--original", "office.csv", "--qi", "Decade,Sex"]
+    assert kanon("measure", *named, *OPTIONS).code == 0
+    assert "Decade" in kanon("measure", *named).err, "without the rules the original has no such column"
+    assert "--original" in kanon("measure", "a.csv", "--qi", "Sex", *OPTIONS).err
+    for command in ("compare", "lattice"):
+        assert kanon(command, "office.csv", "--qi", "Decade,Sex", *OPTIONS).code == 0
+
+
+def test_the_script_makes_the_same_rows(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
+    job = ("anonymize", "office.csv", *OPTIONS, *ROLES, "--seed", 1)
+    assert kanon(*job, "--out", "a.parquet").code == 0
+    script = kanon(*job, "--sql").out
+    with duckdb.connect() as connection:
+        made = connection.execute(script.partition("-- 5.")[0]).fetchall()
+    with duckdb.connect() as connection:
+        expected = connection.execute("FROM 'a.parquet'").fetchall()
+    assert sorted(map(repr, made)) == sorted(map(repr, expected))
+    refused = kanon(*job, "--sql", "--dialect", "postgres")
+    assert refused.code == 2
+    assert "DuckDB alone" in refused.err
+
+
+def test_a_table_of_a_database(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
+    with duckdb.connect("d.duckdb") as connection:
+        connection.execute("CREATE TABLE people AS FROM read_csv('office.csv', all_varchar = true)")
+    job = ("anonymize", "d.duckdb", "people", *OPTIONS, *ROLES)
+    assert kanon(*job, "--into", "released").code == 0
+    with duckdb.connect("d.duckdb", read_only=True) as connection:
+        assert connection.execute("SELECT DISTINCT typeof(Kosten) FROM released").fetchall() == [("DOUBLE",)]
+        assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
+    for way in (["--into", "v", "--as", "view"], ["--in-place"]):
+        refused = kanon(*job, *way)
+        assert refused.code == 2
+        assert "are prepared" in refused.err
+    assert "is the table that is to be anonymized" in kanon(*job, "--into", "people", "--replace").err
+    (listed,) = kanon("ledger", "d.duckdb", "--format", "json").json["releases"]
+    assert listed["policy"]["columns"]["prepared"] == list(RULES)
+    assert listed["source"] == "people"
+    assert "not compared" in " ".join(kanon("ledger", "d.duckdb").out.split())
+    # Another release of the same people is checked beside the first one.
+    ended = kanon("anonymize", "d.duckdb", "people", *OPTIONS, *ROLES, "-k", 7, "--into", "other")
+    assert ended.code in {0, 4}, ended.err
+
+
+def test_values_that_rules_replace_are_nowhere(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    text = OFFICE.replace(";k. A.;", ";qqsecretqq;")
+    (in_tmp / "office.csv").write_text(text, encoding="utf-8")
+    rules = [word.replace("null:k. A.", "lower") for word in OPTIONS]
+    options = [*rules, "--prepare", "Diagnose=null:zzz"]
+    ended = kanon(
+        "anonymize", "office.csv", *options, *ROLES, "--out", "a.csv", "--report", "r.html", "--save-policy", "p.toml"
+    )
+    assert ended.code == 0, ended.err
+    script = kanon("anonymize", "--policy", "p.toml", "--sql").out
+    for text in (
+        script,
+        (in_tmp / "r.html").read_text(encoding="utf-8"),
+        (in_tmp / "a.csv").read_text(encoding="utf-8"),
+    ):
+        for gone in ("1.000,50", "Person 1", "01.01.1950"):
+            assert gone not in text
+
+
+def test_errors_count_values_and_show_none(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
+    refused = kanon("anonymize", "office.csv", "--prepare", "Diagnose=decimal:,", "--qi", "Sex", "--out", "a.csv")
+    assert refused.code == 2
+    assert "120 values in 120 rows cannot be read by 'decimal:,'" in refused.err
+    assert "Grippe" not in refused.err
+    assert not (in_tmp / "a.csv").exists()
+    noted = kanon(
+        *("anonymize", "office.csv", "--prepare", "Diagnose=cast:BIGINT or null", "--qi", "Sex", "--rest", "keep"),
+        *("--id", "Nr,Name", "--out", "a.csv"),
+    )
+    assert noted.code == 0
+    assert "Diagnose: 120 values could not be read by its rule" in noted.err
+    twice = kanon("anonymize", "office.csv", "--prepare", "Diagnose", "--qi", "Sex", "--out", "a.csv")
+    assert "--prepare is written COLUMN=RULE" in twice.err
+
+
+def test_the_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "t.csv").write_text('a,s\n"1,5",x\n"2,5",x\n', encoding="utf-8")
+    (in_tmp / "kanon.toml").write_text('[prepare]\nA = ["trim", "decimal:."]\n[privacy]\nk = 1\n', encoding="utf-8")
+    job = ("anonymize", "t.csv", "--policy", "kanon.toml", "--qi", "s", "--rest", "keep", "--out", "o.csv")
+    assert "cannot be read by 'decimal:.'" in kanon(*job).err
+    assert kanon(*job, "--prepare", "a=decimal:,").code == 0
+    assert sorted((in_tmp / "o.csv").read_text().splitlines()[1:]) == ["1.5,x", "2.5,x"]
+
+
+def test_a_warehouse_is_refused_by_name() -> None:
+    source = open_source(FRAME)
+
+    class Elsewhere:
+        kind = "PostgreSQL"
+
+    source.warehouse = Elsewhere()  # type: ignore[assignment]
+    with pytest.raises(UsageError, match="is in PostgreSQL, where no columns are prepared"):
+        with_prepared(source, rules_of({"t": "trim"}))
+    source.warehouse = None
+    source.engine.close()
+
+
+def test_empty_tables_and_reserved_names() -> None:
+    types, rows, _ = prepared(pd.DataFrame({"select": pd.Series([], dtype="string")}), {"select": "decimal:,"})
+    assert (types, rows) == (["DOUBLE"], [])
+    frame = pd.DataFrame({'a"; DROP TABLE x; --': ["1,5"], "source": ["b"], "prepared": ["c"]})
+    *_, rows, _ = prepared(frame, {'a"; DROP TABLE x; --': "decimal:,", "value": "source || prepared"})
+    assert rows == [(1.5, "b", "c", "bc")]
+
+
+# kanon profile and kanon init
+
+
+def written(columns: dict[str, list[str]], path: Path) -> Path:
+    frame = pd.DataFrame(columns)
+    frame.to_csv(path, index=False, sep=";")
+    return path
+
+
+DAYS = [f"{day:02d}/{month:02d}/1990" for day in range(1, 13) for month in range(1, 13)]
+FOUND: dict[str, tuple[list[str], list[str] | None]] = {
+    "comma": ([f"{number},5" for number in range(144)], ["decimal:,"]),
+    "money": ([f"${number},000" for number in range(144)], ["decimal:.", "cast:BIGINT"]),
+    "codes": ([str(number) if number % 7 else "k. A." for number in range(144)], ["null:k. A.", "cast:BIGINT"]),
+    "chinese": ([f"1990年{number % 12 + 1}月{number % 28 + 1}日" for number in range(144)], ["date:%Y年%m月%d日"]),
+    "mixed": (
+        [f"{number % 28 + 1}.3.2001" if number % 5 else "NA" for number in range(144)],
+        ["null:NA", "date:%d.%m.%Y"],
+    ),
+    "zip": ([f"0{1000 + number}" if number % 5 else "NA" for number in range(144)], None),
+    "words": (["red", "blue"] * 72, None),
+    "minus": ([str(number) if number % 7 else "-9" for number in range(144)], ["null:-9"]),
+    "below": ([str(number - 20) for number in range(144)], None),
+    "either": ([f"1,{number:03d}" for number in range(144)], None),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_columns_to_prepare_are_found(name: str, in_tmp: Path) -> None:
+    values, rules = FOUND[name]
+    found = kanon.profile(written({"x1": values, "y": ["a", "b"] * 72}, in_tmp / "t.csv"))
+    assert {one.name: list(one.rules) for one in found.prepared} == ({} if rules is None else {"x1": rules})
+    asked = kanon.profile(in_tmp / "t.csv", prepare={"x1": "trim"}) if rules and name != "minus" else None
+    assert asked is None or [one.rules for one in asked.prepared] == [("trim",)]
+
+
+def test_what_can_be_read_in_two_ways_is_left_to_a_person() -> None:
+    found = kanon.profile(pd.DataFrame({"x1": DAYS, "y": [f"1,{number:03d}" for number in range(144)]}))
+    assert found.prepared == ()
+    assert any("date:%d/%m/%Y and by date:%m/%d/%Y" in note for note in found.notes)
+    assert any("decimal:, and by decimal:." in note for note in found.notes)
+
+
+def test_init_writes_what_it_found(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
+    ended = kanon("init", "office.csv", "--qi", "Sex", "--prepare", "Geboren=date:%d.%m.%Y", "--count-me-out")
+    assert ended.code == 2
+    ended = kanon("init", "office.csv", "--prepare", "Geboren=date:%d.%m.%Y")
+    assert ended.code == 0, ended.err
+    text = (in_tmp / "kanon.toml").read_text(encoding="utf-8")
+    assert 'Kosten = "decimal:,"  # numbers with a decimal comma' in text
+    assert 'Geboren = "date:%d.%m.%Y"\n' in text
+    assert 'Geboren = "ready:date"' in text, "the hierarchy is that of dates"
+    assert kanon("anonymize", "--policy", "kanon.toml").code == 0
+    shown = kanon("profile", "office.csv").out
+    assert "--prepare Kosten=decimal:," in shown.replace("\n", " ")
+
+
+def test_a_source_that_is_gone_is_an_error(in_tmp: Path) -> None:
+    with pytest.raises(SourceError):
+        kanon.anonymize(in_tmp / "absent.csv", quasi_identifiers=["a"], prepare={"a": "trim"})
