@@ -50,6 +50,8 @@ class Origin:
             raise UsageError("[source] from is empty: name a file, a database or an address there.")
         if self.table is not None and not self.table.strip():
             raise UsageError("[source] table is empty: name a table there, or leave it out.")
+        for name, value in vars(self.text).items():
+            object.__setattr__(self, name, value)
         if gives_access(self.source):
             raise UsageError(
                 "[source] from has a password or a signature in it, and policy files are handed on: leave it out, and "
@@ -265,8 +267,8 @@ def named_release(
         if destination.out is not None:
             out, text = destination.out, destination.text
             if origin is not None and out.suffix.lower() in CSV:
-                as_read = origin.text if out.is_file() and not is_utf8(out) else replace(origin.text, encoding=None)
-                text = text.over(as_read)
+                encoding = origin.encoding if out.is_file() and not is_utf8(out) else None
+                text = text.over(TextFormat(encoding, None if destination.delimiter == "," else origin.decimal))
             found = replace(named, source=text_file(str(out), text))
         elif destination.into is not None:
             source, into = named_table(None, table or destination.into, origin)

@@ -20,7 +20,7 @@ from sqlglot import exp
 import kanon_sql as kanon
 from kanon_sql.engine.sources.encodings import TextFile
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import KanonError, SourceError, UsageError
+from kanon_sql.errors import KanonError, PolicyError, SourceError, UsageError
 from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def test_a_broken_byte_is_named_by_its_line(in_tmp: Path) -> None:
 @pytest.mark.parametrize(("of_file", "stated"), [("gb18030", "utf-8"), ("utf-8-sig", "ascii"), ("gb18030", "cp932")])
 def test_a_wrong_encoding(of_file: str, stated: str, in_tmp: Path, private: Path) -> None:
     path = write(in_tmp / "t.csv", of_file)
-    with pytest.raises(SourceError, match=r"t.csv is not .* throughout: near line \d+ ") as raised:
+    with pytest.raises(SourceError, match=r"t\.csv is not valid [a-z0-9-]+ near line \d+\.") as raised:
         read(TextFile(path, stated))
     assert not any(name in str(raised.value) for name in TEXTS[of_file][1])
     assert not list(private.iterdir())
@@ -300,8 +300,16 @@ def test_the_command_line_over_the_policy_file(in_tmp: Path, kanon: Callable[...
     by_file = kanon("lattice", "--policy", "kanon.toml")
     assert by_file.code != 0
     ended = kanon("lattice", "--policy", "kanon.toml", "--encoding", "gb18030")
-    assert "throughout" not in ended.err
+    assert "is not valid" not in ended.err
     assert "has no column" not in ended.err
+
+
+@pytest.mark.parametrize("section", ['[source]\nfrom = "t.csv"', '[release]\nout = "t.csv"'])
+@pytest.mark.parametrize("setting", ['encoding = "nope"', 'decimal = ";"', "encoding = 1"])
+def test_what_a_policy_file_may_not_say(section: str, setting: str, in_tmp: Path) -> None:
+    (in_tmp / "kanon.toml").write_text(f"{section}\n{setting}\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match=r"nope|decimal sign|must be a text"):
+        kanon.read_policy(in_tmp / "kanon.toml")
 
 
 def test_commands_that_are_proposed_state_the_encoding(in_tmp: Path, kanon: Callable[..., Ended]) -> None:

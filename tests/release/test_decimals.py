@@ -73,8 +73,17 @@ def test_told_otherwise(table: Path, in_tmp: Path, kanon: Callable[..., Ended]) 
     assert kanon("anonymize", table, *stated, "--out", "a.csv", "--out-decimal", "point").code == 0
     assert costs(in_tmp / "a.csv") == points
     # A comma cannot be both.
-    assert kanon("anonymize", table, *stated, "--out", "b.csv", "--delimiter", "comma").code == 0
+    saved = ["--delimiter", "comma", "--save-policy", "b.toml"]
+    assert kanon("anonymize", table, *stated, "--out", "b.csv", *saved).code == 0
     assert costs(in_tmp / "b.csv", ",") == points
+    # What reads them gets decimal commas from the original only where they can be some.
+    given = ["--qi", "height", "-k", 3, "--hierarchy", "height=intervals:0.5", "--original", table, "--decimal", ","]
+    for name in ("a.csv", "b.csv"):
+        ended = kanon("attack", name, *given)
+        assert ended.code == 0, ended.err
+    for command in ("check", "measure", "attack"):
+        ended = kanon(command, "--policy", "b.toml")
+        assert ended.code == 0, ended.err
     both = ["--delimiter", "comma", "--out-decimal", "comma"]
     ended = kanon("anonymize", table, *stated, "--out", "c.csv", *both)
     assert ended.code == 2

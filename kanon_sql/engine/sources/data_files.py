@@ -111,6 +111,8 @@ def read_file(
         raise SourceError(f"{path} does not exist.")
     if reader != "read_csv":
         text = NOT_STATED if reader == "read_parquet" else replace(text, decimal=None)
+    elif text.decimal is None and likely.decimal == "," and _separated_beside_commas(engine, files):
+        text = replace(text, decimal=",")
     encoding = text.encoding
     how = {"as_text": as_text, "comma": text.decimal == ","}
     if encoding in {None, UTF_8}:
@@ -181,7 +183,7 @@ def _read_utf8(
     if reader == "read_csv":
         if comma:
             settings |= {"decimal_separator": sql.literal(",")}
-            separator = next((separator_beside_commas(engine, file) for file in files if file.is_file()), None)
+            separator = _separated_beside_commas(engine, files)
             # Else decimal commas could be taken for what separates values.
             settings |= {} if separator is None else {"delim": sql.literal(separator), "skip": sql.literal(0)}
         create = read_csv(engine, path, pattern, files, relation, settings, as_text=as_text)
@@ -485,6 +487,10 @@ def read_csv(
         with_empty = empty_texts(engine, pattern, table, settings, sample, files)
         create = create if with_empty is None else _read_again(engine, path, relation, with_empty)
     return create
+
+
+def _separated_beside_commas(engine: Engine, files: Sequence[Path]) -> str | None:
+    return next((separator_beside_commas(engine, file) for file in files if file.is_file()), None)
 
 
 def _with_points(

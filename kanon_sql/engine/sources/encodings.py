@@ -195,7 +195,9 @@ def guessed(path: Path, files: Sequence[Path]) -> str:
         names = [_name(one) for one in [best, *close] if one is not None and close]
         usual = [*(name for name in _PREFERRED if name in names), *(name for name in names if name not in _PREFERRED)]
         which = f": {', '.join(usual[:4])} would all read well, as different texts" if names else ""
-        raise SourceError(f"{path} is not UTF-8 text, and its bytes do not say what else it is{which}. {_STATE}.")
+        raise SourceError(
+            f"{path} is not UTF-8 text, and its bytes do not say what else it is{which}. {_STATE}."
+        ) from None
     name = _name(best)
     same = [other for other in best.could_be_from_charset if other != name]
     words = f"as such, {best.chaos:.0%} of the characters look out of place"
@@ -254,7 +256,7 @@ def _require_no_damage(path: Path, sample: bytes, line: int) -> None:
         raise SourceError(
             f"{path}, line {line:,} has bytes that are not UTF-8, while the other text is. Mend the line; or, if the "
             "file has another encoding, state it: --encoding NAME."
-        )
+        ) from None
 
 
 # The copy
@@ -310,10 +312,7 @@ def decode(file: Path, copy: Path, encoding: str) -> bool:
                 except UnicodeError as error:
                     start = error.start if isinstance(error, UnicodeDecodeError) else 0
                     lines += block[:start].count(b"\n")
-                    raise SourceError(
-                        f"{file} is not {encoding} throughout: near line {lines:,} are bytes which that does not have. "
-                        f"{_STATE}."
-                    ) from None
+                    raise SourceError(f"{file} is not valid {encoding} near line {lines:,}. {_STATE}.") from None
                 new.write(written)
                 if not block:
                     return latin
@@ -354,7 +353,7 @@ def _what_lacks(file: Path, encoding: str, delimiter: str) -> str:
     """Return what to say of a file that has characters which an encoding lacks; it quotes none."""
     found: dict[int, int] = {}
     rows = 0
-    csv.field_size_limit(max(csv.field_size_limit(), 1 << 26))
+    limit = csv.field_size_limit(1 << 26)
     with file.open(encoding=UTF_8, newline="") as text:
         reader = csv.reader(text, delimiter=delimiter)
         names = next(reader, [])
@@ -363,6 +362,7 @@ def _what_lacks(file: Path, encoding: str, delimiter: str) -> str:
             rows += bool(lacking)
             for place in lacking:
                 found[place] = found.get(place, 0) + 1
+    csv.field_size_limit(limit)
     columns = ", ".join(repr(names[place]) for place in sorted(found))
     return (
         f"{encoding} lacks characters that the release has, in {len(found)} column{'s' * (len(found) > 1)} ({columns}) "

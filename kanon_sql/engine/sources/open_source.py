@@ -348,8 +348,7 @@ def open_beside(
         return _read_at(engine, address, table, as_text=as_text)
     if path is None or not (known or is_database(path)):
         likely = stated().over(opened.text)
-        own = format_of(source).over(TextFormat(decimal=likely.decimal))
-        return _read(engine, source, table, own, likely, as_text=as_text)
+        return _read(engine, source, table, format_of(source), likely, as_text=as_text)
     _require_existing(path)
     catalog = engine.attach(path)
     return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)

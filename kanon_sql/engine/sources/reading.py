@@ -295,7 +295,9 @@ def lines_of(
         with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
             yield file
     else:
-        with path.open(encoding=encoding or "utf-8-sig", errors="replace", newline="") as file:
+        with path.open(
+            encoding="utf-8-sig" if encoding in {None, "utf-8"} else encoding, errors="replace", newline=""
+        ) as file:
             yield file
 
 
