@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -459,6 +460,23 @@ def test_what_can_be_read_in_two_ways_is_left_to_a_person() -> None:
     assert found.prepared == ()
     assert any("date:%d/%m/%Y and by date:%m/%d/%Y" in note for note in found.notes)
     assert any("decimal:, and by decimal:." in note for note in found.notes)
+
+
+def test_identity_numbers_of_china_have_a_region_and_a_date_of_birth(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    numbers = [
+        f"1101{5 + number % 2:02d}19{50 + number % 40}03{number % 28 + 1:02d}{number % 999:03d}X"
+        for number in range(60)
+    ]
+    (in_tmp / "t.csv").write_text("身份证号\n" + "\n".join(numbers) + "\n", encoding="utf-8")
+    ended = kanon("profile", "t.csv")
+    said = " ".join(ended.out.split())
+    assert "identity numbers of China" in said
+    assert "110105" not in said
+    options = re.findall(r"--prepare '(.*?)'(?= --prepare|\.)", said.replace("'\"'\"'", '"'))
+    assert len(options) == 2, said
+    given = [word for option in options for word in ("--prepare", option.replace('"%Y%m%d"', "'%Y%m%d'"))]
+    *_, rows, _ = prepared("t.csv", dict(option.split("=", 1) for option in given[1::2]))
+    assert rows[0][1:] == ("110105", dt.date(1950, 3, 1))
 
 
 def test_init_writes_what_it_found(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
