@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -463,19 +463,13 @@ def test_what_can_be_read_in_two_ways_is_left_to_a_person() -> None:
 
 
 def test_identity_numbers_of_china_have_a_region_and_a_date_of_birth(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    numbers = [
-        f"1101{5 + number % 2:02d}19{50 + number % 40}03{number % 28 + 1:02d}{number % 999:03d}X"
-        for number in range(60)
-    ]
+    numbers = [f"11010519{50 + number % 40}0301{number:03d}X" for number in range(60)]
     (in_tmp / "t.csv").write_text("身份证号\n" + "\n".join(numbers) + "\n", encoding="utf-8")
-    ended = kanon("profile", "t.csv")
-    said = " ".join(ended.out.split())
+    said = " ".join(kanon("profile", "t.csv").out.split())
     assert "identity numbers of China" in said
     assert "110105" not in said
-    options = re.findall(r"--prepare '(.*?)'(?= --prepare|\.)", said.replace("'\"'\"'", '"'))
-    assert len(options) == 2, said
-    given = [word for option in options for word in ("--prepare", option.replace('"%Y%m%d"', "'%Y%m%d'"))]
-    *_, rows, _ = prepared("t.csv", dict(option.split("=", 1) for option in given[1::2]))
+    _, first, _, second = shlex.split(said[said.index("--prepare") : said.index("DATE)'") + 6])
+    *_, rows, _ = prepared("t.csv", dict(option.split("=", 1) for option in (first, second)))
     assert rows[0][1:] == ("110105", dt.date(1950, 3, 1))
 
 
