@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -459,6 +460,17 @@ def test_what_can_be_read_in_two_ways_is_left_to_a_person() -> None:
     assert found.prepared == ()
     assert any("date:%d/%m/%Y and by date:%m/%d/%Y" in note for note in found.notes)
     assert any("decimal:, and by decimal:." in note for note in found.notes)
+
+
+def test_identity_numbers_of_china_have_a_region_and_a_date_of_birth(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    numbers = [f"11010519{50 + number % 40}0301{number:03d}X" for number in range(60)]
+    (in_tmp / "t.csv").write_text("身份证号\n" + "\n".join(numbers) + "\n", encoding="utf-8")
+    said = " ".join(kanon("profile", "t.csv").out.split())
+    assert "identity numbers of China" in said
+    assert "110105" not in said
+    _, first, _, second = shlex.split(said[said.index("--prepare") : said.index("DATE)'") + 6])
+    *_, rows, _ = prepared("t.csv", dict(option.split("=", 1) for option in (first, second)))
+    assert rows[0][1:] == ("110105", dt.date(1950, 3, 1))
 
 
 def test_init_writes_what_it_found(in_tmp: Path, kanon: Callable[..., Ended]) -> None:

@@ -90,6 +90,9 @@ ADDRESS = "|".join(
 )
 """A street with a house number, in either order."""
 
+IDENTITY_OF_CHINA = "[1-9][0-9]{5}(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx]"
+"""Six digits of a region, eight of the date of birth, a number and a check digit."""
+
 _AXIS = "[nsewo]? ?[-+]?[0-9]{1,3}\\.[0-9]{3,} ?°? ?[nsewo]?"
 _DEGREES = "[0-9]{1,3}(\\.[0-9]+)? ?°"
 COORDINATES = "|".join(
@@ -134,7 +137,7 @@ _SEXES = (
 )
 _NATIONAL_NUMBERS = (
     "[0-9]{3}-[0-9]{2}-[0-9]{4}",  # USA
-    "[1-9][0-9]{5}(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx]",  # China
+    IDENTITY_OF_CHINA,
     "[0-9]{8}-?[A-HJ-NP-TV-Z]|[XYZ][0-9]{7}-?[A-HJ-NP-TV-Z]",  # Spain
     "[12] ?[0-9]{2} ?(0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3}( ?[0-9]{2})?",  # France
     "[0-9]{8}[A-Z][0-9]{3}|[0-9]{2} ?[0-3][0-9][01][0-9]{3} ?[A-Z] ?[0-9]{3}",  # Germany

@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.engine.sources.preparing import Value, parse_rule
+from kanon_sql.policy.profile.patterns import IDENTITY_OF_CHINA
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -67,9 +69,9 @@ def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
     if source.in_warehouse:
         return ToPrepare()
     others = [column for column in source.columns if column.name not in but]
-    texts = _with_digits(source, [column for column in others if column.family == "text"])
+    texts, identities = _with_digits(source, [column for column in others if column.family == "text"])
     found: dict[str, PreparedColumn] = {}
-    notes: list[str] = []
+    notes = [_parts_of_identity(column) for column in identities]
     for column, rules, reason in _ways_to_read(source, texts, notes):
         found[column.name] = PreparedColumn(column.name, rules, reason)
     for name, codes in _negative_codes(source, [column for column in others if column.is_numeric]).items():
@@ -79,20 +81,39 @@ def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
     return ToPrepare(tuple(ordered), tuple(notes))
 
 
-def _with_digits(source: Source, columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of texts whose values, in the first rows, are codes of missing values or have a digit."""
+def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """Return the columns of texts whose values, in the first rows, are codes of missing values or have a digit.
+
+    And those of identity numbers of China. They are of no use as numbers.
+    """
     if not columns:
-        return []
-    checks = []
+        return [], []
+    checks: list[exp.Expr] = []
     for column in columns:
         value = _value(column)
         digit = exp.Anonymous(this="REGEXP_MATCHES", expressions=[value.copy(), sql.literal("[0-9]")])
         checks += [
             exp.LogicalAnd(this=exp.or_(digit, _is_code(value))),
             exp.LogicalOr(this=digit.copy()),
+            exp.LogicalAnd(this=_matches(value, f"^({IDENTITY_OF_CHINA})$")),
         ]
     row = source.engine.row(exp.select(*checks).from_(_first_rows(source)), "which texts have digits?")
-    return [column for column, every, some in zip(columns, row[::2], row[1::2], strict=True) if every and some]
+    facts = list(zip(columns, row[::3], row[1::3], row[2::3], strict=True))
+    digits = [column for column, every, some, identity in facts if every and some and not identity]
+    return digits, [column for column, _, _, identity in facts if identity]
+
+
+def _parts_of_identity(column: Column) -> str:
+    name = sql.identifier(column.name).sql(dialect="duckdb")
+    parts = {
+        "region": f"left({name}, 6)",
+        "birth_date": f"try_cast(try_strptime(substr({name}, 7, 8), '%Y%m%d') AS DATE)",
+    }
+    options = " ".join(shlex.join(["--prepare", f"{part}={made}"]) for part, made in parts.items())
+    return (
+        f"{column.name}: identity numbers of China, whose first six digits are a region and the next eight a date of "
+        f"birth. Columns of these, to be generalized, are made under [prepare], or by {options}."
+    )
 
 
 def _first_rows(source: Source) -> exp.Subquery:
