@@ -18,6 +18,7 @@ import pytest
 from sqlglot import exp
 
 import kanon_sql as kanon
+from kanon_sql.engine.sources import encodings
 from kanon_sql.engine.sources.encodings import TextFile
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import KanonError, PolicyError, SourceError, UsageError
@@ -186,6 +187,21 @@ def test_a_broken_byte_far_behind(in_tmp: Path) -> None:
     (in_tmp / "t.csv").write_bytes(b"name,stadt\n" + "Müller,Köln\n".encode() * 60_000 + b"M\xfcller,Ulm\n")
     with pytest.raises(SourceError, match=r"t\.csv, line 60,002 has bytes that are not UTF-8, while"):
         read(in_tmp / "t.csv")
+
+
+def test_a_file_that_changes_while_it_is_read(in_tmp: Path, private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(in_tmp / "t.csv", "gb18030")
+    decode = encodings.decode
+
+    def slowly(file: Path, copy: Path, encoding: str) -> bool:
+        found = decode(file, copy, encoding)
+        file.write_bytes(file.read_bytes() + b"x;31;y\n")
+        return found
+
+    monkeypatch.setattr(encodings, "decode", slowly)
+    with pytest.raises(SourceError, match="was changed while it was read"):
+        read(TextFile(path, "gb18030"))
+    assert not list(private.iterdir())
 
 
 def test_several_files_and_their_directories(in_tmp: Path) -> None:

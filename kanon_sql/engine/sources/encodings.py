@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
+from kanon_sql.engine.files import stamps_of
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -285,11 +286,13 @@ def decoded(files: Sequence[Path], encoding: str) -> Iterator[Copy]:
     """
     with spill_directory(in_force(None).directory, None) as private:
         copies = [private.path / file.absolute().relative_to(file.absolute().anchor) for file in files]
-        latin = True
+        latin, before = True, stamps_of(files)
         for file, copy in zip(files, copies, strict=True):
             copy.parent.mkdir(parents=True, exist_ok=True)
             latin &= decode(file, copy, encoding)
         latin &= encoding in {"cp1252", "iso8859-1"}
+        if stamps_of(files) != before:
+            raise SourceError(f"{files[0]} was changed while it was read. Run it again.")
         try:
             yield Copy(private.path, copies, latin)
         except (SourceError, UsageError) as error:
