@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kanon_sql import dp
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Progress
+    from kanon_sql.engine.sources.encodings import TextFile
     from kanon_sql.errors import (
         BudgetError,
         HierarchyError,
@@ -124,6 +125,7 @@ _HOME = {
     "Report": "evidence.report.figures",
     "report": "evidence.report.reporter",
     "Resources": "engine.duckdb.connection",
+    "TextFile": "engine.sources.encodings",
     "risk": "evidence.risk",
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
@@ -181,6 +183,7 @@ __all__ = [
     "SourceError",
     "Suggestion",
     "TCloseness",
+    "TextFile",
     "TimeLimitError",
     "UnsuitableError",
     "UsageError",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
+from kanon_sql.engine.sources.encodings import TextFile, TextFormat, decimal_sign, encoding_named, is_utf8, text_file
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
@@ -34,10 +35,14 @@ class Origin:
     Attributes:
         source: a path, or an address without a password.
         table: the table, where that is a database; None for the only one.
+        encoding: of a text file that is not UTF-8.
+        decimal: the decimal sign of numbers in a CSV file; None is a point.
     """
 
     source: str
     table: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", os.fspath(self.source))
@@ -45,6 +50,8 @@ class Origin:
             raise UsageError("[source] from is empty: name a file, a database or an address there.")
         if self.table is not None and not self.table.strip():
             raise UsageError("[source] table is empty: name a table there, or leave it out.")
+        for name, value in vars(self.text).items():
+            object.__setattr__(self, name, value)
         if gives_access(self.source):
             raise UsageError(
                 "[source] from has a password or a signature in it, and policy files are handed on: leave it out, and "
@@ -58,9 +65,20 @@ class Origin:
         return None in {self.table, other.table} or folded(str(self.table)) == folded(str(other.table))
 
     @property
-    def original(self) -> str | Path:
+    def text(self) -> TextFormat:
+        """How it is written, where it is a text file."""
+        return TextFormat(self.encoding, self.decimal)
+
+    @property
+    def opens(self) -> str | TextFile:
+        """What to open."""
+        return text_file(self.source, self.text)
+
+    @property
+    def original(self) -> str | Path | TextFile:
         """What to open: a path as such, so that it is not taken for the name of a table beside a release."""
-        return Path(self.source) if path_in(self.source) == self.source else self.source
+        is_path = isinstance(self.opens, str) and path_in(self.source) == self.source
+        return Path(self.source) if is_path else self.opens
 
 
 def _place(source: str) -> str:
@@ -83,6 +101,9 @@ class Destination:
         spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
         delimiter: what separates values in a CSV file: , ; | or a tab, or its name; None is a tab in .tsv, else what
             the source has where it is a CSV file, else a comma.
+        encoding: of a CSV file; None is that of the source where it is a CSV file, else UTF-8.
+        decimal: the decimal sign of numbers in a CSV file; None is that of the source where it is a CSV file, unless
+            a comma separates values; else a point.
     """
 
     into: str | None = None
@@ -94,12 +115,19 @@ class Destination:
     dry_run: bool = False
     spreadsheet_safe: bool = False
     delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         if (self.into is not None) + (self.out is not None) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of --into, --out and --in-place.")
         is_csv = self.out is not None and self.out.suffix.lower() in CSV
-        for given, option in ((self.spreadsheet_safe, "--spreadsheet-safe"), (self.delimiter, "--delimiter")):
+        for given, option in (
+            (self.spreadsheet_safe, "--spreadsheet-safe"),
+            (self.delimiter, "--delimiter"),
+            (self.encoding, "--out-encoding"),
+            (self.decimal, "--out-decimal"),
+        ):
             if given and not is_csv:
                 raise UsageError(
                     f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
@@ -112,10 +140,19 @@ class Destination:
                     f"Values are separated by {', '.join(DELIMITERS)} or its sign, not by {self.delimiter!r}."
                 )
             object.__setattr__(self, "delimiter", known[self.delimiter])
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", encoding_named(self.encoding))
+        if self.decimal is not None:
+            object.__setattr__(self, "decimal", decimal_sign(self.decimal))
         if self.backup is not None and not self.in_place:
             raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
         if self.dry_run and not self.is_somewhere:
             raise UsageError("Say where the release would go: --into NAME, --out FILE or --in-place, beside --dry-run.")
+
+    @property
+    def text(self) -> TextFormat:
+        """How a CSV file is written, as far as that is stated."""
+        return TextFormat(self.encoding, self.decimal)
 
     @property
     def is_somewhere(self) -> bool:
@@ -130,13 +167,14 @@ def named_table(
 ) -> tuple[Any, str | None]:
     """Return the source and the table that a call names; where it names no source, those of the policy."""
     if source is not None:
-        return source, table
+        known = origin is not None and isinstance(source, str | Path) and _place(str(source)) == _place(origin.source)
+        return text_file(source, origin.text) if known and origin is not None else source, table
     if origin is None:
         raise UsageError(
             "Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE, where FILE names it under "
             "[source]."
         )
-    return origin.source, origin.table if table is None else table
+    return origin.opens, origin.table if table is None else table
 
 
 def origin_of(
@@ -151,7 +189,7 @@ def origin_of(
     if not isinstance(source, str | os.PathLike) or gives_access(str(source)):
         return None
     found = table if table is not None else opened.written_name
-    return Origin(str(source), found if opened.in_database else None)
+    return Origin(str(source), found if opened.in_database else None, **vars(opened.text))
 
 
 @dataclass(frozen=True)
@@ -227,7 +265,11 @@ def named_release(
     found, table = named, named.table
     if named.source is None:
         if destination.out is not None:
-            found = replace(named, source=str(destination.out))
+            out, text = destination.out, destination.text
+            if origin is not None and out.suffix.lower() in CSV:
+                encoding = origin.encoding if out.is_file() and not is_utf8(out) else None
+                text = text.over(TextFormat(encoding, None if destination.delimiter == "," else origin.decimal))
+            found = replace(named, source=text_file(str(out), text))
         elif destination.into is not None:
             source, into = named_table(None, table or destination.into, origin)
             found = replace(named, source=source, table=into, is_into=table is None)

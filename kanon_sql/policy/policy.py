@@ -3,6 +3,7 @@
     [source]
     from = "hospital.duckdb"            # a file or an address, as SOURCE on the command line
     table = "patients"                  # of a database
+    encoding = "gb18030"                # of a text file that is not UTF-8
 
     [prepare]                           # before all else (see kanon_sql.engine.sources.preparing)
     birth_date = "date:%d.%m.%Y"        # a rule for a column, or several: ["null:-9,NA", "decimal:,"]
@@ -307,12 +308,13 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 
 
 SECTIONS: dict[str, set[str]] = {
-    "source": {"from", "table"},
+    "source": {"from", "table", "encoding", "decimal"},
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {
         *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
+        *("encoding", "decimal"),
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
@@ -364,7 +366,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     import tomli_w
 
     origin = policy.origin
-    source = {} if origin is None else {"from": seen_from(directory, origin.source), "table": origin.table}
+    source = {} if origin is None else {**vars(origin), "from": seen_from(directory, origin.source)}
     named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
     rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
@@ -383,6 +385,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "replace": destination.replace or None,
         "spreadsheet_safe": destination.spreadsheet_safe or None,
         "delimiter": destination.delimiter,
+        "encoding": destination.encoding,
+        "decimal": destination.decimal,
         "key_file": relative_path(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
@@ -390,7 +394,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     count = {} if policy.count == "people" else {"count": policy.count}
     privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population}
     document = {
-        "source": {name: value for name, value in source.items() if value is not None},
+        "source": {
+            name: source[name] for name in ("from", "table", "encoding", "decimal") if source.get(name) is not None
+        },
         "prepare": {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.prepare.items()},
         "columns": columns,
         "hierarchies": hierarchies,
@@ -452,6 +458,8 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         replace=_checked(release.get("replace", False), bool, "release.replace"),
         spreadsheet_safe=_checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
         delimiter=_checked(release.get("delimiter"), str, "release.delimiter"),
+        encoding=_checked(release.get("encoding"), str, "release.encoding"),
+        decimal=_checked(release.get("decimal"), str, "release.decimal"),
     )
     return policy, destination
 
@@ -459,9 +467,12 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
     source = _checked(section.get("from"), str, "source.from")
     table = _checked(section.get("table"), str, "source.table")
+    text = [_checked(section.get(name), str, f"source.{name}") for name in ("encoding", "decimal")]
     if source is None and table is not None:
         raise PolicyError(f"[source] names the table {table!r}, and not where it is: write from too.")
-    return None if source is None else Origin(resolved(source, directory) if source else "", table)
+    if source is None and section:
+        raise PolicyError("[source] does not say where the table is: write from too.")
+    return None if source is None else Origin(resolved(source, directory) if source else "", table, *text)
 
 
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:

@@ -46,6 +46,8 @@ class Publication:
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
         delimiter: what separates the values of a CSV file.
+        encoding: of a CSV file; None is UTF-8.
+        decimal: the decimal sign of numbers in a CSV file.
     """
 
     source: exp.Table
@@ -62,6 +64,8 @@ class Publication:
     partial: frozenset[str] = frozenset()
     spreadsheet_safe: bool = False
     delimiter: str = ","
+    encoding: str | None = None
+    decimal: str = "."
 
     @property
     def quasi_identifiers(self) -> list[str]:

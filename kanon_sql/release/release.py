@@ -213,6 +213,8 @@ class Release:
         ignore_ledger: bool = False,
         spreadsheet_safe: bool = False,
         delimiter: str | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
     ) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
 
@@ -226,16 +228,20 @@ class Release:
             spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
             delimiter: what separates values in a CSV file; by default a tab in .tsv, what the source has where it is a
                 CSV file, and a comma elsewhere.
+            encoding: of a CSV file; by default that of the source where it is a CSV file, and UTF-8 elsewhere.
+            decimal: the decimal sign in a CSV file; by default that of the source where it is a CSV file, and a point
+                elsewhere.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists; or ``spreadsheet_safe`` or a ``delimiter`` without
-                a CSV file.
+            UsageError: the suffix is not known, or the file exists; or a setting of CSV files for another one; or the
+                encoding lacks characters of the release.
             SourceError: the file cannot be written.
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
         out = Path(path)
-        where = Destination(out=out, replace=replace, spreadsheet_safe=spreadsheet_safe, delimiter=delimiter)
+        as_csv: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+        where = Destination(out=out, replace=replace, spreadsheet_safe=spreadsheet_safe, **as_csv)
         return self._as_file(where, out, ignore_ledger=ignore_ledger)
 
     def _as_file(self, destination: Destination, path: Path, *, ignore_ledger: bool) -> Published:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import require_free, take_name, workspace
+from kanon_sql.engine.sources.encodings import UTF_8, conversion
 from kanon_sql.engine.sources.preparing import TITLE as TITLE_OF_PREPARATION
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
@@ -266,7 +267,12 @@ def plan_of(
             make, output = database_statements(source, query, destination.out)
         else:
             publication = for_file(publication, source, destination.out, destination)
-            make = (copy_statement(query, destination.out, form, publication),)
+            copy = copy_statement(query, destination.out, form, publication)
+            if publication.encoding is not None:
+                copy.comments = [
+                    f"After the checks below: {conversion(destination.out, UTF_8, publication.encoding)[1]}"
+                ]
+            make = (copy,)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:
         output = check_target(source, destination.into, destination.kind, replace=True)

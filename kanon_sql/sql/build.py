@@ -316,6 +316,16 @@ def double(value: float) -> exp.Expr:
     return exp.Literal.number(text if "e" in text else f"{text}e0")
 
 
+def matches(text: exp.Expr, pattern: str) -> exp.Expr:
+    """Return ``REGEXP_MATCHES(text, pattern)``."""
+    return exp.func("REGEXP_MATCHES", text.copy(), literal(pattern), dialect="duckdb")
+
+
+def replaced(text: exp.Expr, old: str, new: str) -> exp.Expr:
+    """Return ``REPLACE(text, old, new)``."""
+    return exp.func("REPLACE", text.copy(), literal(old), literal(new), dialect="duckdb")
+
+
 def negated(condition: exp.Expr) -> exp.Expr:
     """Return the opposite of a condition that is never NULL; ``a >= b`` becomes ``a < b``."""
     if isinstance(condition, exp.GTE):

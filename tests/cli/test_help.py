@@ -67,7 +67,17 @@ def test_anonymize_begins_with_the_twelve_options_that_most_people_need(shown: C
         *("--id", "--qi", "--sensitive", "--rest", "--entity", "-k", "--hierarchy"),
         *("--policy", "--save-policy", "--into", "--out", "--sql"),
     ]
-    assert [*found] == ["Options", "Roles", "Privacy", "Search", *ALGORITHMS, "Destination", "Output", "Machine"]
+    assert [*found] == [
+        "Options",
+        "Text files",
+        "Roles",
+        "Privacy",
+        "Search",
+        *ALGORITHMS,
+        "Destination",
+        "Output",
+        "Machine",
+    ]
 
 
 @pytest.mark.parametrize("command", ["anonymize", "report", "compare"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import re
-import shutil
-import subprocess
 import tempfile
 from datetime import date, datetime, time
 from pathlib import Path
@@ -190,46 +188,6 @@ def test_a_file_without_a_line_is_no_table(in_tmp: Path, kanon: Callable[..., En
     ended = kanon("profile", "t.csv")
     assert ended.code == 3
     assert ended.err.startswith("error: t.csv has no header and no rows.")
-
-
-@pytest.mark.parametrize(
-    ("encoding", "name", "said"),
-    [
-        ("latin-1", "it's a register.csv", "LATIN1"),
-        ("utf-16", "t.csv", "UTF-16"),
-        ("utf-16", "-t.csv", "UTF-16"),
-    ],
-)
-def test_what_is_said_of_another_encoding_can_be_run(in_tmp: Path, encoding: str, name: str, said: str) -> None:
-    text = "Straße;Ort\nSchloßweg;Köln\n"
-    Path(name).write_bytes(text.encode(encoding))
-    with pytest.raises(SourceError) as raised:
-        read(Path(name))
-    command = str(raised.value).split("Convert it first: ")[1]
-    assert command.startswith(f"iconv -f {said} -t UTF-8 ")
-    if shutil.which("iconv") is None:
-        pytest.skip("no iconv here")
-    subprocess.run(command, shell=True, check=True)  # noqa: S602 - that it can be run as it is printed
-    assert read(in_tmp / f"{name}.utf8.csv") == (["Straße", "Ort"], [("Schloßweg", "Köln")])
-
-
-@pytest.mark.parametrize(
-    ("encoding", "text", "said"),
-    [
-        ("gb18030", "姓名,年龄,病种\n王伟,30,流感\n李娜,31,感冒\n", "GB18030"),
-        ("utf-16-le", "name,town\nMüller,Zürich\n", "UTF-16LE"),
-        ("utf-16-be", "name,town\nMüller,Zürich\n", "UTF-16BE"),
-        ("cp1252", "name,town\nMüller,Zürich\n", "LATIN1"),
-        ("cp1251", "дядя,день\nяг,я\nпечь,лень\n", "ENCODING"),  # noqa: RUF001 - Cyrillic on purpose
-        ("shift_jis", "名前,年齢\n山田,30\nすずき,31\n", "ENCODING"),
-    ],
-)
-def test_no_wrong_encoding_is_named(in_tmp: Path, encoding: str, text: str, said: str) -> None:
-    """Fails on 0.1.0: every encoding but UTF-16 with a mark was said to be LATIN1, which garbles it."""
-    Path("t.csv").write_bytes(text.encode(encoding))
-    with pytest.raises(SourceError, match=f"iconv -f {said} ") as raised:
-        read(in_tmp / "t.csv")
-    assert ("do not say" in str(raised.value)) == (said == "ENCODING")
 
 
 def test_the_command_line_ends_with_3_and_leaves_nothing(in_tmp: Path, kanon: Callable[..., Ended]) -> None:

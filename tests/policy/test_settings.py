@@ -62,6 +62,8 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "key_file": ("pseudonyms.key", {"pseudonymize": ["name"]}),
     "spreadsheet_safe": (True, {"out": "released.csv"}),
     "delimiter": (";", {"out": "released.csv"}),
+    "encoding": ("cp1252", {"out": "released.csv"}),
+    "decimal": (",", {"out": "released.csv"}),
 }
 SETTINGS = {
     name: section
@@ -74,7 +76,13 @@ DESTINATION = {"kind" if name == "as" else name for name in SETTINGS} & {
 }
 
 # Where a place has another name for a setting, or does without it.
-OPTION = {"identifying": "--id", "quasi_identifiers": "--qi", "k": "-k"}
+OPTION = {
+    "identifying": "--id",
+    "quasi_identifiers": "--qi",
+    "k": "-k",
+    "encoding": "--out-encoding",
+    "decimal": "--out-decimal",
+}
 WITHOUT_OPTION = {
     "insensitive",  # --rest keep publishes all columns that are not named
     "proposed",  # kanon init writes it, and a person takes columns out
@@ -96,7 +104,7 @@ OTHER_OPTIONS = {  # of the run, not of the release
         "--format",
     ),
     *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
-    *("--dry-run", "--ignore-ledger"),
+    *("--dry-run", "--ignore-ledger", "--encoding", "--decimal"),
 }
 OTHER_KEYWORDS = {"source", "table", "models", "prepare", "hierarchies", "policy", "resources", "progress"}
 
@@ -133,7 +141,7 @@ def _in_file(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings as a kanon.toml of these is read."""
     document: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
-        section = next(section for section, names in SECTIONS.items() if name in names)
+        section = next(section for section, names in SECTIONS.items() if name in names and section != "source")
         document.setdefault(section, {})[name] = value
     policy, destination = parse_policy(tomli_w.dumps(document), FILE)
     again = parse_policy(policy_text(policy, destination, FILE.parent), FILE)

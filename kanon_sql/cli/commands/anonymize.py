@@ -18,6 +18,8 @@ from kanon_sql.cli.options.destination_options import (
     InPlaceOption,
     IntoOption,
     KindOption,
+    OutDecimalOption,
+    OutEncodingOption,
     OutOption,
     ReportRequest,
     SpreadsheetSafeOption,
@@ -102,6 +104,8 @@ def anonymize_command(
     out: OutOption = None,
     spreadsheet_safe: SpreadsheetSafeOption = False,
     delimiter: DelimiterOption = None,
+    out_encoding: OutEncodingOption = None,
+    out_decimal: OutDecimalOption = None,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
     dry_run: DryRunOption = False,
@@ -141,6 +145,8 @@ def anonymize_command(
         replace_existing=replace_existing,
         spreadsheet_safe=spreadsheet_safe,
         delimiter=delimiter,
+        encoding=out_encoding,
+        decimal=out_decimal,
     )
     if sql is None and lookups is not None:
         raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")

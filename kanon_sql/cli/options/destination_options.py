@@ -59,6 +59,26 @@ DelimiterOption = Annotated[
 ]
 
 
+OutEncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--out-encoding",
+        metavar="NAME",
+        help="With --out FILE.csv: its encoding (default: as in the CSV file that is read, else utf-8).",
+    ),
+]
+
+OutDecimalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--out-decimal",
+        metavar="SIGN",
+        help="With --out FILE.csv: its decimal sign, point or comma (default: as in the CSV file that is read, else "
+        "point).",
+    ),
+]
+
+
 def asked_destination(
     in_file: Destination,
     into: str | None,
@@ -71,6 +91,8 @@ def asked_destination(
     replace_existing: bool,
     spreadsheet_safe: bool,
     delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
 ) -> Destination:
     """Return where the release goes: what the policy file says, and over it what the command line says."""
     said: dict[str, Any] = {}
@@ -94,6 +116,8 @@ def asked_destination(
     is_csv = file is not None and file.suffix.lower() in CSV
     said |= {"spreadsheet_safe": spreadsheet_safe or (in_file.spreadsheet_safe and is_csv)}
     said |= {"delimiter": delimiter or (in_file.delimiter if is_csv else None)}
+    said |= {"encoding": encoding or (in_file.encoding if is_csv else None)}
+    said |= {"decimal": decimal or (in_file.decimal if is_csv else None)}
     destination = replace(in_file, **said)
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")

@@ -13,6 +13,8 @@ import typer
 from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
+from kanon_sql.engine.sources.data_files import READERS
+from kanon_sql.engine.sources.encodings import TextFormat, reading_as
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
@@ -62,7 +64,8 @@ def _columns(context: typer.Context) -> list[str]:
     if source is None or is_remote(source):
         return []
     try:
-        opened = open_source(source, context.params.get("table") or unread[1])
+        with reading_as(TextFormat(context.params.get("encoding")), lambda _: None):
+            opened = open_source(source, context.params.get("table") or unread[1])
     except KanonError:
         return []
     with opened.engine:
@@ -342,6 +345,62 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
             command(**given)
 
     return with_options(command, _RESOURCES, call)
+
+
+_TEXT_FORMAT = {
+    "encoding": Annotated[
+        str | None,
+        typer.Option(
+            "--encoding",
+            metavar="NAME",
+            help="The encoding of SOURCE, a CSV or JSON file that is not UTF-8, such as cp1252, gb18030 or shift_jis "
+            "(default: guessed, where its bytes tell it).",
+        ),
+    ],
+    "decimal": Annotated[
+        str | None,
+        typer.Option(
+            "--decimal",
+            metavar="SIGN",
+            help="The decimal sign of numbers in SOURCE, a CSV file: point (default) or comma.",
+        ),
+    ],
+}
+
+
+def with_text_format(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options for how text files are written, where it has a SOURCE which may be one.
+
+    They hold for SOURCE and its original, and for other files that are not UTF-8.
+    """
+    source = inspect.signature(command, eval_str=True).parameters.get("source")
+    if source is None or source.annotation not in {SourceArgument, NamedSourceArgument}:
+        return command
+
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        from kanon_sql.cli.output import diagnostics
+
+        named = [str(given[name]) for name in ("source", "original", "population") if given.get(name) is not None]
+        for name, readers in _READ_BY.items():
+            if (
+                added[name] is not None
+                and given["source"] is not None
+                and not any(_may_be(one, readers) for one in named)
+            ):
+                raise UsageError(f"{given['source']} is no file that has an --{name}: leave --{name} out.")
+        note = (lambda _: None) if given.get("quiet") else diagnostics.note
+        with reading_as(TextFormat(**added), note):
+            command(**given)
+
+    return with_options(command, _TEXT_FORMAT, call)
+
+
+_READ_BY = {"encoding": {"read_csv", "read_json"}, "decimal": {"read_csv"}}
+
+
+def _may_be(source: str, readers: set[str]) -> bool:
+    """Tell whether a source may be a text file: by its suffix; of a directory or a pattern, that is not known yet."""
+    return READERS.get(Path(source).suffix.lower()) in readers or Path(source).is_dir() or "*" in source
 
 
 RequestedModels = Mapping[str, list[str] | str | None]

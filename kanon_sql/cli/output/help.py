@@ -19,6 +19,7 @@ _ARGUMENTS, _OPTIONS, _OUTPUT = "Arguments", "Options", "Output"
 _PANELS: dict[str, tuple[str, ...]] = {
     _ARGUMENTS: (),
     _OPTIONS: (),  # what most people need first: all options that are in no other panel
+    "Text files": ("--encoding", "--decimal"),
     "Roles": ("--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies"),
     PRIVACY: ("--max-suppressed",),  # and those of the privacy models
     "Search": ("--algorithm", "--measure", "--time-limit", "--search-on", "--seed"),
@@ -26,7 +27,8 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Algorithm spolg": ("--sample-rate",),
     "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
     "Destination": (
-        *("--as", "--spreadsheet-safe", "--delimiter", "--in-place", "--backup", "--dry-run", "--replace"),
+        *("--as", "--spreadsheet-safe", "--delimiter", "--out-encoding", "--out-decimal"),
+        *("--in-place", "--backup", "--dry-run", "--replace"),
         *("--report", "--asked-by", "--ignore-ledger"),
     ),
     _OUTPUT: ("--dialect", "--lookups", "--format", "--quiet", "--verbose", "--help"),

@@ -309,6 +309,9 @@ def command(verb: str, source: str | None, opened: Source, *options: str) -> str
     from kanon_sql.engine.sources.addresses import shown_source
 
     named = [] if source is None else [shown_source(source), *([opened.written_name] if opened.in_database else [])]
+    if source is not None:
+        stated = ((f"--{name}", value) for name, value in vars(opened.text).items() if value is not None)
+        options = (*options, *(word for pair in stated for word in pair))
     return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 

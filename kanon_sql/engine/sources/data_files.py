@@ -12,7 +12,8 @@ from __future__ import annotations
 import glob
 import re
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,20 +22,32 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
+from kanon_sql.engine.sources.encodings import (
+    NOT_STATED,
+    UTF_8,
+    Copy,
+    TextFormat,
+    conversion,
+    decoded,
+    guessed,
+    iconv_name,
+    is_utf8,
+)
 from kanon_sql.engine.sources.reading import (
     BLOCK,
     PACKED,
     SAMPLE,
     TableRead,
+    delimiter_of,
     is_blank,
     layout_of,
     look_at,
     lost_separator,
-    other_encoding,
     quotes_of,
     read_from,
     reading,
     require_even,
+    separator_beside_commas,
     unreadable,
 )
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -42,7 +55,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -73,24 +86,109 @@ def reader_of(path: PurePath) -> str:
 
 
 def read_file(
-    engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False
-) -> tuple[exp.Create, tuple[Column, ...]]:
-    """Make a data file a relation, and return the statement that did, and its columns.
+    engine: Engine,
+    path: Path,
+    relation: exp.Table,
+    *,
+    as_text: bool = False,
+    text: TextFormat = NOT_STATED,
+    likely: TextFormat = NOT_STATED,
+) -> tuple[exp.Create, tuple[Column, ...], TextFormat]:
+    """Make a data file a relation, and return the statement that did, its columns, and how it is written.
 
     Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
     files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
     Columns of several are matched by their names. With ``as_text``, values of CSV are taken as they are written; so
     are those of JSON that would be floats or dates.
+
+    ``text`` is how a text file is written as far as that is stated, ``likely`` how it is if it is not UTF-8. A file in
+    another encoding is read from a copy.
     """
     pattern = _pattern(path)
     reader = reader_of(Path(pattern) if path.is_dir() else path)
     files = matching(pattern)
     if not files:
         raise SourceError(f"{path} does not exist.")
+    if reader != "read_csv":
+        text = NOT_STATED if reader == "read_parquet" else replace(text, decimal=None)
+    elif text.decimal is None and likely.decimal == "," and _separated_beside_commas(engine, files):
+        text = replace(text, decimal=",")
+    encoding = text.encoding
+    how = {"as_text": as_text, "comma": text.decimal == ","}
+    if encoding in {None, UTF_8}:
+        try:
+            create, columns = _read_utf8(engine, path, reader, pattern, files, relation, **how)
+        except NoRoomError:  # which says nothing of the file
+            raise
+        except SourceError:
+            may_be = [file for file in files if file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}]
+            others = [file for file in may_be if not is_utf8(file)]
+            if not others:
+                raise
+            encoding = encoding or likely.encoding or guessed(path, others)
+        else:
+            return create, columns, text
+    with copied(engine, path, encoding) as (place, copies):
+        create, columns = _read_utf8(engine, path, reader, place, copies, relation, **how)
+    return create, columns, replace(text, encoding=encoding)
+
+
+@contextmanager
+def copied(engine: Engine, path: Path, encoding: str) -> Iterator[tuple[str, list[Path]]]:
+    """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, and the files.
+
+    Afterwards the statements that read it name what has to be read when they are run again.
+    """
+    pattern = _pattern(path)
+    files = matching(pattern)
+    if packed := [file for file in files if file.suffix.lower() in PACKED]:
+        raise UsageError(f"{packed[0]} is packed, and only UTF-8 is read from packed files: unpack it first.")
+    ran = len(engine.statements)
+    with decoded(files, encoding) as copy:
+        one = glob.escape(str(copy.files[0]))
+        yield one if path.is_file() else f"{glob.escape(str(copy.directory))}/{_ANY_DEPTH}/*", copy.files
+    for logged in engine.statements[ran:]:
+        _name_original(logged.statement, path, pattern, encoding, copy)
+
+
+def _name_original(statement: exp.Expr, path: Path, pattern: str, encoding: str, copy: Copy) -> None:
+    new, command = conversion(path, encoding)
+    if not path.is_file():
+        command = f"convert each file of {path} (iconv -f {iconv_name(encoding)} -t UTF-8), into a directory utf8"
+    for read in list(statement.find_all(exp.Anonymous)):
+        place = read.expressions[0] if read.expressions else None
+        if not isinstance(place, exp.Literal) or not place.name.startswith(glob.escape(str(copy.directory))):
+            continue
+        if copy.is_latin_1 and read.name == "read_csv":
+            place.set("this", pattern)
+            read.append("expressions", exp.EQ(this=exp.column("encoding"), expression=sql.literal("latin-1")))
+        else:
+            place.set("this", glob.escape(new) if path.is_file() else f"utf8/{_ANY_DEPTH}/*")
+            statement.comments = [f"Before this: {command}"]
+
+
+def _read_utf8(
+    engine: Engine,
+    path: Path,
+    reader: str,
+    pattern: str,
+    files: Sequence[Path],
+    relation: exp.Table,
+    *,
+    as_text: bool,
+    comma: bool,
+) -> tuple[exp.Create, tuple[Column, ...]]:
     # DuckDB would take the columns of one of several files, and leave out what only others have.
     settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(files) > 1 else {}
     if reader == "read_csv":
+        if comma:
+            settings |= {"decimal_separator": sql.literal(",")}
+            separator = _separated_beside_commas(engine, files)
+            # Else decimal commas could be taken for what separates values.
+            settings |= {} if separator is None else {"delim": sql.literal(separator), "skip": sql.literal(0)}
         create = read_csv(engine, path, pattern, files, relation, settings, as_text=as_text)
+        if comma:
+            create = _with_points(engine, path, files, relation, create, as_text=as_text)
     else:
         create = reading(reader, pattern, relation, settings)
         try:
@@ -113,29 +211,33 @@ def read_file(
 
 
 def read_as_text(
-    engine: Engine, path: Path, create: exp.Expr, names: Sequence[str]
+    engine: Engine, path: Path, create: exp.Expr, names: Sequence[str], encoding: str | None
 ) -> tuple[exp.Create, tuple[Column, ...]] | None:
     """Read some columns of CSV files as they are written, and return as ``read_file`` does; None where it is none.
 
-    ``create`` is the statement by which the files were read.
+    ``create`` is the statement by which the files were read, in their ``encoding``.
     """
     again = create.copy()
     read = next((found for found in again.find_all(exp.Anonymous) if found.name == "read_csv"), None)
     if read is None or not isinstance(again, exp.Create):
         return None
     place, *given = read.expressions
-    settings = {setting.this.name: setting.expression for setting in given}
-    sample = -1 if "sample_size" in settings else SAMPLE
-    # Whether there is a header could look otherwise once numbers are text.
-    settings.setdefault("header", exp.true() if layout_of(engine, place, 0, sample).header else exp.false())
-    typed = settings["types"].expressions if "types" in settings else []
-    kept = [one.copy() for one in typed if one.this.name not in names]
-    settings["types"] = exp.Struct(expressions=[*kept, *_text(names).expressions])
-    read.set("expressions", [place, *(exp.EQ(this=exp.column(name), expression=one) for name, one in settings.items())])
-    for star in again.find_all(exp.Star):
-        replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
-        star.set("replace", replaced or None)
-    _read_again(engine, path, again.this, again)
+    settings = {setting.this.name: setting.expression for setting in given if setting.this.name != "encoding"}
+    with nullcontext() if encoding in {None, UTF_8} else copied(engine, path, str(encoding)) as copy:
+        place = place if copy is None else sql.literal(copy[0])
+        sample = -1 if "sample_size" in settings else SAMPLE
+        # Whether there is a header could look otherwise once numbers are text.
+        settings.setdefault("header", exp.true() if layout_of(engine, place, 0, sample).header else exp.false())
+        typed = settings["types"].expressions if "types" in settings else []
+        kept = [one.copy() for one in typed if one.this.name not in names]
+        settings["types"] = exp.Struct(expressions=[*kept, *_text(names).expressions])
+        read.set(
+            "expressions", [place, *(exp.EQ(this=exp.column(name), expression=one) for name, one in settings.items())]
+        )
+        for star in again.find_all(exp.Star):
+            replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
+            star.set("replace", replaced or None)
+        _read_again(engine, path, again.this, again)
     return again, engine.columns(again.this)
 
 
@@ -291,13 +393,17 @@ def empty_texts(
         text = [exp.PropertyEQ(this=sql.literal(one.name), expression=sql.literal("VARCHAR")) for one in others]
         fixed["types"] = exp.Struct(expressions=[*(one.copy() for one in types), *text])
     formats = {"DATE": layout.date_format, "TIMESTAMP": layout.timestamp_format}
-    everything = exp.Star(replace=[_value(one, formats.get(one.type)) for one in others]) if others else exp.Star()
+    comma = "decimal_separator" in settings
+    values = [_value(one, formats.get(one.type), comma=comma) for one in others]
+    everything = exp.Star(replace=values) if values else exp.Star()
     query = exp.select(everything).from_(read_from("read_csv", place, fixed))
     return sql.create_table(table.relation, query, temporary=True)
 
 
-def _value(column: Column, written_as: str | None) -> exp.Alias:
+def _value(column: Column, written_as: str | None, *, comma: bool) -> exp.Alias:
     text: exp.Expr = exp.Nullif(this=sql.column(column.name), expression=sql.literal(""))
+    if comma and column.family in {"float", "decimal"}:
+        text = sql.replaced(text, ",", ".")
     if written_as:
         text = exp.Anonymous(this="strptime", expressions=[text, sql.literal(written_as)])
     return sql.named(sql.cast(text, column.type), column.name)
@@ -332,6 +438,7 @@ def _columns_with_empty(
     return [column for column, one in zip(columns, found, strict=True) if one]
 
 
+_NUMBER = r"^[+-]?([0-9]+(,[0-9]*)?|,[0-9]+)([eE][+-]?[0-9]+)?$"
 _LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 # Zero and a digit, which may begin a value: neither in a word or a number nor in a date or a time.
 _MAY_LEAD = re.compile(rb"0(?<![0-9A-Za-z_.]0)(?<![0-9][-+/:]0)[0-9]")
@@ -361,8 +468,6 @@ def read_csv(
         with suppress(OSError, EOFError, zlib.error):  # the file is not what its suffix says
             _require_lines(engine, path, files)
             for file in files:
-                if other_encoding(file) is not None:
-                    raise unreadable(file) from None
                 require_even(engine, file)
         raise unreadable(path) from None
     _require_lines(engine, path, files)
@@ -382,6 +487,38 @@ def read_csv(
         with_empty = empty_texts(engine, pattern, table, settings, sample, files)
         create = create if with_empty is None else _read_again(engine, path, relation, with_empty)
     return create
+
+
+def _separated_beside_commas(engine: Engine, files: Sequence[Path]) -> str | None:
+    return next((separator_beside_commas(engine, file) for file in files if file.is_file()), None)
+
+
+def _with_points(
+    engine: Engine, path: Path, files: Sequence[Path], relation: exp.Table, create: exp.Create, *, as_text: bool
+) -> exp.Create:
+    """Return the statement that reads CSV files with decimal commas: as texts, their numbers have points.
+
+    What is read as text by statement is a number where it is one in all rows, as DuckDB would have it.
+    """
+    columns = engine.columns(relation)
+    names = [column.name for column in columns]
+    if len(names) > 1 and all(delimiter_of(engine, file, names) == "," for file in files if file.is_file()):
+        raise UsageError(
+            f"The values in {path} are separated by commas, which cannot be its decimal signs too: leave --decimal out."
+        )
+    if not as_text:
+        return create
+    texts = [sql.column(name) for name in names]
+    numbers = [exp.LogicalAnd(this=sql.matches(text, _NUMBER)) for text in texts]
+    found = engine.row(exp.select(*numbers).from_(relation), "which columns are numbers with decimal commas?")
+    replaced = [
+        sql.named(sql.replaced(text, ",", "."), text.name) for text, is_one in zip(texts, found, strict=True) if is_one
+    ]
+    if not replaced:
+        return create
+    again = create.copy()
+    again.expression.set("expressions", [exp.Star(replace=replaced)])
+    return _read_again(engine, path, relation, again)
 
 
 def _read_again(engine: Engine, path: Path, relation: exp.Table, create: exp.Create) -> exp.Create:

@@ -24,6 +24,7 @@ from kanon_sql.engine.sources.addresses import (
     written_address,
 )
 from kanon_sql.engine.sources.data_files import FrameKind, files_at, frame_kind, read_file, read_frame, reader_of
+from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, format_of, stated
 from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.engine.sources.remote import OF_THE_SERVER, attached, copied, read_objects
 from kanon_sql.engine.warehouse.warehouse import N
@@ -76,6 +77,7 @@ class Source:
         columns: its columns in their order.
         database: the DuckDB file that it lives in, if it lives in one.
         file: the data file that was read, or the pattern of several.
+        text: how it is written, where it is a text file that is not UTF-8.
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
         address: the database of another kind, or the files on another machine, that were read.
@@ -91,6 +93,7 @@ class Source:
     columns: tuple[Column, ...] = ()
     database: Path | None = None
     file: Path | None = None
+    text: TextFormat = NOT_STATED
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
     address: Address | None = None
@@ -180,14 +183,19 @@ class Source:
         return f"{found.db}.{self.name}" if found.db and self.address is None and self.in_database else self.name
 
     @property
+    def is_csv(self) -> bool:
+        files = [] if self.file is None else files_at(self.file)
+        return bool(files) and reader_of(files[0]) == "read_csv"
+
+    @property
     def delimiter(self) -> str:
         """What separates values where the table is a CSV file, and a comma elsewhere."""
         if self.preparation is not None:
             return self.preparation.source.delimiter
-        files = [] if self.file is None else files_at(self.file)
-        if not files or reader_of(files[0]) != "read_csv":
+        if self.file is None or not self.is_csv:
             return ","
-        return delimiter_of(self.engine, files[0], [column.name for column in self.columns])
+        files = files_at(self.file)
+        return delimiter_of(self.engine, files[0], [column.name for column in self.columns], self.text.encoding)
 
     def why_unordered(self) -> str | None:
         """Return why the order of its rows means nothing; None if it may mean something."""
@@ -259,8 +267,9 @@ def open_source(
     """Return the relation that a person points at.
 
     Args:
-        source: path of a DuckDB, SQLite, CSV, Parquet or JSON file, or of a directory of data files; the address of a
-            database or of data files (see ``addresses``); a DuckDB connection; or a pandas, polars or Arrow table.
+        source: path of a DuckDB, SQLite, CSV, Parquet or JSON file, or of a directory of data files; a ``TextFile``,
+            whose encoding is stated; the address of a database or of data files (see ``addresses``); a DuckDB
+            connection; or a pandas, polars or Arrow table.
         table: the table in a database; may be left out where there is just one.
         writable: whether a table will be created in the database.
         as_text: whether it is a published table: the values of a CSV file are taken as they are written, not as numbers
@@ -286,13 +295,15 @@ def open_source(
             return _in_warehouse(bench, source, table, original=not as_text)
     address = address_of(source)
     path = None if address is not None else _path_of(source)
+    if format_of(source) != NOT_STATED and (path is None or path.suffix == ".parquet" or is_database(path)):
+        raise UsageError(f"{source} is no text file on this machine: leave its encoding and decimal sign out.")
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
         return _from_engine(engine, table, str(path), path, writable=writable, original=not as_text)
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if address is not None:
             return _read_at(engine, address, table, as_text=as_text)
-        return _read(engine, source, table, as_text=as_text)
+        return _read(engine, source, table, stated().over(format_of(source)), as_text=as_text)
 
 
 def open_original(
@@ -336,7 +347,8 @@ def open_beside(
     if not known and (address := address_of(source)) is not None:
         return _read_at(engine, address, table, as_text=as_text)
     if path is None or not (known or is_database(path)):
-        return _read(engine, source, table, as_text=as_text)
+        likely = stated().over(opened.text)
+        return _read(engine, source, table, format_of(source), likely, as_text=as_text)
     _require_existing(path)
     catalog = engine.attach(path)
     return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
@@ -422,17 +434,19 @@ def _read(
     engine: DuckDBEngine,
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None,
+    text: TextFormat,
+    likely: TextFormat = NOT_STATED,
     *,
     as_text: bool,
 ) -> Source:
-    """Return a data file or a data frame as a relation in an engine."""
+    """Return a data file or a data frame as a relation in an engine; see ``read_file`` for ``text`` and ``likely``."""
     path = _path_of(source)
     if path is not None:
         if table is not None:
             raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
         relation = engine.temporary_name("kanon_source")
-        create, columns = read_file(engine, path, relation, as_text=as_text)
-        return Source(engine, relation, path.name, columns, file=path, setup=(create,))
+        create, columns, text = read_file(engine, path, relation, as_text=as_text, text=text, likely=likely)
+        return Source(engine, relation, path.name, columns, file=path, text=text, setup=(create,))
     kind = frame_kind(source)
     if kind is None:
         raise UsageError(

@@ -11,14 +11,11 @@ looked at, so that they become part of the values.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import glob
 import gzip
-import re
-import shlex
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
 
-_UNKNOWN = "ENCODING"
-_MOST = 0.8  # of what is looked at
 PACKED = {".gz", ".zst"}
 BLOCK = 1 << 22
 
@@ -55,65 +50,8 @@ def reading(reader: str, pattern: str | exp.Expr, relation: exp.Table, settings:
 
 
 def unreadable(path: Path) -> SourceError:
-    """Return the error for a file that cannot be read, with what to do about it as far as that can be told."""
     kind = path.suffix.lstrip(".")
-    encoding = other_encoding(path)
-    if encoding is not None:
-        name, new = (shlex.quote(_not_an_option(text)) for text in (str(path), f"{path}.utf8{path.suffix}"))
-        command = f"iconv -f {encoding} -t UTF-8 {name} > {new}"
-        if encoding == _UNKNOWN:
-            return SourceError(
-                f"{path} is not UTF-8 text, and its bytes do not say what else it is. Convert it first, with the name "
-                f"of its encoding (iconv -l lists them): {command}"
-            )
-        return SourceError(f"{path} is not UTF-8 text, and seems to be {encoding}. Convert it first: {command}")
     return SourceError(f"{path} cannot be read as {kind}. Is it whole, and is it what its suffix says?")
-
-
-def _not_an_option(path: str) -> str:
-    """Return a path that a command does not take for an option of its own."""
-    return f"./{path}" if path.startswith("-") else path
-
-
-def other_encoding(path: Path) -> str | None:
-    """Return what the text of a file seems to be coded in, as iconv calls it; None where that is UTF-8, or no text."""
-    if not path.is_file() or path.suffix.lower() in {*PACKED, ".parquet"}:
-        return None
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with path.open("rb") as file:
-            if file.read(2) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
-                return "UTF-16"
-            file.seek(0)
-            while block := file.read(1 << 20):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        with path.open("rb") as file:
-            return _likely_encoding(file.read(1 << 20))
-    return None
-
-
-def _likely_encoding(sample: bytes) -> str:
-    """Return what text that is not UTF-8 seems to be coded in, by how bytes over 127 stand together.
-
-    Letters with accents of Western Europe stand alone between others; Chinese characters of GB18030 have two such
-    bytes each, nearly always. Cyrillic, Greek and other encodings cannot be told apart by that.
-    """
-    if b"\0" in sample:
-        pairs = len(sample) // 2
-        if sample[1::2].count(0) > pairs / 4:
-            return "UTF-16LE"
-        return "UTF-16BE" if sample[::2].count(0) > pairs / 4 else _UNKNOWN
-    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", sample)]
-    if sum(length == 1 for length in runs) >= _MOST * len(runs):
-        return "LATIN1"
-    is_paired = sum(length % 2 == 0 for length in runs) >= _MOST * len(runs)
-    with suppress(UnicodeDecodeError):
-        text = codecs.getincrementaldecoder("gb18030")().decode(sample)
-        if is_paired and sum("\u4e00" <= character <= "\u9fff" for character in text) >= _MOST * sum(runs) / 2:
-            return "GB18030"
-    return _UNKNOWN
 
 
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -220,10 +158,16 @@ def layout_of(engine: Engine, place: Path | exp.Expr, columns: int, sample: int)
     return Layout(separator, quote, skipped, header, columns, date_format, timestamp_format)
 
 
-def delimiter_of(engine: Engine, path: Path, names: Sequence[str]) -> str:
+def delimiter_of(engine: Engine, path: Path, names: Sequence[str], encoding: str | None = None) -> str:
     """Return what separates the values of a CSV file whose first line has these names; a comma where none does."""
-    fields = _first_fields(engine, path)
+    fields = _first_fields(engine, path, encoding)
     return next((separator for separator, first in fields.items() if first == list(names)), ",")
+
+
+def separator_beside_commas(engine: Engine, path: Path) -> str | None:
+    """Return what separates the names in the first line of a file whose commas are decimal signs; None if nothing."""
+    fields = _first_fields(engine, path)
+    return next((separator for separator, first in fields.items() if separator != "," and len(first) > 1), None)
 
 
 def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int) -> str | None:
@@ -292,14 +236,14 @@ def _counted(fields: int) -> str:
     return f"{fields:,} field" + ("s" if fields != 1 else "")
 
 
-def _first_fields(engine: Engine, path: Path) -> dict[str, list[str]]:
+def _first_fields(engine: Engine, path: Path, encoding: str | None = None) -> dict[str, list[str]]:
     """Return the fields of the first line by each separator that is in it, the most fields first.
 
     A line without any of them is one field, whatever separates the others; a file without lines has none.
     """
     fields: dict[str, list[str]] = {}
     for separator in _SEPARATORS:
-        with lines_of(engine, path, limit=100) as lines:
+        with lines_of(engine, path, limit=100, encoding=encoding) as lines:
             try:
                 fields[separator] = next((record for _, record in _records(lines, separator, csv.QUOTE_MINIMAL)), [])
             except csv.Error:
@@ -336,7 +280,9 @@ def _records(lines: Iterable[str], separator: str, quoting: int) -> Iterator[tup
 
 
 @contextmanager
-def lines_of(engine: Engine, path: Path, limit: int = EVERY_LINE) -> Iterator[Iterable[str]]:
+def lines_of(
+    engine: Engine, path: Path, limit: int = EVERY_LINE, encoding: str | None = None
+) -> Iterator[Iterable[str]]:
     """Open a file of text for reading line by line; a file of .zst is read by DuckDB, at once."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
@@ -349,7 +295,9 @@ def lines_of(engine: Engine, path: Path, limit: int = EVERY_LINE) -> Iterator[It
         with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
             yield file
     else:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        with path.open(
+            encoding="utf-8-sig" if encoding in {None, "utf-8"} else encoding, errors="replace", newline=""
+        ) as file:
             yield file
 
 

@@ -14,7 +14,7 @@ a whole number is 30, and a forged release could hide a number for each row in i
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.sources.encodings import decode
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
@@ -97,17 +98,22 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
 
     ``made_rows`` are the rows that the policy makes, in the same engine.
     """
-    try:
-        _require_rows_of(release, release.publication, made_rows, published)
-    except VerificationError as error:
-        if published.file is None or published.file.suffix.lower() not in CSV:
-            raise
-        # A file is for spreadsheets as a whole, or not at all: a choice for each row could hide something in it.
-        for_spreadsheets = replace(release.publication, spreadsheet_safe=True)
-        with suppress(VerificationError):
-            _require_rows_of(release, for_spreadsheets, made_rows, published)
+    is_csv = published.file is not None and published.file.suffix.lower() in CSV
+    # A file is for spreadsheets as a whole, or not at all, and has one decimal sign: a choice for each row could hide
+    # something in it.
+    signs = dict.fromkeys([published.text.decimal or ".", "."])
+    ways = [
+        replace(release.publication, decimal=sign, spreadsheet_safe=safe) for sign in signs for safe in (False, True)
+    ]
+    errors = []
+    for way in ways if is_csv else [release.publication]:
+        try:
+            _require_rows_of(release, way, made_rows, published)
+        except VerificationError as error:
+            errors.append(error)
+        else:
             return
-        raise error from None
+    raise errors[0]
 
 
 def _require_rows_of(release: Release, publication: Publication, made_rows: exp.Table, published: Source) -> None:
@@ -158,6 +164,9 @@ def _as_texts(
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
         engine.run(copy_statement(rows, again, form, publication), "write the release as it was written")
         if form in _TEXTS:
+            if published.text.encoding is not None:
+                written, file = file, private.path / "published"
+                decode(written, file, published.text.encoding)
             delimiter = delimiter_of(engine, file, written_names(publication)) if form == "csv" else ","
             own, given = as_written(again, form, names, publication.delimiter), as_written(file, form, names, delimiter)
             yield _texts(names, own), _texts(names, given)

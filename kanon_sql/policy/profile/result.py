@@ -240,6 +240,7 @@ def _source(origin: Origin | None) -> Iterable[str]:
         yield _set("from", origin.source)
         if origin.table is not None:
             yield _set("table", origin.table)
+        yield from (_set(name, value) for name, value in vars(origin.text).items() if value is not None)
 
 
 def _prepared(profile: Profile) -> Iterable[str]:

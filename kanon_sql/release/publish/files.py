@@ -19,6 +19,7 @@ from kanon_sql.engine.files import private_directory, require_no_log, take_name,
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
+from kanon_sql.engine.sources.encodings import NOT_STATED, UTF_8, decode, encode
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
@@ -82,11 +83,23 @@ def check_format(path: Path) -> str:
 
 
 def for_file(publication: Publication, source: Source, path: Path, destination: Destination) -> Publication:
-    """Return a publication as it is written to a file: for spreadsheets or not, and with which delimiter."""
+    """Return a publication as it is written to a file: for spreadsheets or not, with which signs and encoding."""
     delimiter, suffix = destination.delimiter, path.suffix.lower()
     if delimiter is None:
         delimiter = "\t" if suffix == ".tsv" else source.delimiter if suffix in CSV else ","
-    return replace(publication, spreadsheet_safe=destination.spreadsheet_safe, delimiter=delimiter)
+    text = source.text if suffix in CSV and source.is_csv else NOT_STATED
+    encoding, decimal = destination.encoding or text.encoding, destination.decimal or text.decimal or "."
+    if decimal == delimiter:
+        if destination.decimal is not None:
+            raise UsageError("A comma cannot separate values and be the decimal sign too: give another --delimiter.")
+        decimal = "."
+    return replace(
+        publication,
+        spreadsheet_safe=destination.spreadsheet_safe,
+        delimiter=delimiter,
+        encoding=None if encoding == UTF_8 else encoding,
+        decimal=decimal,
+    )
 
 
 class FileSink(Sink):
@@ -108,11 +121,10 @@ class FileSink(Sink):
 
     @property
     def output(self) -> exp.Expr:
-        return reading_back(self.publication, self.partial, self.format_name)
+        return reading_back(self.publication, readable(self.publication, self.partial), self.format_name)
 
     def make(self) -> None:
-        copy = copy_statement(self.released(), self.partial, self.format_name, self.publication)
-        self.engine.run(copy, "write the release")
+        write_file(self.engine, self.publication, self.released(), self.partial, self.format_name)
 
     def verify(self, expected: Expected) -> Verification:
         return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
@@ -177,13 +189,28 @@ def finish_file(
             raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
+def write_file(engine: Engine, publication: Publication, query: exp.Select, partial: Path, format_name: str) -> None:
+    """Write the rows of a query to a file that does not have its name yet."""
+    first = readable(publication, partial)
+    engine.run(copy_statement(query, first, format_name, publication), "write the release")
+    if publication.encoding is not None:
+        encode(first, partial, publication.encoding, publication.delimiter)
+
+
+def readable(publication: Publication, partial: Path) -> Path:
+    """Return where a file is as UTF-8: beside it, if it has another encoding."""
+    return partial if publication.encoding is None else partial.with_name(f"utf8-{partial.name}")
+
+
 def verify_file(
     engine: Engine, publication: Publication, partial: Path, format_name: str, expected: Expected
 ) -> Verification:
     """Return what is found in a file that was written and does not have its name yet."""
     if format_name in {"json", "jsonl"}:
         require_json(engine, publication, partial)
-    output = reading_back(publication, partial, format_name)
+    if publication.encoding is not None:
+        decode(partial, readable(publication, partial), publication.encoding)
+    output = reading_back(publication, readable(publication, partial), format_name)
     return verified(engine, publication, readable_lookups(publication.hierarchies), output, expected)
 
 
@@ -239,19 +266,22 @@ def require_types(publication: Publication, format_name: str) -> None:
             )
 
 
-def _spreadsheet_safe(query: exp.Select, publication: Publication) -> exp.Select:
-    """Return the query of a release with an apostrophe before each text and name that a spreadsheet would run.
+def _as_written_in_csv(query: exp.Select, publication: Publication) -> exp.Select:
+    """Return the query of a release with its decimal signs, and an apostrophe before what a spreadsheet would run.
 
-    A text that begins with apostrophes and such a character gets one more, so that each can be read back.
+    The latter for texts and names, if it is asked for (``spreadsheet_safe``). A text that begins with apostrophes and
+    such a character gets one more, so that each can be read back.
     """
     made = query.copy()
     projections = []
     for (name, kind), shown in zip(publication.published_types.items(), written_names(publication), strict=True):
         value = next((each for each in query.selects if each.alias_or_name == name), sql.column(name)).unalias().copy()
-        if _is_text(kind):
+        if publication.decimal != "." and _has_decimals(kind):
+            value = sql.replaced(sql.cast(value, "VARCHAR"), ".", publication.decimal)
+        if publication.spreadsheet_safe and _is_text(kind):
             text = sql.cast(value, "VARCHAR")
             prefixed = exp.Concat(expressions=[sql.literal("'"), text.copy()])
-            value = exp.Case().when(_matches(text, _RUN), prefixed).else_(text)
+            value = exp.Case().when(sql.matches(text, _RUN), prefixed).else_(text)
         projections.append(sql.named(value, shown))
     made.set("expressions", projections)
     return made
@@ -267,8 +297,8 @@ def _is_text(kind: str) -> bool:
     return Column("", kind).family in {"text", "other"}
 
 
-def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
-    return exp.func("REGEXP_MATCHES", text.copy(), sql.literal(pattern), dialect="duckdb")
+def _has_decimals(kind: str) -> bool:
+    return Column("", kind).family in {"float", "decimal"}
 
 
 def copy_statement(query: exp.Select, path: Path, format_name: str, publication: Publication) -> exp.Copy:
@@ -277,8 +307,8 @@ def copy_statement(query: exp.Select, path: Path, format_name: str, publication:
     Where values of a CSV file are not separated by commas, texts are quoted: labels such as [10, 20) have commas, and
     who reads the file may guess what separates values.
     """
-    if publication.spreadsheet_safe:
-        query = _spreadsheet_safe(query, publication)
+    if format_name == "csv" and (publication.spreadsheet_safe or publication.decimal != "."):
+        query = _as_written_in_csv(query, publication)
     settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
     if format_name == "csv":
         settings += [("HEADER", exp.true())]
@@ -304,25 +334,22 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
         query = exp.select(*(sql.column(name) for name in types))
     else:
         reader = _as_text(path, format_name, types, publication.delimiter)
-        prefixed = publication.spreadsheet_safe and format_name == "csv"
-        query = exp.select(
-            *(
-                sql.named(sql.cast(_read(name, prefixed=prefixed and _is_text(kind)), kind), name)
-                for name, kind in types.items()
-            )
-        )
+        values = [(name, kind, _read(name, kind, publication, format_name)) for name, kind in types.items()]
+        query = exp.select(*(sql.named(sql.cast(value, kind), name) for name, kind, value in values))
     file = exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
     file.meta[ROW_BY_ROW] = format_name != "parquet"
     return file
 
 
-def _read(name: str, *, prefixed: bool) -> exp.Expr:
-    """Return a column of a file as text, without the apostrophe that ``spreadsheet_safe`` put before it."""
+def _read(name: str, kind: str, publication: Publication, format_name: str) -> exp.Expr:
+    """Return a column of a file as text, with decimal points, without the apostrophe of ``spreadsheet_safe``."""
     text = sql.column(name)
-    if not prefixed:
+    if format_name == "csv" and publication.decimal != "." and _has_decimals(kind):
+        return sql.replaced(text, publication.decimal, ".")
+    if not (format_name == "csv" and publication.spreadsheet_safe and _is_text(kind)):
         return text
     without = exp.Substring(this=text.copy(), start=sql.literal(2))
-    return exp.Case().when(_matches(text, _PREFIXED), without).else_(text)
+    return exp.Case().when(sql.matches(text, _PREFIXED), without).else_(text)
 
 
 def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: str = ",") -> exp.Anonymous:

@@ -25,7 +25,7 @@ from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.base import RowModel
-from kanon_sql.release.publish.files import copy_statement, finish_file, require_types, verify_file
+from kanon_sql.release.publish.files import finish_file, require_types, verify_file, write_file
 from kanon_sql.release.publish.publisher import KINDS, Sink, check_target, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.statements.release import readable_lookups
@@ -147,7 +147,7 @@ class TakenFileSink(_TakenSink):
     def make(self) -> None:
         super().make()
         rows = exp.select("*").from_(self.taken)
-        self.bench.run(copy_statement(rows, self.partial, self.format_name, self.carried), "write the release")
+        write_file(self.bench, self.carried, rows, self.partial, self.format_name)
 
     def verify(self, expected: Expected) -> Verification:
         wanted = _expected(self.bench, self.publication, expected)

@@ -1,0 +1,399 @@
+"""Text files that are not UTF-8: read by the encoding that is stated or guessed, and released in the same one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+from sqlglot import exp
+
+import kanon_sql as kanon
+from kanon_sql.engine.sources import encodings
+from kanon_sql.engine.sources.encodings import TextFile
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.errors import KanonError, PolicyError, SourceError, UsageError
+from kanon_sql.sql.dialects import script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ended
+
+# Column names and texts by encoding; all texts are made up.
+TEXTS = {
+    "latin-1": (["Straße", "alter", "Krankheit"], ["Schloßweg", "Bäckergasse"], ["Grippe", "Rückenschmerz"]),
+    "cp1252": (["rue", "âge", "maladie"], ["l'Étang", "Église 1 €"], ["fièvre", "grippe"]),
+    "gb18030": (["姓名", "年龄", "病种"], ["王伟", "李娜", "张秀英"], ["流感", "哮喘", "糖尿病"]),
+    "shift_jis": (["名前", "年齢", "病気"], ["山田太郎", "鈴木カズ"], ["ぜんそく", "インフルエンザ"]),
+    "utf-16": (["имя", "возраст", "болезнь"], ["Иванов", "Петрова"], ["грипп", "астма"]),
+    "utf-8-sig": (["nom", "âge", "maladie"], ["Zoé", "Noël"], ["fièvre", "grippe"]),
+}
+AGES = [31, 32, 33, 41, 42, 43]
+
+
+def rows_of(encoding: str, times: int = 4) -> list[list[str]]:
+    _, names, diseases = TEXTS[encoding]
+    return [
+        [f"{names[number % len(names)]} {number}", str(age), diseases[number % len(diseases)]]
+        for number, age in enumerate(AGES * times)
+    ]
+
+
+def text_of(encoding: str, delimiter: str = ";") -> str:
+    made = io.StringIO()
+    csv.writer(made, delimiter=delimiter, lineterminator="\n").writerows([TEXTS[encoding][0], *rows_of(encoding)])
+    return made.getvalue()
+
+
+def write(path: Path, encoding: str) -> Path:
+    path.write_bytes(text_of(encoding).encode(encoding))
+    return path
+
+
+def read(source: object) -> tuple[list[str], list[list[str]]]:
+    opened = open_source(source)
+    with opened.engine as engine:
+        rows = engine.rows(exp.select("*").from_(opened.relation))
+        return [column.name for column in opened.columns], [[str(value) for value in row] for row in rows]
+
+
+def released(path: Path, encoding: str, delimiter: str = ";") -> list[list[str]]:
+    header, *rows = csv.reader(io.StringIO(path.read_bytes().decode(encoding), newline=""), delimiter=delimiter)
+    return [header, *sorted(rows)]
+
+
+def expected(encoding: str) -> list[list[str]]:
+    """Return what is expected of ages as decades, without names: a release has its rows in no order."""
+    columns, *_ = TEXTS[encoding]
+    return [columns[1:], *sorted([f"{age[0]}0-{age[0]}9", disease] for _, age, disease in rows_of(encoding))]
+
+
+def options_for(encoding: str) -> list[object]:
+    name, age, _ = TEXTS[encoding][0]
+    rule = ["--hierarchy", f"{age}=intervals:10"]
+    return ["--id", name, "--qi", age, *rule, "--rest", "keep", "-k", 5, "--count", "rows", "--max-suppressed", 0]
+
+
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory in which private ones are made."""
+    directory = tmp_path / "private"
+    directory.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    return directory
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_a_stated_encoding(encoding: str, in_tmp: Path, private: Path) -> None:
+    path = write(in_tmp / "t.csv", encoding)
+    assert read(TextFile(path, encoding=encoding)) == (TEXTS[encoding][0], rows_of(encoding))
+    assert not list(private.iterdir())
+
+
+LONGER = {
+    "gb18030": "患者主诉头痛三天,伴有发热和咳嗽,建议住院治疗并进一步检查血常规",
+    "big5": "病人主訴頭痛三天,伴有發燒和咳嗽,建議住院治療並進一步檢查血液",
+    "cp949": "환자는 사흘 전부터 두통이 있었고 열과 기침이 계속되어 입원을 권했다",
+    "utf-16": "l'élève a été hospitalisé à Besançon",
+}
+
+
+@pytest.mark.parametrize("encoding", LONGER)
+def test_a_guess_says_what_it_rests_on(encoding: str, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    text = LONGER[encoding]
+    rows = [[str(number), text[number % 9 :]] for number in range(40)]
+    lines = "".join(f'{number},"{note}"\n' for number, note in rows)
+    (in_tmp / "t.csv").write_bytes(f"id,note\n{lines}".encode(encoding))
+    ended = kanon("profile", "t.csv")
+    assert ended.code == 0, ended.err
+    if encoding == "utf-16":
+        assert "t.csv is read as utf-16, as its first bytes say." in ended.err
+    else:
+        assert re.search(r"t.csv is not UTF-8 and is read as \w+, which is a guess: .* \d+% ", ended.err)
+        assert "State it by --encoding." in ended.err
+    with pytest.warns(UserWarning, match="read as"):
+        assert read(in_tmp / "t.csv") == (["id", "note"], rows)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_what_may_be_several_encodings_is_not_guessed(encoding: str, in_tmp: Path, private: Path) -> None:
+    """What cp1252 reads as a text, cp1250 reads as another: both are text."""
+    (in_tmp / "t.csv").write_bytes("nom,ville\nHélène,Nîmes\nZoé,Besançon\n".encode(encoding) * 30)
+    with pytest.raises(SourceError, match=r"not UTF-8 text, and its bytes do not say what else") as raised:
+        read(in_tmp / "t.csv")
+    assert "cp1252" in str(raised.value)
+    assert "encoding" in str(raised.value)
+    assert "Zo" not in str(raised.value)
+    assert not list(private.iterdir())
+
+
+def test_a_broken_byte_is_named_by_its_line(in_tmp: Path) -> None:
+    lines = text_of("gb18030").encode("utf-8").split(b"\n")
+    lines[6] += b"\xff"
+    (in_tmp / "t.csv").write_bytes(b"\n".join(lines))
+    with pytest.raises(SourceError, match=r"t\.csv, line 7 has bytes that are not UTF-8, while the other text is"):
+        read(in_tmp / "t.csv")
+
+
+@pytest.mark.parametrize(("of_file", "stated"), [("gb18030", "utf-8"), ("utf-8-sig", "ascii"), ("gb18030", "cp932")])
+def test_a_wrong_encoding(of_file: str, stated: str, in_tmp: Path, private: Path) -> None:
+    path = write(in_tmp / "t.csv", of_file)
+    with pytest.raises(SourceError, match=r"t\.csv is not valid [a-z0-9-]+ near line \d+\.") as raised:
+        read(TextFile(path, stated))
+    assert not any(name in str(raised.value) for name in TEXTS[of_file][1])
+    assert not list(private.iterdir())
+
+
+@pytest.mark.parametrize("name", ["nope", "base64", "rot13", "", "a\0b"])
+def test_a_name_that_is_no_encoding(name: str) -> None:
+    with pytest.raises(UsageError, match="is not an encoding that Python knows"):
+        TextFile("t.csv", name)
+    with pytest.raises(UsageError, match="is not an encoding that Python knows"):
+        kanon.Destination(out=Path("t.csv"), encoding=name)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_what_has_no_encoding(kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect("t.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT range AS a FROM range(9)")
+        connection.execute("COPY t TO 't.parquet'; COPY t TO 't.csv.gz'")
+    for path in ("t.duckdb", "t.parquet", "t.csv.gz"):
+        with pytest.raises(UsageError, match=r"leave (the|its) encoding|unpack it first"):
+            open_source(TextFile(path, "cp1252"))
+        ended = kanon("profile", path, "--encoding", "cp1252")
+        assert ended.code == 2, ended.err
+
+
+def test_a_malformed_line_is_named_in_the_file_itself(in_tmp: Path, private: Path) -> None:
+    text = text_of("gb18030").replace("王伟 0;31;流感\n", "王伟 0;31;流感;;一\n")
+    (in_tmp / "t.csv").write_bytes(text.encode("gb18030"))
+    with pytest.raises(SourceError, match=re.escape(f"{in_tmp / 't.csv'}, line 2 has 5 fields")):
+        read(TextFile(in_tmp / "t.csv", "gb18030"))
+    assert not list(private.iterdir())
+
+
+def test_a_broken_byte_far_behind(in_tmp: Path) -> None:
+    """Behind more text than is looked at for a guess."""
+    (in_tmp / "t.csv").write_bytes(b"name,stadt\n" + "Müller,Köln\n".encode() * 60_000 + b"M\xfcller,Ulm\n")
+    with pytest.raises(SourceError, match=r"t\.csv, line 60,002 has bytes that are not UTF-8, while"):
+        read(in_tmp / "t.csv")
+
+
+def test_a_file_that_changes_while_it_is_read(in_tmp: Path, private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(in_tmp / "t.csv", "gb18030")
+    decode = encodings.decode
+
+    def slowly(file: Path, copy: Path, encoding: str) -> bool:
+        found = decode(file, copy, encoding)
+        file.write_bytes(file.read_bytes() + b"x;31;y\n")
+        return found
+
+    monkeypatch.setattr(encodings, "decode", slowly)
+    with pytest.raises(SourceError, match="was changed while it was read"):
+        read(TextFile(path, "gb18030"))
+    assert not list(private.iterdir())
+
+
+def test_several_files_and_their_directories(in_tmp: Path) -> None:
+    for year, name in ((2024, "王伟"), (2025, "李娜")):
+        (in_tmp / f"data/year={year}").mkdir(parents=True)
+        (in_tmp / f"data/year={year}/t.csv").write_bytes(f"姓名,年龄\n{name},31\n".encode("gb18030"))
+    columns, rows = read(TextFile("data", "gb18030"))
+    assert columns == ["姓名", "年龄", "year"]
+    opened = open_source(TextFile("data/*/t.csv", "gb18030"))
+    with opened.engine:
+        assert script(opened.setup, "duckdb").count("*/") == 2  # the end of the comment, and utf8/**/*
+    (in_tmp / "latin").mkdir()
+    for number, name in enumerate(["Zoé", "Noël"]):
+        (in_tmp / f"latin/{number}.csv").write_bytes(f"nom,age\n{name},31\n".encode("latin-1"))
+    opened = open_source(TextFile("latin", "latin-1"))
+    with opened.engine:
+        again = duckdb.connect()
+        again.execute(script(opened.setup, "duckdb"))
+        names = again.execute("SELECT nom FROM kanon_source ORDER BY nom").fetchall()
+    assert names == [("Noël",), ("Zoé",)]
+    assert sorted(rows) == [["李娜", "31", "2025"], ["王伟", "31", "2024"]]
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "latin-1"])
+def test_columns_are_prepared(encoding: str, in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
+    """A rule reads the texts of the file once more."""
+    write(in_tmp / "t.csv", encoding)
+    age = TEXTS[encoding][0][1]
+    rules = f'[prepare]\n"{age}" = ["null:31", "decimal:,", "cast:INTEGER"]\n'
+    stated = f'[source]\nfrom = "t.csv"\nencoding = "{encoding}"\n{rules}'
+    Path("p.toml").write_text(stated, encoding="utf-8")
+    ended = kanon("anonymize", "--policy", "p.toml", *options_for(encoding), "--out", "o.csv")
+    assert ended.code == 0, ended.err
+    assert not list(private.iterdir())
+
+
+def test_json(in_tmp: Path) -> None:
+    records = [{"name": "Zoé", "age": 31}, {"name": "Noël", "age": 32}]
+    (in_tmp / "t.json").write_bytes(json.dumps(records, ensure_ascii=False).encode("latin-1"))
+    assert read(TextFile("t.json", "latin-1")) == (["name", "age"], [["Zoé", "31"], ["Noël", "32"]])
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_a_release_comes_back_as_it_came(
+    encoding: str, in_tmp: Path, private: Path, kanon: Callable[..., Ended]
+) -> None:
+    write(in_tmp / "t.csv", encoding)
+    options = [*options_for(encoding), "--encoding", encoding]
+    ended = kanon("anonymize", "t.csv", *options, "--out", "o.csv", "--save-policy", "kanon.toml", "--report", "r.md")
+    assert ended.code == 0, ended.err
+    assert released(in_tmp / "o.csv", encoding) == expected(encoding)
+    stated = tomllib.loads(Path("kanon.toml").read_text(encoding="utf-8"))["source"]["encoding"]
+    assert "ä".encode(stated) == "ä".encode(encoding) if encoding in {"latin-1", "cp1252"} else stated
+    # What reads it gets the encoding from the policy file, or from the command line.
+    for command in ("check", "measure", "attack"):
+        ended = kanon(command, "--policy", "kanon.toml")
+        assert ended.code == 0, ended.err
+    age = TEXTS[encoding][0][1]
+    both = ["--qi", age, "-k", 5, "--original", "t.csv", "--encoding", encoding, "--hierarchy", f"{age}=intervals:10"]
+    for command in (["check", "--count", "rows", "--qi", age, "-k", 5, "--encoding", encoding], ["attack", *both]):
+        ended = kanon(command[0], "o.csv", *command[1:])
+        assert ended.code == 0, ended.err
+    again = kanon("anonymize", "--policy", "kanon.toml", "--out", "again.csv")
+    assert again.code == 0, again.err
+    assert released(in_tmp / "again.csv", encoding) == expected(encoding)
+    ended = kanon("report", "--policy", "kanon.toml", "--out", "report.json")
+    assert ended.code == 0, ended.err
+    assert not list(private.iterdir())
+    assert not [path for path in in_tmp.iterdir() if path.name.startswith(".kanon")]
+
+
+def test_another_encoding_of_a_release(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "gb18030")
+    options = [*options_for("gb18030"), "--encoding", "gb18030"]
+    for name in ("utf-8", "utf-16"):
+        out = ["--out", f"{name}.csv", "--out-encoding", name, "--save-policy", f"{name}.toml"]
+        ended = kanon("anonymize", "t.csv", *options, *out)
+        assert ended.code == 0, ended.err
+        assert released(in_tmp / f"{name}.csv", name) == expected("gb18030")
+        for command in ("check", "measure", "attack"):
+            assert kanon(command, "--policy", f"{name}.toml").code == 0
+    # Other formats are UTF-8, whatever was read.
+    assert kanon("anonymize", "t.csv", *options, "--out", "o.json").code == 0
+    assert {row["病种"] for row in json.loads(Path("o.json").read_text(encoding="utf-8"))} == set(TEXTS["gb18030"][2])
+
+
+@pytest.mark.usefixtures("private")
+def test_characters_that_an_encoding_lacks(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "gb18030")
+    before, out = sorted(in_tmp.iterdir()), ["--out", "o.csv", "--out-encoding", "cp1252"]
+    ended = kanon("anonymize", "t.csv", *options_for("gb18030"), "--encoding", "gb18030", *out)
+    assert ended.code == 2
+    assert "cp1252 lacks characters that the release has, in 2 columns ('年龄', '病种') and 25 lines" in ended.err
+    assert "--out-encoding utf-8" in ended.err
+    assert not any(disease in ended.err for disease in TEXTS["gb18030"][2])
+    assert sorted(in_tmp.iterdir()) == before
+
+
+def test_options_that_would_be_ignored(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "utf-8-sig")
+    ended = kanon("anonymize", "t.csv", *options_for("utf-8-sig"), "--out", "o.json", "--out-encoding", "cp1252")
+    assert ended.code == 2
+    assert "--out-encoding is for a CSV file" in ended.err
+
+
+def test_the_command_line_over_the_policy_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "gb18030")
+    assert kanon("init", "t.csv", "--encoding", "gb18030").code == 0
+    text = Path("kanon.toml").read_text(encoding="utf-8")
+    assert 'encoding = "gb18030"' in text
+    Path("kanon.toml").write_text(text.replace("gb18030", "cp1251"), encoding="utf-8")
+    by_file = kanon("lattice", "--policy", "kanon.toml")
+    assert by_file.code != 0
+    ended = kanon("lattice", "--policy", "kanon.toml", "--encoding", "gb18030")
+    assert "is not valid" not in ended.err
+    assert "has no column" not in ended.err
+
+
+@pytest.mark.parametrize("section", ['[source]\nfrom = "t.csv"', '[release]\nout = "t.csv"'])
+@pytest.mark.parametrize("setting", ['encoding = "nope"', 'decimal = ";"', "encoding = 1"])
+def test_what_a_policy_file_may_not_say(section: str, setting: str, in_tmp: Path) -> None:
+    (in_tmp / "kanon.toml").write_text(f"{section}\n{setting}\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match=r"nope|decimal sign|must be a text"):
+        kanon.read_policy(in_tmp / "kanon.toml")
+
+
+def test_commands_that_are_proposed_state_the_encoding(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "latin-1")
+    ended = kanon("profile", "t.csv", "--encoding", "latin-1")
+    assert ended.code == 0, ended.err
+    assert "--encoding iso8859-1" in ended.out
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "latin-1"])
+def test_the_script_can_be_run(encoding: str, in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", encoding)
+    options = [*options_for(encoding), "--encoding", encoding, "--out", "o.csv"]
+    ended = kanon("anonymize", "t.csv", *options, "--sql")
+    assert ended.code == 0, ended.err
+    assert str(private) not in ended.out
+    before = re.search(r"/\* Before this: (.*) \*/", ended.out)
+    after = re.search(r"/\* After the checks below: (.*) \*/", ended.out)
+    assert after is not None
+    assert (before is None) == (encoding == "latin-1")  # which DuckDB reads by itself
+    if shutil.which("iconv") is None:
+        pytest.skip("no iconv here")
+    if before is not None:
+        subprocess.run(before[1], shell=True, check=True)  # noqa: S602 - that it can be run as it is printed
+    duckdb.connect().execute(ended.out)
+    subprocess.run(after[1], shell=True, check=True)  # noqa: S602 - as above
+    assert released(Path(after[1].split("> ")[1]), encoding) == expected(encoding)
+
+
+def test_statements_name_no_private_file(in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "gb18030")
+    for command in (["profile"], ["anonymize", *options_for("gb18030")]):
+        sql = "--sql=all" if command[0] == "anonymize" else "--sql"
+        ended = kanon(command[0], "t.csv", *command[1:], "--encoding", "gb18030", sql)
+        assert ended.code == 0, ended.err
+        assert str(private) not in ended.out + ended.err
+
+
+def test_the_ledger_names_the_file_itself(in_tmp: Path) -> None:
+    path = write(in_tmp / "t.csv", "gb18030")
+    opened = open_source(TextFile(path, "gb18030"))
+    with opened.engine:
+        assert opened.place_of_its_own() == str(path.resolve())
+
+
+def test_an_original_that_is_no_text(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    write(in_tmp / "t.csv", "gb18030")
+    assert kanon("anonymize", "t.csv", *options_for("gb18030"), "--encoding", "gb18030", "--out", "o.csv").code == 0
+    opened = open_source(TextFile("t.csv", "gb18030"))
+    with opened.engine as engine:
+        relation = f'"{opened.relation.name}"'
+        engine.connection.execute(f"COPY {relation} TO 't.parquet'")
+        engine.connection.execute(f"ATTACH 't.duckdb' AS d; CREATE TABLE d.t AS FROM {relation}; DETACH d")
+    given = ["--qi", "年龄", "-k", 5, "--hierarchy", "年龄=intervals:10", "--encoding", "gb18030"]
+    for original in ("t.parquet", "t.duckdb"):
+        ended = kanon("attack", "o.csv", "--original", original, *given)
+        assert ended.code == 0, ended.err
+
+
+def test_a_file_beside_one_in_another_encoding(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """A release in UTF-8 beside an original in another encoding, and the other way round."""
+    write(in_tmp / "t.csv", "gb18030")
+    options = [*options_for("gb18030"), "--encoding", "gb18030"]
+    assert kanon("anonymize", "t.csv", *options, "--out", "o.csv", "--out-encoding", "utf-8").code == 0
+    ended = kanon("attack", "o.csv", "--original", "t.csv", "--qi", "年龄", "-k", 5, "--encoding", "gb18030")
+    assert ended.code == 0, ended.err
+
+
+def test_a_frame_has_no_encoding() -> None:
+    with pytest.raises(KanonError):
+        kanon.anonymize(TextFile("https://example.org/t.csv", "cp1252"), quasi_identifiers=["a"])
