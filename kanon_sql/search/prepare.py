@@ -40,6 +40,7 @@ from kanon_sql.policy.roles import Roles, assign_roles
 from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
 from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,6 +131,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     text. Hierarchies from files and from the database read nothing of the source.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
+    _require_roles_of_new_columns(source, policy, roles)
     about = [model for model in policy.models if isinstance(model, SensitiveModel)]
     in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
     for name in policy.hierarchies:
@@ -178,6 +180,21 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
     population = None if everybody is None else (everybody, _population_frequency(everybody, hierarchies))
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
+
+
+def _require_roles_of_new_columns(source: Source, policy: Policy, roles: Roles) -> None:
+    """Raise where a new column is kept because no role is given to it, and it is made of one that says who it is."""
+    if source.preparation is None:
+        return
+    who = {column.name for column in (*roles.identifying, *roles.pseudonymized, roles.entity) if column is not None}
+    named = {folded(name) for name in (*policy.columns.sensitive, *policy.columns.insensitive)}
+    for column in roles.insensitive:
+        shown = [name for name in source.preparation.reads.get(column.name, ()) if name in who]
+        if shown and folded(column.name) not in named:
+            raise UsageError(
+                f"The new column {column.name!r} is made of {shown[0]!r}, which is not published, and has no role: it "
+                "would be published as it is. Give it one: --qi, --sensitive or --id, or insensitive in a policy file."
+            )
 
 
 def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:

@@ -126,9 +126,18 @@ def test_a_guess_says_what_it_rests_on(encoding: str, in_tmp: Path, kanon: Calla
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_letters_of_one_language_tell_an_encoding(encoding: str, in_tmp: Path) -> None:
+    """cp1250 has č for è and ę for ê: no language has these beside é and ç."""
+    (in_tmp / "t.csv").write_bytes("nom,ville\nHélène,Nîmes\nZoé,Besançon\n".encode(encoding) * 30)
+    with pytest.warns(UserWarning, match="read as cp1252, which is a guess.*seems to be French"):
+        _, rows = read(in_tmp / "t.csv")
+    assert rows[0] == ["Hélène", "Nîmes"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_what_may_be_several_encodings_is_not_guessed(encoding: str, in_tmp: Path, private: Path) -> None:
     """What cp1252 reads as a text, cp1250 reads as another: both are text."""
-    (in_tmp / "t.csv").write_bytes("nom,ville\nHélène,Nîmes\nZoé,Besançon\n".encode(encoding) * 30)
+    (in_tmp / "t.csv").write_bytes("nom,ville\nHélène,Genève\nZoé,Évreux\n".encode(encoding) * 30)
     with pytest.raises(SourceError, match=r"not UTF-8 text, and its bytes do not say what else") as raised:
         read(in_tmp / "t.csv")
     assert "cp1252" in str(raised.value)

@@ -208,8 +208,12 @@ def generalizing_policy(
 
 def note_unread(source: Source, talk: Talk) -> None:
     """Say how many values are NULL because they could not be read."""
-    for name, number in (source.preparation.unread if source.preparation is not None else {}).items():
+    if source.preparation is None:
+        return
+    for name, number in source.preparation.unread.items():
         talk.note(f"{name}: {counted(number, 'value')} could not be read by its rule, and are NULL.")
+    for name in source.preparation.idle:
+        talk.note(f"{name}: its rule null found none of its values.")
 
 
 def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> None:

@@ -221,13 +221,16 @@ def read_as_text(
     read = next((found for found in again.find_all(exp.Anonymous) if found.name == "read_csv"), None)
     if read is None or not isinstance(again, exp.Create):
         return None
+    if any(_is_partition(file, name) for file in files_at(path) for name in names):
+        return None
     place, *given = read.expressions
     settings = {setting.this.name: setting.expression for setting in given if setting.this.name != "encoding"}
     with nullcontext() if encoding in {None, UTF_8} else copied(engine, path, str(encoding)) as copy:
         place = place if copy is None else sql.literal(copy[0])
         sample = -1 if "sample_size" in settings else SAMPLE
+        first = files_at(path)[0] if copy is None else copy[1][0]
         # Whether there is a header could look otherwise once numbers are text.
-        settings.setdefault("header", exp.true() if layout_of(engine, place, 0, sample).header else exp.false())
+        settings.setdefault("header", exp.true() if layout_of(engine, first, 0, sample).header else exp.false())
         typed = settings["types"].expressions if "types" in settings else []
         kept = [one.copy() for one in typed if one.this.name not in names]
         settings["types"] = exp.Struct(expressions=[*kept, *_text(names).expressions])

@@ -173,6 +173,29 @@ _MARKS = {
 """Those of UTF-32 first: one of them begins as one of UTF-16 does."""
 
 
+_SIGNS = frozenset("\u00a0\u202f€£§°«»“”„\u2018\u2019\u2013—…ºª¿¡\u00b4")
+_ALPHABETS = {
+    name: frozenset(letters)
+    for name, letters in {
+        "German": "äöüßéèàáç",
+        "French": "àâæçéèêëîïôœùûüÿ",
+        "Spanish": "áéíñóúü",
+        "Portuguese": "áàâãçéêíóôõú",
+        "Italian": "àèéìíòóù",
+        "Swedish, Finnish or Estonian": "åäöõüé",
+        "Danish or Norwegian": "åæøéèòô",
+        "Icelandic": "áðéíóúýþæö",
+        "Polish": "ąćęłńóśźż",
+        "Czech or Slovak": "áäčďéěíĺľňóôŕřšťúůýž",
+        "Hungarian": "áéíóöőúüű",
+        "Slovenian or Croatian": "čćđšž",
+        "Romanian": "ăâîșşțţ",
+        "Turkish": "çğıöşüâî\u0307",
+    }.items()
+}
+"""Letters of languages beyond ASCII, as they are written in names of people and places too."""
+
+
 def guessed(path: Path, files: Sequence[Path]) -> str:
     """Return the encoding that files which are not UTF-8 seem to have, and say what the guess rests on.
 
@@ -192,6 +215,9 @@ def guessed(path: Path, files: Sequence[Path]) -> str:
     best = min(matches, key=lambda match: (match.chaos, -match.coherence), default=None)
     rivals = [] if best is None else [one for one in matches if str(one) != str(best)]
     close = [one for one in rivals if best is not None and _is_close(one, best)]
+    spelt = [one for one in [best, *close] if one is not None and close and _spelt_as(str(one))]
+    if len({str(one) for one in spelt}) == 1:
+        best, close = spelt[0], []
     if best is None or best.chaos > _MOST_CHAOS or close:
         names = [_name(one) for one in [best, *close] if one is not None and close]
         usual = [*(name for name in _PREFERRED if name in names), *(name for name in names if name not in _PREFERRED)]
@@ -202,7 +228,8 @@ def guessed(path: Path, files: Sequence[Path]) -> str:
     name = _name(best)
     same = [other for other in best.could_be_from_charset if other != name]
     words = f"as such, {best.chaos:.0%} of the characters look out of place"
-    words += f", and it seems to be {best.language}" if best.language != "Unknown" else ""
+    language = _spelt_as(str(best)) or best.language
+    words += f", and it seems to be {language}" if language != "Unknown" else ""
     words += f"; {', '.join(same[:4])} would read the same text" if same else ""
     others = [f"{_name(one)} ({one.chaos:.0%})" for one in sorted(rivals, key=lambda one: one.chaos)[:3]]
     words += f"; next would be {', '.join(others)}" if others else ""
@@ -218,6 +245,15 @@ def _name(match: CharsetMatch) -> str:
 def _is_close(rival: CharsetMatch, best: CharsetMatch) -> bool:
     """Tell whether another encoding may as well be meant: it reads as clean a text, and half as much language."""
     return rival.chaos < best.chaos + _WORSE and rival.coherence >= best.coherence / 2
+
+
+def _spelt_as(text: str) -> str | None:
+    """Return the language that has all letters of a text which are not ASCII; None where none has.
+
+    Encodings of Western, Central and Northern Europe differ in these letters alone: where one has è, another has č.
+    """
+    letters = {letter for letter in text.lower() if letter > "\x7f"} - _SIGNS
+    return next((name for name, alphabet in _ALPHABETS.items() if letters and letters <= alphabet), None)
 
 
 def _say(text: str) -> None:

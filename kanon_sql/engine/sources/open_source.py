@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -56,14 +57,24 @@ class Preparation:
     Attributes:
         source: the table as it was.
         rules: of each column, in their order; or the expression of a new one.
+        reads: by new column, the columns that its expression reads.
         statement: makes the view that stands for the table.
         unread: by column, how many values are NULL because they could not be read, where the rules allow that.
+        idle: columns with a rule ``null`` that found none of its values.
     """
 
     source: Source
     rules: Mapping[str, tuple[str, ...]]
+    reads: Mapping[str, tuple[str, ...]]
     statement: exp.Create
     unread: Mapping[str, int]
+    idle: Sequence[str] = ()
+
+    def digests(self) -> dict[str, str]:
+        """Return, by column, what tells one way to prepare it from another, with the columns that it is made of."""
+        own = {name: repr(rules) for name, rules in self.rules.items()}
+        made_of = {name: [rules, *(own.get(read) for read in self.reads.get(name, ()))] for name, rules in own.items()}
+        return {name: hashlib.sha256(repr(parts).encode()).hexdigest() for name, parts in made_of.items()}
 
 
 @dataclass

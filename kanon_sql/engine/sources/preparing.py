@@ -29,15 +29,15 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column, find_column, named_once, resolve_columns
-from kanon_sql.engine.sources.data_files import read_as_text
+from kanon_sql.engine.sources.data_files import files_at, read_as_text, reader_of
 from kanon_sql.engine.sources.open_source import Preparation
-from kanon_sql.errors import ComputationError, UsageError, counted
+from kanon_sql.errors import ComputationError, SourceError, UsageError, counted
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.sources.open_source import Source
 
@@ -47,7 +47,11 @@ Rules = tuple[str, ...]
 _Kind = Literal["trim", "lower", "null", "decimal", "date", "cast"]
 _PLAIN: tuple[_Kind, ...] = ("trim", "lower")
 _READING: tuple[_Kind, ...] = ("decimal", "date", "cast")
-_RULE = re.compile(r"(?P<kind>null|decimal|date|cast)\s*:\s*(?P<argument>.*)", re.DOTALL)
+_OF_TEXTS: tuple[_Kind, ...] = (*_PLAIN, "decimal", "date")
+_NUMBERS = frozenset({"integer", "decimal", "float"})
+_RULE = re.compile(r"(?P<kind>null|decimal|date|cast)\s*:\s*(?P<argument>.*)", re.DOTALL | re.IGNORECASE)
+_CAST = re.compile(r"[A-Za-z]+|DECIMAL\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)", re.IGNORECASE)
+_MOST_DIGITS = 38
 _OR_NULL = re.compile(r"\s+or\s+null\s*$", re.IGNORECASE)
 _SIGNS = (",", ".")
 _HOURS = re.compile(r"%-?[HIMSfgnpzZcXs]")
@@ -55,16 +59,18 @@ _SPACE = r"[\s\p{Z}]"
 _CURRENCY = (
     r"(?:[\p{Sc}元円]|EUR|USD|GBP|CHF|SFr\.?|Fr\.?|CNY|RMB|JPY|SEK|NOK|DKK|kr\.?|PLN|zł|CZK|Kč|HUF|Ft|CAD|AUD|INR|BRL)"
 )
+_GROUPS = "|".join(rf"(?:{sign}[0-9]{{3}}){{1,4}}" for sign in ("[THOUSANDS]", r"['\x{2019}]", _SPACE))
 _NUMBER = (
-    rf"{_SPACE}*(?:[+-]?{_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*[+-]?){_SPACE}*(?:[0-9]{{1,3}}(?:THOUSANDS[0-9]{{3}})+|[0-9]+)(?:SIGN[0-9]*)?"
-    rf"{_SPACE}*{_CURRENCY}?{_SPACE}*"
+    rf"^{_SPACE}*(?:([+-]?){_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*([+-]?)){_SPACE}*"
+    rf"((?:[1-9][0-9]{{0,2}}(?:{_GROUPS})|[0-9]{{1,15}})(?:[SIGN][0-9]*)?){_SPACE}*{_CURRENCY}?{_SPACE}*$"
 )
-_THOUSANDS = rf"(?:[OTHER'\x{{2019}}]|{_SPACE})"
+"""A number, with its signs in the first two groups and its digits in the third."""
 _FIRST = "1000-01-01"
 _TYPE = exp.DataType.Type
 _CASTS = {
     **{kind: kind.name for kind in (_TYPE.TINYINT, _TYPE.SMALLINT, _TYPE.BIGINT, _TYPE.FLOAT, _TYPE.DOUBLE)},
     **{kind: kind.name for kind in (_TYPE.DATE, _TYPE.BOOLEAN, _TYPE.TIMESTAMP)},
+    _TYPE.TIMESTAMPNTZ: "TIMESTAMP",
     _TYPE.INT: "INTEGER",
     _TYPE.TEXT: "VARCHAR",
     _TYPE.VARCHAR: "VARCHAR",
@@ -108,9 +114,11 @@ class Rule:
 
 def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
     """Return the rules of columns in their one form; a UsageError where one is none that is known."""
+    if not hasattr(given, "items"):
+        raise UsageError("What prepares columns is a mapping of names to rules, such as {'cost': 'decimal:,'}.")
     found = {}
     for name, rules in given.items():
-        if not name:
+        if not isinstance(name, str) or not name:
             raise UsageError("A rule of [prepare] has no column: write COLUMN=RULE.")
         texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, list | tuple) else ()
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
@@ -134,7 +142,7 @@ def parse_rule(text: str, column: str) -> Rule | None:
     found = _RULE.fullmatch(stripped)
     if found is None:
         return None
-    rule = Rule(found["kind"], found["argument"])  # type: ignore[arg-type]  # one of the four
+    rule = Rule(found["kind"].lower(), found["argument"])  # type: ignore[arg-type]  # one of the four
     if rule.kind in _READING and (match := _OR_NULL.search(rule.argument)):
         rule = replace(rule, argument=rule.argument[: match.start()], or_null=True)
     _require_argument(rule, column)
@@ -148,21 +156,34 @@ def _require_argument(rule: Rule, column: str) -> None:
             raise UsageError(f"{where}: the decimal sign is a comma or a point: decimal:, or decimal:.")
         case "date" if "%" not in rule.argument:
             raise UsageError(f"{where}: write how dates are written, such as date:%d.%m.%Y or date:%Y年%m月%d日.")
-        case "null" if not _values_of(rule):
-            raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA.")
-        case "cast":
-            try:
-                family = rule.type.family
-            except (SqlglotError, ValueError):
-                family = "other"
-            if family == "other":
-                raise UsageError(f"{where}: cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR.")
+        case "date" if re.search("%[zZ]", rule.argument):
+            raise UsageError(f"{where}: time zones are not read, as a time of day would differ from place to place.")
+        case "null" if not _values_of(rule) or _OR_NULL.search(rule.argument):
+            raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA, and no more.")
+        case "cast" if not _is_known_type(rule):
+            raise UsageError(f"{where}: cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR.")
         case _:
             pass
 
 
+def _is_known_type(rule: Rule) -> bool:
+    match = _CAST.fullmatch(rule.argument)
+    if match is None:
+        return False
+    if match[1] is not None:
+        return int(match[2]) <= int(match[1]) and 0 < int(match[1]) <= _MOST_DIGITS
+    try:
+        return exp.DataType.build(rule.argument, dialect="duckdb").this in _CASTS
+    except (SqlglotError, ValueError):
+        return False
+
+
 def _values_of(rule: Rule) -> list[str]:
-    return next(csv.reader([rule.argument], skipinitialspace=True), [])
+    """Return the values of a rule ``null``, which are written as in a line of a CSV file."""
+    try:
+        return [value.strip() for value in next(csv.reader([rule.argument], skipinitialspace=True), [])]
+    except csv.Error:  # a line has an end
+        return []
 
 
 def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
@@ -173,8 +194,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     3. Make the view.
 
     Raises:
-        UsageError: a rule does not fit its column, or an expression is none that may be.
-        SourceError: a value cannot be read, and its rule does not say ``or null``.
+        UsageError: a rule does not fit its column, a value cannot be read, or an expression is none that may be.
     """
     if not given:
         return source
@@ -185,6 +205,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     if twice := [name for name in ruled if sum(folded(name) == folded(other) for other in ruled) > 1]:
         raise UsageError(f"Column {twice[0]!r} is prepared twice: write its rules in one list.")
     steps = {column.name: rules for column, rules in zip(columns, ruled.values(), strict=True)}
+    steps_as_texts = {column.name: given[name] for column, name in zip(columns, ruled, strict=True)}
     expressions = {name: given[name][0] for name, rules in known.items() if not rules}
     for name, text in expressions.items():
         if find_column(name, source.columns) is not None:
@@ -196,21 +217,36 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     raw = _with_texts(source, steps)
     # 2. What cannot be read.
     values = {column.name: Value(column, steps.get(column.name, [])) for column in raw.columns}
-    unread = _unread(raw, values)
+    _require_formats(raw, steps)
+    unread, idle = _unread(raw, values)
     # 3. The view.
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = inner = query.from_(sql.aliased(raw.relation, "source"))
+    reads: dict[str, tuple[str, ...]] = {}
     if expressions:
         named_once([*values, *expressions], source.name)
         columns = list(raw.engine.columns(inner.subquery()))
-        new = {name: _expression(raw, text, name, columns) for name, text in expressions.items()}
+        new = {name: _expression(raw, text, name, columns, expressions) for name, text in expressions.items()}
+        reads = {
+            name: tuple(dict.fromkeys(one.name for one in made.find_all(exp.Column))) for name, made in new.items()
+        }
         known_columns = [sql.column(name, _INNER) for name in values]
         query = exp.select(*known_columns, *(sql.named(one, name) for name, one in new.items()))
         query = query.from_(inner.subquery(_INNER))
     view = raw.engine.temporary_name("kanon_prepared")
-    create = sql.create_view(view, query, temporary=True)
-    raw.engine.run(create, TITLE)
-    prepared = replace(raw, relation=view, columns=(), preparation=Preparation(raw, dict(given), create, unread))
+    # Of rows that were read into a table, the rules are computed once.
+    is_copy = raw.file is not None and raw.setup and reader_of(files_at(raw.file)[0]) != "read_parquet"
+    create = (sql.create_table if is_copy else sql.create_view)(view, query, temporary=True)
+    try:
+        raw.engine.run(create, TITLE)
+    except ComputationError:
+        raise UsageError(
+            "An expression of a new column cannot be computed for all rows: a value does not fit a cast or a function. "
+            "Where it may be NULL, write TRY_CAST."
+        ) from None
+    rules = {**steps_as_texts, **{name: (text,) for name, text in expressions.items()}}
+    preparation = Preparation(raw, rules, reads, create, unread, idle)
+    prepared = replace(raw, relation=view, columns=(), preparation=preparation)
     _require_computable(prepared, expressions)
     return prepared
 
@@ -218,6 +254,22 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
 _INNER = "prepared"
 TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
 COUNTED = "values that cannot be read as they are to be"
+
+
+def _require_formats(source: Source, steps: Mapping[str, Sequence[Rule]]) -> None:
+    """Raise where DuckDB does not know how a date is written."""
+    for name, rules in steps.items():
+        for rule in rules:
+            if rule.kind != "date":
+                continue
+            tried = exp.Anonymous(this="TRY_STRPTIME", expressions=[sql.literal("1"), sql.literal(rule.argument)])
+            try:
+                source.engine.row(exp.select(tried), f"is {name} written so?")
+            except SourceError:
+                raise UsageError(
+                    f"Column {name!r}, {str(rule)!r}: DuckDB does not know this format. Its letters are those of "
+                    "strptime: %d, %m, %Y, %H, %M, %S and others."
+                ) from None
 
 
 def _require_computable(prepared: Source, expressions: Mapping[str, str]) -> None:
@@ -258,20 +310,34 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
 
 
 class Value:
-    """The value of a column by its rules; ``read`` has each that may not read all, with what it reads and makes."""
+    """The value of a column by its rules.
+
+    Attributes:
+        value: of all rules.
+        read: each rule that may make values NULL, with the value before and after it.
+    """
 
     def __init__(self, column: Column, rules: Sequence[Rule]) -> None:
         self.value: exp.Expr = sql.column(column.name, "source")
         self.read: list[tuple[Rule, exp.Expr, exp.Expr]] = []
         for rule in rules:
-            if rule.kind not in _READING:
-                self.value = _changed(rule, self.value, column)
+            is_text = column.family == "text"
+            if rule.kind in _OF_TEXTS and not is_text:
+                raise UsageError(
+                    f"Column {column.name!r} is of type {column.kind} where {str(rule)!r} is to read texts: leave the "
+                    "rule out, or write it before those that make another type."
+                )
+            before = _without_blank(self.value) if is_text and rule.kind in _READING else self.value
+            if rule.kind in _PLAIN:
+                self.value = _changed(rule, self.value)
                 continue
-            before = _without_blank(self.value) if column.family == "text" else self.value
-            # The pattern of a number leaves white space out by itself.
-            self.value = _read(rule, self.value if rule.kind == "decimal" else before, column)
+            if rule.kind == "null":
+                self.value = _nulled(rule, self.value, column)
+            else:
+                # The pattern of a number leaves white space out by itself.
+                self.value = _read(rule, self.value if rule.kind == "decimal" else before, column)
+                column = replace(rule.type, name=column.name)
             self.read.append((rule, before, self.value))
-            column = replace(rule.type, name=column.name)
 
 
 def _without_blank(text: exp.Expr) -> exp.Expr:
@@ -287,21 +353,24 @@ def _without(text: exp.Expr, pattern: str) -> exp.Expr:
     return exp.Anonymous(this="REGEXP_REPLACE", expressions=arguments)
 
 
-def _changed(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a value by a rule that leaves its type."""
-    if rule.kind == "trim":
-        return _trimmed(value)
-    if rule.kind == "lower":
-        return exp.Lower(this=value.copy())
+def _changed(rule: Rule, text: exp.Expr) -> exp.Expr:
+    return _trimmed(text) if rule.kind == "trim" else exp.Lower(this=text.copy())
+
+
+def _nulled(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
     texts = _values_of(rule)
     listed: list[exp.Expr] = [sql.literal(text) for text in texts]
-    own = value.copy() if column.family == "text" else sql.cast(value.copy(), "VARCHAR")
-    if column.family in {"integer", "decimal", "float"}:  # -9 is also written -9.0
-        own = value.copy()
-        listed = [exp.Literal.number(text) for text in texts if _is_number(text)]
+    if column.family in {"integer", "decimal", "float"}:  # 1.5 is no whole number, to which it would be rounded
+        listed = [exp.Literal.number(str(Decimal(text))) for text in texts if _is_number(text)]
+    elif column.family != "text":
+        listed = [exp.TryCast(this=text, to=_type_of(column.type)) for text in listed]
     if not listed:
         return value.copy()
-    return exp.Case().when(exp.In(this=own, expressions=listed), exp.null()).else_(value.copy())
+    return exp.Case().when(exp.In(this=value.copy(), expressions=listed), exp.null()).else_(value.copy())
+
+
+def _type_of(name: str) -> exp.DataType:
+    return exp.DataType.build(name, dialect="duckdb")
 
 
 def _is_number(text: str) -> bool:
@@ -313,30 +382,48 @@ def _is_number(text: str) -> bool:
 
 def _read(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
     """Return a value by a rule that reads it: NULL where that cannot be done without a change."""
+    if rule.kind == "decimal":
+        return _number_of(rule.argument, value)
     if rule.kind == "date":
         parsed: exp.Expr = exp.Anonymous(this="TRY_STRPTIME", expressions=[value.copy(), sql.literal(rule.argument)])
-        if "%Y" in rule.argument:  # 04.03.90 is no date of the year 90
-            first = exp.GTE(this=parsed, expression=sql.cast(sql.literal(_FIRST), "DATE"))
-            parsed = exp.Case().when(first, parsed.copy())
-        return parsed if rule.type.type == "TIMESTAMP" else sql.cast(parsed, rule.type.type)
-    if rule.kind == "decimal":
-        other = next(sign for sign in _SIGNS if sign != rule.argument)
-        pattern = _NUMBER.replace("THOUSANDS", _THOUSANDS.replace("OTHER", other)).replace(
-            "SIGN", re.escape(rule.argument)
-        )
-        written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[value.copy(), sql.literal(pattern)])
-        digits = _without(value, rf"[^0-9+\-{re.escape(rule.argument)}]")
-        point = exp.Anonymous(this="REPLACE", expressions=[digits, sql.literal(rule.argument), sql.literal(".")])
-        return exp.Case().when(written, exp.TryCast(this=point, to=exp.DataType.build("DOUBLE")))
-    kind = exp.DataType.build(rule.argument, dialect="duckdb")
-    read = exp.TryCast(this=value.copy(), to=kind)
-    if rule.type.family not in {"integer", "decimal"} or column.family not in {"text", "decimal", "float"}:
-        return read
-    # A number is not rounded: 1.5 is no whole number.
-    number = exp.TryCast(
-        this=value.copy(), to=exp.DataType.build("DECIMAL(38, 10)" if column.family != "float" else "DOUBLE")
-    )
-    return exp.Case().when(exp.EQ(this=read, expression=number), read.copy())
+        has_year = "%Y" in rule.argument
+        return sql.cast(_as_a_day(parsed, value, has_year=has_year), rule.type.type)
+    read = exp.TryCast(this=value.copy(), to=_type_of(rule.argument))
+    family = rule.type.family
+    if column.family == "text" and family in {"date", "timestamp"}:
+        offset = _matches(value, r"[0-9]:[0-9.:]+\s*([+-]|[A-Za-z])")
+        return exp.Case().when(exp.Not(this=offset), _as_a_day(read, value, has_year=True))
+    if column.family == "text" and family in {"integer", "decimal"}:
+        decimals = 0 if family == "integer" else int((_CAST.fullmatch(rule.argument) or [0, 0, 0])[2] or 0)
+        is_exact = _matches(value, rf"^[+-]?[0-9]+(\.[0-9]{{0,{decimals}}}0*)?$")
+        return exp.Case().when(is_exact, read)
+    if column.family in _NUMBERS and family in {*_NUMBERS, "boolean"}:  # what is rounded is another number
+        back = exp.TryCast(this=read.copy(), to=_type_of(column.type))
+        return exp.Case().when(exp.EQ(this=back, expression=value.copy()), read)
+    return read
+
+
+def _as_a_day(parsed: exp.Expr, text: exp.Expr, *, has_year: bool) -> exp.Expr:
+    """Return a date that is written in digits: infinity is none, and 04.03.90 is not in the year 90."""
+    is_one: exp.Expr = _matches(text, "[0-9]")
+    if has_year:
+        first = exp.GTE(this=parsed.copy(), expression=sql.cast(sql.literal(_FIRST), "DATE"))
+        is_one = exp.and_(is_one, first)
+    return exp.Case().when(is_one, parsed)
+
+
+def _number_of(sign: str, text: exp.Expr) -> exp.Expr:
+    """Return the number that a text is, with a decimal sign; its whole part has at most the 15 digits of a DOUBLE."""
+    other = next(each for each in _SIGNS if each != sign)
+    pattern = _NUMBER.replace("THOUSANDS", other).replace("SIGN", sign)
+    arguments = [text.copy(), sql.literal(pattern), sql.literal(r"\1\2\3")]
+    number = _without(exp.Anonymous(this="REGEXP_REPLACE", expressions=arguments), rf"[^0-9+\-{sign}]")
+    point = exp.Anonymous(this="REPLACE", expressions=[number, sql.literal(sign), sql.literal(".")])
+    return exp.Case().when(_matches(text, pattern), sql.cast(point, "DOUBLE"))
+
+
+def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
+    return exp.Anonymous(this="REGEXP_MATCHES", expressions=[text.copy(), sql.literal(pattern)])
 
 
 def counting(relation: exp.Table, values: Mapping[str, Value]) -> exp.Select:
@@ -349,22 +436,28 @@ def counting(relation: exp.Table, values: Mapping[str, Value]) -> exp.Select:
     return exp.select(sql.count_rows(), *lost).from_(sql.aliased(relation, "source"))
 
 
-def _unread(source: Source, values: Mapping[str, Value]) -> dict[str, int]:
-    """Return how many values are NULL because their rule could not read them; raise where it does not say so."""
+def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int], list[str]]:
+    """Return how many values are NULL because their rule could not read them, and which rules ``null`` found none.
+
+    Raises:
+        UsageError: a value cannot be read, and its rule does not say ``or null``.
+    """
     read = [(name, rule) for name, value in values.items() for rule, *_ in value.read]
     if not read:
-        return {}
+        return {}, []
     rows, *lost = source.engine.row(counting(source.relation, values), COUNTED)
     unread: dict[str, int] = {}
     for (name, rule), number in zip(read, lost, strict=True):
-        if number and not rule.or_null:
+        if number and rule.kind != "null" and not rule.or_null:
             raise UsageError(
                 f"Column {name!r} of {source.name}: {counted(number, 'value')} in {counted(rows, 'row')} cannot be "
                 f"read by {str(rule)!r} as {_VALUES[rule.kind]}. Name codes of missing values in a rule before it "
                 f"(null:-9,NA), or write '{rule} or null' to make them NULL."
             )
-        unread[name] = unread.get(name, 0) + number
-    return {name: number for name, number in unread.items() if number}
+        if rule.kind != "null":
+            unread[name] = unread.get(name, 0) + number
+    idle = [name for (name, rule), number in zip(read, lost, strict=True) if rule.kind == "null" and not number]
+    return {name: number for name, number in unread.items() if number}, idle
 
 
 # New columns
@@ -375,7 +468,9 @@ _NODES = frozenset(
 _OF_TODAY = frozenset({"age"})  # with one argument, it counts to the day of the query
 
 
-def _expression(source: Source, text: str, name: str, columns: Sequence[Column]) -> exp.Expr:
+def _expression(
+    source: Source, text: str, name: str, columns: Sequence[Column], others: Iterable[str] = ()
+) -> exp.Expr:
     """Return the expression of a new column, over the columns as their rules make them.
 
     It is checked as DuckDB parses it: no subquery, aggregate or window, and functions of its catalog alone that return
@@ -384,7 +479,8 @@ def _expression(source: Source, text: str, name: str, columns: Sequence[Column])
     where = f"The expression {text!r} of the new column {name!r}"
     try:
         parsed = sqlglot.parse_one(text, read="duckdb")
-    except SqlglotError:
+        render(exp.select(parsed.copy()), source.engine.dialect)
+    except (SqlglotError, RecursionError):
         raise UsageError(
             f"{source.name} has no column {name!r}, and {text!r} is neither a rule nor an expression that would make "
             f"one: {_known()}."
@@ -394,29 +490,40 @@ def _expression(source: Source, text: str, name: str, columns: Sequence[Column])
     for found in [*parsed.find_all(exp.Column)]:
         if found.table:
             raise UsageError(f"{where} names a table: write names of columns alone.")
-        (column,) = resolve_columns([found.name], columns, source.name)
+        column = find_column(found.name, columns)
+        if column is None and found.name in others:
+            raise UsageError(f"{where} reads the new column {found.name!r}: an expression reads columns of the table.")
+        column = column or resolve_columns([found.name], columns, source.name)[0]
         own = sql.column(column.name, _INNER)
         if found is parsed:
             parsed = own
         else:
             found.replace(own)
-    written = render(exp.select(parsed.copy()), source.engine.dialect)
+    _require_scalar(source, where, render(exp.select(parsed.copy()), source.engine.dialect))
+    return parsed
+
+
+def _require_scalar(source: Source, where: str, written: str) -> None:
+    """Raise unless a query selects one scalar expression over columns, as DuckDB parses it."""
     query = exp.select(exp.Anonymous(this="JSON_SERIALIZE_SQL", expressions=[sql.literal(written)]))
     (serialized,) = source.engine.row(query, "the expression of a new column, as DuckDB parses it")
-    document = json.loads(serialized)
-    selects = [one["node"] for one in document.get("statements", [])]
+    selects = [one["node"] for one in json.loads(serialized).get("statements", [])]
     if len(selects) != 1 or len(selects[0].get("select_list", [])) != 1:
         raise UsageError(f"{where} is not one expression that DuckDB reads.")
     nodes = list(_nodes(selects[0]["select_list"][0]))
     if unfit := next((one["class"] for one in nodes if one["class"] not in _NODES), None):
         raise UsageError(f"{where} has a part of the kind {unfit}: it is to be a scalar expression over columns.")
+    if any(one.get("schema") or one.get("catalog") for one in nodes):
+        raise UsageError(f"{where} names a schema: functions and types of DuckDB's own are called without one.")
+    types = [one["type_name"].upper() for one in nodes if one["class"] == "TYPE"]
+    if any(name.endswith(("TIME ZONE", "TZ")) for name in types):
+        raise UsageError(f"{where} makes a time of a time zone, which differs from place to place.")
     # What is no column of the table is called without parentheses, as current_date is.
     bare = [one["column_names"][0] for one in nodes if one["class"] == "COLUMN_REF"]
     called = [(one["function_name"], len(one["arguments"])) for one in nodes if one["class"] == "FUNCTION"]
     called += [(one, 0) for one in bare if one != _INNER]
     if called:
         _require_stable(source, where, called)
-    return parsed
 
 
 def _nodes(part: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what JSON holds

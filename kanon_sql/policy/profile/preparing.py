@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.sources.preparing import Value, parse_rule
+from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.policy.profile.patterns import IDENTITY_OF_CHINA
+from kanon_sql.policy.profile.words import NO_NUMBERS
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _CODES = (
     *("unknown", "Unknown", "missing", "unbekannt", "Unbekannt", "k. A.", "k.A.", "keine Angabe"),
     *("inconnu", "Inconnu", "n.d.", "nd", "NR", "non renseigné", "不详", "未知", "无", "缺失"),
 )
+_ONCE = 1  # a temperature of -9 may be one
 _NEGATIVE = (-9, -99, -999, -9999)
 _DATES = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y年%m月%d日"),
@@ -81,6 +84,11 @@ def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
     return ToPrepare(tuple(ordered), tuple(notes))
 
 
+def _is_no_number(name: str) -> bool:
+    """Tell whether a name says a code, or a number that is a name: of a telephone, of a person."""
+    return any(kind in NO_NUMBERS or role_of_kind(kind) == "identifying" for kind in kinds_of_name(name)[:1])
+
+
 def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
     """Return the columns of texts whose values, in the first rows, are codes of missing values or have a digit.
 
@@ -99,7 +107,11 @@ def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column
         ]
     row = source.engine.row(exp.select(*checks).from_(_first_rows(source)), "which texts have digits?")
     facts = list(zip(columns, row[::3], row[1::3], row[2::3], strict=True))
-    digits = [column for column, every, some, identity in facts if every and some and not identity]
+    digits = [
+        column
+        for column, every, some, identity in facts
+        if every and some and not identity and not _is_no_number(column.name)
+    ]
     return digits, [column for column, _, _, identity in facts if identity]
 
 
@@ -161,20 +173,24 @@ def _that_read_all(source: Source, column: Column, before: Rules) -> list[str]:
     """Return the ways that read every value of the first rows, then of all rows, and are told by a sign in them."""
     tried = [way for way in _READINGS if way != "cast:BIGINT" or before]
     values = {way: _as_read(column, (*before, way)) for way in tried}
-    text = values[tried[0]].read[0][1]
-    # Telephone numbers and postal codes begin with a zero; a currency has no three digits behind its decimal sign.
-    patterns = ("^0[0-9]", r"[\p{L}\p{Sc}]", "[0-9],[0-9]", r"[0-9]\.[0-9]", "[0-9]'[0-9]")
+    text = values[tried[0]].read[-1][1]
+    # Telephone numbers and postal codes begin with a zero. $20,000 is a price of thousands, and € 1.859 one of petrol.
+    patterns = ("^0[0-9]", r"[\p{L}\p{Sc}]", "[0-9],[0-9]", r"[0-9]\.[0-9]", r"\p{Sc}\s*[0-9]{2,3}[,.][0-9]{3}$")
     signs = [exp.LogicalOr(this=_matches(text, pattern)) for pattern in patterns]
     engine = source.engine
     query = exp.select(*(_all_read(value) for value in values.values()), *signs).from_(_first_rows(source))
-    *facts, leading, currency, comma, point, apostrophe = engine.row(query, f"ways to read {column.name}")
+    *facts, leading, currency, comma, point, long_groups = engine.row(query, f"ways to read {column.name}")
     ways = [way for way, reads in zip(tried, facts, strict=True) if reads]
     dates = [way for way in ways if way.startswith("date:")]
     if not dates and leading:
         return []
-    has_sign = currency or comma or point or apostrophe
-    numbers = [way for way in ways if way in _DECIMAL and has_sign]
-    if len(numbers) > 1 and (currency or not (comma or point)):
+    numbers = [way for way in ways if way in _DECIMAL]
+    signs_of = {"decimal:,": comma, "decimal:.": point}
+    if len(numbers) == 1 and not (currency or signs_of[numbers[0]]):
+        numbers = []  # 192.168.100.101, 444.806.657
+    elif not (currency or comma or point):
+        numbers = []
+    elif len(numbers) > 1 and (long_groups or not (comma or point)):
         numbers = ["decimal:," if point else "decimal:."]
     if not numbers and not dates and "cast:BIGINT" in ways:
         numbers = ["cast:BIGINT"]
@@ -222,10 +238,11 @@ def _negative_codes(source: Source, columns: Sequence[Column]) -> dict[str, list
     numbers = [column for column in columns if column.family in {"integer", "decimal", "float"}]
     if not numbers:
         return {}
-    found = []
+    found: list[exp.Expr] = []
     for column in numbers:
         value = sql.column(column.name, "source")
-        found += [exp.LogicalOr(this=exp.EQ(this=value.copy(), expression=sql.literal(code))) for code in _NEGATIVE]
+        equal = [exp.EQ(this=value.copy(), expression=sql.literal(code)) for code in _NEGATIVE]
+        found += [exp.GT(this=exp.CountIf(this=one), expression=sql.literal(_ONCE)) for one in equal]
         is_code = exp.In(this=value.copy(), expressions=[sql.literal(code) for code in _NEGATIVE])
         other = exp.and_(exp.LT(this=value.copy(), expression=sql.literal(0)), exp.Not(this=is_code))
         found += [exp.LogicalOr(this=other)]

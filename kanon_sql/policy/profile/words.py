@@ -148,7 +148,7 @@ _ONCE = 0.9  # share of the values that are there once
 _OF_ROWS = 0.5  # share of the rows that have such a value
 _MOST = 0.8  # share of values that are dates or numbers, from which on the others are taken for mistakes
 _FEWEST = 10  # values from which on that can be said: "5 and more" beside 1, 2, 3 and 4 is no mistake
-_NO_NUMBERS = frozenset({"postcode", "icd10", "medication", "procedure", "reference", "department"})  # codes and names
+NO_NUMBERS = frozenset({"postcode", "icd10", "medication", "procedure", "reference", "department"})  # codes and names
 
 
 def hints_for(figures: ColumnFigures, proposal: Proposal) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def _spoilt(spelling: Spelling, kind: str | None, *, is_quasi: bool) -> Iterable
             yield f"its values look like dates, but are text{several or ': make them dates'}{fits}"
         return
     others = spelling.written - spelling.numbers
-    if others and spelling.numbers >= _MOST * spelling.written and kind not in _NO_NUMBERS:
+    if others and spelling.numbers >= _MOST * spelling.written and kind not in NO_NUMBERS:
         fits = ". Then intervals fit" if is_quasi else ""
         yield f"{_most(spelling.numbers, spelling)} numbers, {_rest(others)}{fits}"
 

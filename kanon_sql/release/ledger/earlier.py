@@ -158,7 +158,7 @@ def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
     """Tell whether the columns of the table are what they were; None if its quasi-identifiers are gone."""
     schema, name = entry.source
     source = sql.relation(name, schema)
-    if entry.policy["columns"].get("prepared"):  # its fingerprint is of columns as they were prepared
+    if entry.prepared:  # its fingerprint is of columns as they were prepared
         return None
     try:
         if engine.kind_of(source) is None:

@@ -164,7 +164,12 @@ class Ledger:
         with timed(seconds, "ledger"):
             self._warn_of_changes(earlier)
             own = self._hierarchies()
-            if doubtful := [entry for entry in earlier if not self._nested(entry, own) or self._can_be_joined(entry)]:
+            doubtful = [
+                entry
+                for entry in earlier
+                if not self._nested(entry, own) or self._can_be_joined(entry) or self._prepared_otherwise(entry)
+            ]
+            if doubtful:
                 self._require_tuples(doubtful[-1])
                 self._check(output, doubtful, self._replaced(target))
 
@@ -193,7 +198,8 @@ class Ledger:
             find_column(name, columns) is not None for name in entry.fingerprinted_source
         ):
             yield self._print_of(tuple(entry.fingerprinted_source))
-        yield self._print_of(tuple(entry.quasi_identifiers))
+        if all(find_column(name, columns) is not None for name in entry.quasi_identifiers):
+            yield self._print_of(tuple(entry.quasi_identifiers))
 
     @property
     def _sensitive(self) -> list[str]:
@@ -242,7 +248,7 @@ class Ledger:
             self._place(target),
             self.prepared.frequency.rows,
             rows_out,
-            remembered_policy(self.policy, publication.roles),
+            remembered_policy(self.policy, publication.roles, self._prepared),
             publication.recoding.levels(publication.hierarchies),
             self._hierarchies(),
             own,
@@ -338,6 +344,9 @@ class Ledger:
         """Return the first of several entries of one release that can be read or made again, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
+            if others := self._prepared_otherwise(entry):
+                why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
+                continue
             try:
                 return entry, joiner.joined(entry)
             except CannotBeCheckedError as error:
@@ -375,6 +384,26 @@ class Ledger:
         if min(steps) < 0 < max(steps) or (any(steps) and leave_out):
             return False
         return entry.source_fingerprint in self._prints_of(entry)
+
+    @property
+    def _prepared(self) -> dict[str, str]:
+        preparation = self.prepared.source.preparation
+        return {} if preparation is None else preparation.digests()
+
+    def _prepared_otherwise(self, entry: Entry) -> list[str]:
+        """Return the columns of an earlier release that cannot be looked up here: prepared otherwise, or not there.
+
+        And those that it shows, and this release shows under another name: rows could be joined by them.
+        """
+        own, theirs = self._prepared, entry.prepared
+        named = [*entry.quasi_identifiers, *entry.published_as_they_are, *([entry.entity] if entry.entity else [])]
+        changed = [name for name in named if own.get(name) != theirs.get(name)]
+        preparation, roles = self.prepared.source.preparation, self.publication.roles
+        if preparation is None:
+            return changed
+        shown = [column.name for column in (*roles.sensitive, *roles.insensitive)]
+        copied = {read for name in shown for read in preparation.reads.get(name, ())}
+        return [*changed, *(name for name in entry.published_as_they_are if name in copied)]
 
     def _can_be_joined(self, entry: Entry) -> bool:
         """Tell whether rows of both can be joined by a column that both show, and so a sensitive one that one shows."""

@@ -18,7 +18,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from sqlglot import exp
@@ -104,6 +104,12 @@ class Entry:
         return names
 
     @property
+    def prepared(self) -> dict[str, str]:
+        """By column, what tells the way it was prepared from another one."""
+        digests: dict[str, str] = self.policy["columns"].get("prepared", {})
+        return digests
+
+    @property
     def only_k(self) -> bool:
         """Whether k-anonymity is all that it promised, so that the sizes of its classes say which were published."""
         return all(model["model"] == _K_ANONYMITY for model in self.models)
@@ -138,7 +144,7 @@ class Entry:
     def alike(self) -> tuple[Any, ...]:
         """Return what releases have in common that say the same: to check one of them is to check all."""
         models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
-        shown = tuple(sorted(self.published_as_they_are))
+        shown = (*sorted(self.published_as_they_are), *sorted(self.prepared.items()))
         return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown)
 
     def is_record_of(self, other: Entry) -> bool:
@@ -193,8 +199,10 @@ def _entry_of(row: tuple[Any, ...]) -> Entry:
     )
 
 
-def remembered_policy(policy: Policy, roles: Roles) -> dict[str, Any]:
+def remembered_policy(policy: Policy, roles: Roles, prepared: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return what is remembered of a policy: names of columns, models with their bounds, how it was searched.
+
+    ``prepared`` are digests of the rules by which columns were prepared.
 
     The seed is left out: no check needs it, and a ledger should say no more of how rows came to stand where they stand,
     and of what was drawn, than it must.
@@ -209,7 +217,7 @@ def remembered_policy(policy: Policy, roles: Roles) -> dict[str, Any]:
             "insensitive": [column.name for column in roles.insensitive],
             "entity": None if roles.entity is None else roles.entity.name,
             **({"pseudonymized": pseudonymized} if pseudonymized else {}),
-            **({"prepared": list(policy.prepare)} if policy.prepare else {}),
+            **({"prepared": dict(prepared)} if prepared else {}),
         },
         "models": [
             {"model": model.name, "required": _plain(model.required), "sensitive": model.sensitive}
