@@ -18,6 +18,10 @@
     birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
     age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.spec)
 
+    [publish]                           # columns that are kept; no model counts on these rules
+    cost = "round:100"                  # (see kanon_sql.policy.publish_rules)
+    weight = ["top:120", "bottom:40"]
+
     [privacy]
     k = 5
     count = "people"                    # or "rows": k counts rows even where several are of one person
@@ -64,6 +68,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
+from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.sql.names import folded
@@ -93,6 +98,7 @@ class Policy:
         models: what every published class must satisfy.
         hierarchies: for columns that have one given, its rule or file.
         hierarchy_directory: a directory with hierarchy files.
+        publish: for columns that are kept, the rules by which they are published.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
@@ -119,6 +125,7 @@ class Policy:
     models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
+    publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
     algorithm: str = "optimal"
     measure: Measure = "loss"
@@ -169,7 +176,8 @@ class Policy:
                 if compared
                 else "A population is for k-map and delta-presence: give --k-map or --presence too."
             )
-        self._require_use_of_key()
+        rules = [rule for column, texts in self.publish.items() for rule in parse_publish_rules(column, texts)]
+        self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
         self._name_one_entity()
 
     def _name_one_entity(self) -> None:
@@ -188,9 +196,12 @@ class Policy:
             object.__setattr__(self, "columns", replace(self.columns, entity=entity))
             object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
 
-    def _require_use_of_key(self) -> None:
-        if self.key_file is not None and not self.columns.pseudonymize:
-            raise UsageError("A key file is for pseudonyms: say which columns with --pseudonymize, or leave it out.")
+    def _require_use_of_key(self, *, needed: bool) -> None:
+        if self.key_file is not None and not self.columns.pseudonymize and not needed:
+            raise UsageError(
+                "A key file is for pseudonyms: say which columns with --pseudonymize (or --publish COLUMN=hash, "
+                "COLUMN=shift-dates:DAYS), or leave it out."
+            )
 
     @property
     def cutting(self) -> Cutting | None:
@@ -208,6 +219,7 @@ class Policy:
             models=(KAnonymity(self.k),),
             count="rows",
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
+            publish={},
             population=None,
             key_file=None,
         )
@@ -264,6 +276,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     rest: Rest | None = None,
     entity: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    publish: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
@@ -291,6 +304,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         models=models_with_k(models, k),
         hierarchies={column: str(rule) for column, rule in rules.items()},
         hierarchy_directory=directory,
+        publish={column: rules_of(rules, column) for column, rules in (publish or {}).items()},
         key_file=None if key_file is None else Path(key_file),
         **settings,
     )
@@ -306,6 +320,7 @@ SECTIONS: dict[str, set[str]] = {
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
+_BY_COLUMN = ("hierarchies", "publish")  # sections whose settings are columns
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
@@ -359,6 +374,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
+    publish = {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.publish.items()}
     search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
     search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
@@ -381,6 +397,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "source": {name: value for name, value in source.items() if value is not None},
         "columns": columns,
         "hierarchies": hierarchies,
+        "publish": publish,
         "privacy": privacy,
         "search": {name: value for name, value in search.items() if value is not None},
         "release": {name: value for name, value in release.items() if value is not None},
@@ -390,8 +407,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
     for section, settings in document.items():
-        if section not in {*SECTIONS, "hierarchies"} or not isinstance(settings, dict):
-            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, 'hierarchies'])}.")
+        if section not in {*SECTIONS, *_BY_COLUMN} or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, *_BY_COLUMN])}.")
         if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
@@ -413,6 +430,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
+        publish={name: rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
         max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
@@ -439,6 +457,14 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         delimiter=_checked(release.get("delimiter"), str, "release.delimiter"),
     )
     return policy, destination
+
+
+def rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    """Return the rules by which a column is published, of a text or of a list of texts."""
+    listed = (rules,) if isinstance(rules, str) else rules
+    if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):
+        raise PolicyError(f'publish.{column} is a rule such as "round:100", or a list of rules.')
+    return tuple(listed)
 
 
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:

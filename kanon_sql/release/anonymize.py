@@ -22,8 +22,9 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
-from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
+from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
+from kanon_sql.release.published_rules import forget_replaced, make_replaced, published_rules_of
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
@@ -69,6 +70,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    publish: Mapping[str, str | Sequence[str]] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
     algorithm: str = "optimal",
     measure: str = "loss",
@@ -107,6 +109,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or the one that ``init_policy`` would write.
+        publish: for columns that are kept, the rule by which they are published, such as "round:100"; or several.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
         algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
@@ -149,6 +152,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         entity=entity,
         count=count,
         hierarchies=hierarchies,
+        publish=publish,
         k=k,
         models=models,
         population=population,
@@ -245,10 +249,13 @@ def _searched(
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)
     source, roles = prepared.source, prepared.roles
-    pseudonyms = pseudonyms_of(source, roles, key)
+    rules = published_rules_of(source, policy, roles, key)
+    pseudonyms = pseudonyms_of(source, roles, key, rules and rules.view)
+    columns = published_columns(source.columns, roles)
+    replaced = pseudonyms or rules
     publication = Publication(
-        source=source.relation if pseudonyms is None else pseudonyms.view,
-        columns=published_columns(source.columns, roles),
+        source=source.relation if replaced is None else replaced.view,
+        columns=columns if rules is None else rules.typed(columns),
         roles=roles,
         hierarchies=prepared.hierarchies,
         recoding=result.recoding,
@@ -258,6 +265,7 @@ def _searched(
         trees=prepared.sensitive_hierarchies,
         population=None if prepared.population is None else prepared.population[0].relation,
         pseudonyms=pseudonyms,
+        rules=rules,
     )
     spent = time.monotonic() - begun
     return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
@@ -280,7 +288,7 @@ def _leave_out_tied(release: Release) -> Release:
         return release
     # 1. Leave out, round by round.
     looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
-    make_pseudonyms(engine, looking.pseudonyms)
+    make_replaced(engine, looking)
     try:
         lookups = readable_lookups(publication.hierarchies)
         rounds = people = 0
@@ -308,7 +316,7 @@ def _leave_out_tied(release: Release) -> Release:
         for table in (remaining.relation, frequency.relation):
             engine.run(sql.drop(table), "drop what the release was measured from")
     finally:
-        forget_pseudonyms(engine, looking.pseudonyms)
+        forget_replaced(engine, looking)
     if release.levels is None:  # a local recoding
         published = tuple(next(of_steps) if some else 0 for some in changed)
     else:

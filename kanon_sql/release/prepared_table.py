@@ -294,6 +294,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    publish: Mapping[str, str | Sequence[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -316,6 +317,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         models: required where nothing else is said; the sensitive columns that they are about are counted too.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
+        publish: for columns that are kept, the rule by which they are published; or several.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -339,6 +341,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         models=models,
         population=population,
         hierarchies=hierarchies,
+        publish=publish,
     )
     tell = progress or silent
     source, table = named_table(source, table, requested.origin)

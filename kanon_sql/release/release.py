@@ -415,6 +415,11 @@ class Release:
                 "Pseudonyms are made by functions that other dialects have under other names and with other types: "
                 "leave --dialect out, or --pseudonymize."
             )
+        if dialect != own and self.publication.rules is not None:
+            raise UsageError(
+                "Columns are published by rules in functions that other dialects have under other names and with other "
+                "types: leave --dialect out, or --publish."
+            )
         if dialect != own and destination is not None and destination.kind != "table":
             require_views(dialect)
         if destination is not None and destination.kind == "materialized-view":
@@ -475,6 +480,7 @@ class Release:
                 result.stated(model.entity) for result, model in zip(models, self.publication.models, strict=True)
             ],
             "pseudonyms": _pseudonyms(self, published),
+            "publish": [] if self.publication.rules is None else self.publication.rules.summary(),
             "measures": self.measures,
             "optimal": self.optimal,
             "bound": self.bound,
