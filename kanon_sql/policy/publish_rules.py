@@ -101,14 +101,15 @@ def number_text(number: Decimal) -> str:
 
 
 def parse_publish_rules(column: str, texts: Sequence[str]) -> tuple[PublishRule, ...]:
-    """Return the rules of a column, or raise where one is not written as it should be, or several do not go together."""
+    """Return the rules of a column; raise where one is not written as it should be, or several do not go together."""
     rules = tuple(_parsed(column, text) for text in texts)
     kinds = [rule.kind for rule in rules]
     if not rules:
         raise UsageError(f"[publish] has no rule for column {column!r}.")
     if len(rules) > 1 and sorted(kinds) != ["bottom", "top"]:
         raise UsageError(
-            f"Column {column!r} is to be published by {' and '.join(kinds)}: only top and bottom go together, each once."
+            f"Column {column!r} is to be published by {' and '.join(kinds)}: only top and bottom go together, each "
+            "once."
         )
     if len(rules) > 1:
         top, bottom = (next(rule.number for rule in rules if rule.kind == kind) for kind in ("top", "bottom"))
@@ -180,10 +181,17 @@ def ruled_columns(
     if len({ruled.rules for ruled in shifted}) > 1:
         raise UsageError(
             "shift-dates has different numbers of days for "
-            f"{' and '.join(repr(ruled.column.name) for ruled in shifted)}: the dates of a person move by one number of "
-            "days. Give the same."
+            f"{' and '.join(repr(ruled.column.name) for ruled in shifted)}: the dates of a person move by one number "
+            "of days. Give the same."
         )
     return tuple(found[column.name] for column in columns if column.name in found)
+
+
+def rules_that_help(column: Column) -> str | None:
+    """Return the rules by which nearly unique values of a column could be published; None if there is none."""
+    if column.family in NUMBERS:
+        return "round or microaggregate"
+    return {"date": "shift-dates", "timestamp": "shift-dates", "text": "redact or hash"}.get(column.family)
 
 
 def _require_kept(ruled: RuledColumn, roles: Roles) -> None:
@@ -210,10 +218,15 @@ def _require_type(ruled: RuledColumn) -> None:
     kind = column.kind
     if column.family not in families or column.type == "UHUGEINT":
         raise UsageError(f"Column {column.name!r} is of type {kind}, and {ruled.kind} is for {wanted}.")
+    if ruled.kind == "shift-dates" and column.type == "TIMESTAMP_NS":
+        raise UsageError(
+            f"Column {column.name!r} is of type {kind}, whose nanoseconds would be lost: cast it to TIMESTAMP in a "
+            "view, and anonymize that."
+        )
     if ruled.kind == "shift-dates" and column.type == "TIMESTAMP WITH TIME ZONE":
         raise UsageError(
-            f"Column {column.name!r} is of type {kind}, whose days are not all of one length: cast it to TIMESTAMP in a "
-            "view, and anonymize that."
+            f"Column {column.name!r} is of type {kind}, whose days are not all of one length: cast it to TIMESTAMP in "
+            "a view, and anonymize that."
         )
     if ruled.kind == "round":
         digits = -int(ruled.rules[0].number.normalize().as_tuple().exponent)

@@ -250,7 +250,7 @@ def _searched(
         measures, counts = _measured(prepared, policy, result)
     source, roles = prepared.source, prepared.roles
     rules = published_rules_of(source, policy, roles, key)
-    pseudonyms = pseudonyms_of(source, roles, key, rules and rules.view)
+    pseudonyms = pseudonyms_of(source, roles, key, None if rules is None else rules.view)
     columns = published_columns(source.columns, roles)
     replaced = pseudonyms or rules
     publication = Publication(

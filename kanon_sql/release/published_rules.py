@@ -11,6 +11,7 @@ in it cannot slip through. The search reads the source, where these columns play
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
@@ -41,7 +42,7 @@ from kanon_sql.release.pseudonyms import (
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.keys import Key
@@ -145,10 +146,13 @@ class PublishedRules:
             message = exp.DPipe(
                 this=exp.Unhex(this=sql.literal(_NOT_A_PSEUDONYM)), expression=sql.column(_VALUE), safe=True
             )
-            values = {"person": canonical_bytes(_known(self.entity)), "days": int(ruled.rules[0].number)}
             return sql.query(
                 "release/date_shifts",
-                values={**values, "hash": keyed_hash(message)},
+                values={
+                    "person": canonical_bytes(_known(self.entity)),
+                    "days": int(ruled.rules[0].number),
+                    "hash": keyed_hash(message),
+                },
                 relations={"source": sql.aliased(self.origin, "source")},
             )
         return sql.query(
@@ -232,6 +236,19 @@ def make_replaced(engine: Engine, publication: Publication) -> None:
             engine.rows(table, "values of columns that are published by a rule", bound)
         engine.run(view, "the source with columns published by rules")
     make_pseudonyms(engine, publication.pseudonyms)
+
+
+@contextmanager
+def replaced(engine: Engine, publication: Publication) -> Iterator[None]:
+    """Have what ``make_replaced`` makes while values are looked at, before the release is made."""
+    if publication.rules is None and publication.pseudonyms is None:
+        yield
+        return
+    make_replaced(engine, publication)
+    try:
+        yield
+    finally:
+        forget_replaced(engine, publication)
 
 
 def forget_replaced(engine: Engine, publication: Publication) -> None:
@@ -369,8 +386,8 @@ def _starts(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> str:
     values = engine.rows(query.group_by(value.copy()).order_by(sql.column(_VALUE)), f"values of {column.name}")
     if values and (rows := sum(n for _, n in values)) < size:
         raise UsageError(
-            f"Column {column.name!r} has values in {rows:,} rows, and microaggregate:{size} makes groups of {size} rows "
-            "or more: give a smaller number, or drop the column."
+            f"Column {column.name!r} has values in {rows:,} rows, and microaggregate:{size} makes groups of {size} "
+            "rows or more: give a smaller number, or drop the column."
         )
     return ",".join(str(start + 1) for start in group_starts(values, size)) or "1"
 

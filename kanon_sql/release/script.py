@@ -72,7 +72,8 @@ _CSV = {
 class Step:
     """A named part of a plan.
 
-    Its name is ``source``, ``hierarchies``, ``rules``, ``pseudonyms``, ``recoding``, ``boxes``, ``release`` or ``verify``.
+    Its name is ``source``, ``hierarchies``, ``rules``, ``pseudonyms``, ``recoding``, ``boxes``, ``release`` or
+    ``verify``.
     """
 
     name: str

@@ -1,5 +1,5 @@
-/* For each person the days that all of their dates are moved by: 1 to $days, forwards or backwards, by a keyed hash of
-   what names the person. No two of them are known to differ, and nobody's is 0. */
+/* Of each person, the days that all of their dates are moved by: 1 to $days, forwards or backwards, by a keyed hash of
+   what names the person. */
 WITH people AS (
   SELECT DISTINCT $person AS value
   FROM source

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 NO_VIEW_OF_RULES = (
-    "A view makes its rows when it is read, and columns that are published by a rule are made once, for a release: make "
-    "a table or a file, or leave --publish out."
+    "A view makes its rows when it is read, and columns that are published by a rule are made once, for a release: "
+    "make a table or a file, or leave --publish out."
 )
 NO_VIEW_OF_PSEUDONYMS = (
     "A view makes its rows when it is read, and would need the key of pseudonyms in the database: make a table or a "
