@@ -176,6 +176,8 @@ class Policy:
                 if compared
                 else "A population is for k-map and delta-presence: give --k-map or --presence too."
             )
+        publish = {column: publish_rules_of(texts, column) for column, texts in self.publish.items()}
+        object.__setattr__(self, "publish", publish)
         rules = [rule for column, texts in self.publish.items() for rule in parse_publish_rules(column, texts)]
         self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
         self._name_one_entity()
@@ -304,7 +306,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         models=models_with_k(models, k),
         hierarchies={column: str(rule) for column, rule in rules.items()},
         hierarchy_directory=directory,
-        publish={column: rules_of(rules, column) for column, rules in (publish or {}).items()},
+        publish={column: publish_rules_of(texts, column) for column, texts in (publish or {}).items()},
         key_file=None if key_file is None else Path(key_file),
         **settings,
     )
@@ -320,7 +322,7 @@ SECTIONS: dict[str, set[str]] = {
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
-_BY_COLUMN = ("hierarchies", "publish")  # sections whose settings are columns
+BY_COLUMN = ("hierarchies", "publish")  # sections whose settings are columns
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
@@ -407,8 +409,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
     for section, settings in document.items():
-        if section not in {*SECTIONS, *_BY_COLUMN} or not isinstance(settings, dict):
-            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, *_BY_COLUMN])}.")
+        if section not in {*SECTIONS, *BY_COLUMN} or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, *BY_COLUMN])}.")
         if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
@@ -430,7 +432,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
-        publish={name: rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
+        publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
         max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
@@ -459,7 +461,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     return policy, destination
 
 
-def rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
     """Return the rules by which a column is published, of a text or of a list of texts."""
     listed = (rules,) if isinstance(rules, str) else rules
     if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):

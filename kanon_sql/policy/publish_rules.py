@@ -52,8 +52,8 @@ PURPOSES = {
     "top": "hides how large the largest values are",
     "bottom": "hides how small the smallest values are",
     "bins": "hides exact values",
-    "microaggregate": "hides exact values, groups counted before rows are suppressed",
-    "shift-dates": "hides dates; the time between dates of one person stays",
+    "microaggregate": "hides exact values; groups are counted before rows are suppressed",
+    "shift-dates": "hides dates until one of the person is known; the time between them stays",
     "redact": "hides what patterns find inside; names and addresses stay",
     "hash": "hides the value; rows of one value stay tied together",
 }

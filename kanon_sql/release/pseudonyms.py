@@ -195,10 +195,14 @@ def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
 
 def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:
     """Return the query of how many values of a column are not written as pseudonyms are."""
-    text = sql.cast(sql.column(column), "VARCHAR")
+    return exp.select(sql.where(sql.count_rows(), not_a_pseudonym(sql.column(column)))).from_(relation.copy())
+
+
+def not_a_pseudonym(value: exp.Expr) -> exp.Expr:
+    """Return whether a value is not written as pseudonyms are; NULL of NULL."""
     pattern = sql.literal(f"[0-9a-f]{{{DIGITS}}}")
-    written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[text, pattern])
-    return exp.select(sql.where(sql.count_rows(), sql.negated(written))).from_(relation.copy())
+    written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[sql.cast(value, "VARCHAR"), pattern])
+    return sql.negated(written)
 
 
 def canonical_bytes(column: Column) -> exp.Expr:

@@ -35,6 +35,7 @@ from kanon_sql.release.pseudonyms import (
     forget_pseudonyms,
     keyed_hash,
     make_pseudonyms,
+    not_a_pseudonym,
     pseudonyms_query,
     require_canonical,
     require_unprofiled,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.keys import Key
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.policy.publish_rules import PublishRule, RuledColumn
+    from kanon_sql.policy.publish_rules import RuledColumn
     from kanon_sql.policy.roles import Roles
     from kanon_sql.release.publication import Publication
 
@@ -70,6 +71,7 @@ _REDACTED = {
 }
 """By kind of pattern, what stands in brackets; in the order in which they are looked for."""
 _ENDS_ANYWHERE = {"email", "url"}
+_MORE_DIGITS = "([ ()./-]*[0-9]+)*"  # after a phone number: else a part of a second one would be left
 _IN_CAPITALS = {"iban"}  # else a short word, a number and more words would be one
 
 
@@ -133,7 +135,7 @@ class PublishedRules:
             {
                 "column": ruled.column.name,
                 "rule": ruled.text,
-                "purpose": PURPOSES[ruled.kind],
+                "purpose": "; ".join(PURPOSES[rule.kind] for rule in ruled.rules),
                 "key": self.key.origin if ruled.is_keyed else None,
             }
             for ruled in self.columns
@@ -270,6 +272,42 @@ def _published_type(ruled: RuledColumn) -> str:
     return "DOUBLE" if ruled.kind == "microaggregate" else PSEUDONYM_TYPE
 
 
+def rule_check_query(rules: PublishedRules | None, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
+    """Return the columns of which a release itself tells whether their rule made it, and how many values it did not.
+
+    Of shifted dates and redacted texts it does not tell.
+    """
+    found = ((ruled, _not_made_by(ruled, rules.tables)) for ruled in rules.columns) if rules is not None else ()
+    wrong = {ruled: condition for ruled, condition in found if condition is not None}
+    counts = [
+        sql.named(sql.where(sql.count_rows(), condition), f"not_by_rule_{number}")
+        for number, condition in enumerate(wrong.values(), start=1)
+    ]
+    return list(wrong), exp.select(*counts).from_(output.copy()) if counts else None
+
+
+def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr | None:
+    """Return whether a published value is one that a rule does not make; maybe NULL of NULL."""
+    column, value = ruled.column, sql.column(ruled.column.name)
+    if ruled.kind == "round":
+        return exp.NEQ(this=sql.cast(_rounded(ruled, value), column.type), expression=value.copy())
+    if ruled.kind == "hash":
+        return not_a_pseudonym(value)
+    if ruled.kind == "microaggregate":
+        means = exp.select("mean").from_(tables[column.name].copy())
+        means = means.where(sql.column("mean").is_(exp.null()).not_())
+        return exp.Not(this=exp.In(this=value, query=means.subquery()))
+    if ruled.kind == "bins":
+        return exp.Not(this=exp.In(this=value, expressions=[*map(sql.literal, _bins(ruled))]))
+    if ruled.kind in {"top", "bottom"}:
+        number = exp.TryCast(this=value.copy(), to=sql.cast(exp.null(), column.type).to)
+        is_coded = exp.or_(*(condition for condition, _ in _codes(ruled, number)))
+        raw = exp.Coalesce(this=exp.Paren(this=is_coded), expressions=[exp.true()])
+        codes = exp.In(this=value, expressions=[sql.literal(text) for _, text in _codes(ruled, number)])
+        return exp.and_(exp.Not(this=codes), raw)
+    return None
+
+
 def _value(column: Column) -> exp.Expr:
     """Return a value of the source, in the one form of all that are equal to it."""
     return published(sql.column(column.name, "source"), column)
@@ -279,9 +317,12 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
     """Return what is published of a row; ``place`` is the alias of the table that it is looked up in."""
     column = ruled.column
     if ruled.kind == "round":
-        return sql.cast(_rounded(ruled), column.type)
+        return sql.cast(_rounded(ruled, _value(column)), column.type)
     if ruled.kind in {"top", "bottom"}:
-        return _coded(ruled)
+        coded = exp.Case()
+        for condition, text in _codes(ruled, _value(column)):
+            coded = coded.when(condition, sql.literal(text))
+        return coded.else_(as_text(sql.column(column.name, "source"), column))
     if ruled.kind == "bins":
         return _binned(ruled)
     if ruled.kind == "redact":
@@ -292,17 +333,17 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
     return sql.column("mean" if ruled.kind == "microaggregate" else "pseudonym", place)
 
 
-def _rounded(ruled: RuledColumn) -> exp.Expr:
+def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
     """Return the nearest multiple, halves away from zero; in a type that has room for it."""
     column, base = ruled.column, ruled.rules[0].number
     if column.family == "float":
-        number = sql.cast(_value(column), "DOUBLE")
+        number: exp.Expr = sql.cast(value, "DOUBLE")
         times = exp.Round(this=exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
         multiple = exp.Mul(this=times, expression=sql.double(float(base)))
         decimals = -int(base.normalize().as_tuple().exponent)
         return multiple if decimals <= 0 else exp.Round(this=multiple, decimals=sql.literal(decimals))
     wide = "HUGEINT" if column.family == "integer" else f"DECIMAL(38,{column.type.rstrip(')').partition(',')[2]})"
-    number, step = sql.cast(_value(column), wide), sql.cast(_number(base), wide)
+    number, step = sql.cast(value, wide), sql.cast(_number(base), wide)
     rest = exp.Mod(this=number, expression=step)
     twice = exp.Abs(this=exp.Paren(this=exp.Add(this=rest.copy(), expression=rest.copy())))
     up = exp.Case().when(exp.LT(this=number.copy(), expression=sql.literal(0)), exp.Neg(this=step.copy()))
@@ -313,33 +354,37 @@ def _rounded(ruled: RuledColumn) -> exp.Expr:
     )
 
 
-def _coded(ruled: RuledColumn) -> exp.Expr:
-    coded = exp.Case()
+def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
+    """Return when a value is coded at the top and at the bottom, and the text that stands for it."""
+    codes: list[tuple[exp.Expr, str]] = []
     for rule in ruled.rules:
         if rule.kind == "top":
-            over = exp.GTE(this=_value(ruled.column), expression=_bound(ruled.column, rule, ROUND_CEILING))
-            coded = coded.when(over, sql.literal(f"{number_text(rule.number)}+"))
+            bound = _bound(ruled.column, rule.number, ROUND_CEILING)
+            codes.append((exp.GTE(this=value.copy(), expression=bound), f"{number_text(rule.number)}+"))
         else:
-            under = exp.LTE(this=_value(ruled.column), expression=_bound(ruled.column, rule, ROUND_FLOOR))
-            coded = coded.when(under, sql.literal(f"<={number_text(rule.number)}"))
-    return coded.else_(as_text(sql.column(ruled.column.name, "source"), ruled.column))
+            bound = _bound(ruled.column, rule.number, ROUND_FLOOR)
+            codes.append((exp.LTE(this=value.copy(), expression=bound), f"<={number_text(rule.number)}"))
+    return codes
+
+
+def _bins(ruled: RuledColumn) -> list[str]:
+    texts = [number_text(number) for number in ruled.rules[0].numbers]
+    return [f"<{texts[0]}", *(f"[{one},{other})" for one, other in pairwise(texts)), f">={texts[-1]}"]
 
 
 def _binned(ruled: RuledColumn) -> exp.Expr:
-    (rule,) = ruled.rules
-    bounds = [(number, _bound(ruled.column, rule, ROUND_CEILING, number)) for number in rule.numbers]
-    texts = [f"<{number_text(rule.numbers[0])}"]
-    texts += [f"[{number_text(one)},{number_text(other)})" for one, other in pairwise(rule.numbers)]
+    column, numbers = ruled.column, ruled.rules[0].numbers
+    *others, last = _bins(ruled)
     binned = exp.Case()
-    for (_, bound), text in zip(bounds, texts, strict=True):
-        binned = binned.when(exp.LT(this=_value(ruled.column), expression=bound), sql.literal(text))
-    last = exp.GTE(this=_value(ruled.column), expression=bounds[-1][1].copy())
-    return binned.when(last, sql.literal(f">={number_text(rule.numbers[-1])}"))
+    for number, text in zip(numbers, others, strict=True):
+        below = exp.LT(this=_value(column), expression=_bound(column, number, ROUND_CEILING))
+        binned = binned.when(below, sql.literal(text))
+    above = exp.GTE(this=_value(column), expression=_bound(column, numbers[-1], ROUND_CEILING))
+    return binned.when(above, sql.literal(last))
 
 
-def _bound(column: Column, rule: PublishRule, rounding: str, number: Decimal | None = None) -> exp.Expr:
+def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
     """Return what values of a column are compared with; of whole numbers, the next whole number."""
-    bound = rule.number if number is None else number
     if column.family == "float":
         return sql.double(float(bound))
     return _number(bound.to_integral_value(rounding) if column.family == "integer" else bound)
@@ -358,7 +403,7 @@ def _redacted(column: Column) -> exp.Expr:
     """
     text = _value(column)
     for kind, name in _REDACTED.items():
-        end = "" if kind in _ENDS_ANYWHERE else r"\b"
+        end = "" if kind in _ENDS_ANYWHERE else rf"{_MORE_DIGITS}\b" if kind == "phone" else r"\b"
         pattern = f"{'' if kind in _IN_CAPITALS else '(?i)'}(^|[^0-9A-Za-z])({BY_KIND[kind].regexp}){end}"
         arguments = [text, *map(sql.literal, (pattern, rf"\1[{name}]", "g"))]
         text = exp.func("REGEXP_REPLACE", *arguments, dialect="duckdb")
@@ -397,7 +442,7 @@ def _require_room(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> None
     column = ruled.column
     there = sql.column(column.name, "source").is_(exp.null()).not_()
     to = sql.cast(exp.null(), column.type).to
-    lost = exp.TryCast(this=_rounded(ruled), to=to).is_(exp.null())
+    lost = exp.TryCast(this=_rounded(ruled, _value(column)), to=to).is_(exp.null())
     query = exp.select(sql.where(sql.count_rows(), exp.and_(there, lost))).from_(sql.aliased(origin, "source"))
     (found,) = engine.row(query, f"values of {column.name} that are rounded to what its type does not have")
     if found:

@@ -7,9 +7,9 @@ a whole number is 30, and a forged release could hide a number for each row in i
   directory, and both are read with every value as text (of JSON, with its quotes);
 - of anything else the types must be the same, and values are compared as the bytes of their text, which no collation
   takes for others;
-- what a rule of ``--publish`` makes by a key that was drawn cannot be made again, and no such release is proven;
-- pseudonyms by a key that was drawn cannot be made again either. They must look like pseudonyms, stand for no value of the
-  original as it is, and tie together rows alike to those that the made ones tie.
+- what a rule of ``--publish`` makes by a key that was drawn cannot be made again: such a release is not proven;
+- pseudonyms by a key that was drawn cannot be made again either. They must look like pseudonyms, stand for no value of
+  the original as it is, and tie together rows alike to those that the made ones tie.
 """
 
 from __future__ import annotations
