@@ -296,7 +296,8 @@ def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr |
     if ruled.kind == "microaggregate":
         means = exp.select("mean").from_(tables[column.name].copy())
         means = means.where(sql.column("mean").is_(exp.null()).not_())
-        return exp.Not(this=exp.In(this=value, query=means.subquery()))
+        there = value.copy().is_(exp.null()).not_()
+        return exp.and_(there, exp.Not(this=exp.In(this=value, query=means.subquery())))
     if ruled.kind == "bins":
         return exp.Not(this=exp.In(this=value, expressions=[*map(sql.literal, _bins(ruled))]))
     if ruled.kind in {"top", "bottom"}:
