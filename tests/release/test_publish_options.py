@@ -12,6 +12,8 @@ from conftest import files_in
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.policy.policy import parse_policy
+from kanon_sql.release import published_rules
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +40,7 @@ OPTIONS = [
 ROLES = ("--qi", "age", "--sensitive", "disease", "--rest", "keep", "--entity", "person", "--seed", 7)
 ROW = (
     "i, 20 + i % 3, CASE WHEN i % 5 = 0 THEN 'flu' ELSE 'cough' END, 7310459 + 13 * i, 770001 + i, 880001 + i, "
-    "53217.0625 + i, DATE '1871-03-05' + CAST(i AS INTEGER), 'mail ann' || (i + 100) || '@raw.example', "
+    "53217.0625 + i * i, DATE '1271-03-05' + CAST(800 * i AS INTEGER), 'mail ann' || (i + 100) || '@raw.example', "
     "'raw ward ' || i % 4"
 )
 """Each value is in no other column, and none of them could be anywhere by chance."""
@@ -46,8 +48,8 @@ RAW = [
     *(str(7310459 + 13 * i) for i in range(60)),
     *(str(770001 + i) for i in range(60)),
     *(str(880001 + i) for i in range(60)),
-    *(str(53217.0625 + i) for i in range(60)),
-    *(str(dt.date(1871, 3, 5) + dt.timedelta(days=i)) for i in range(60)),
+    *(str(53217.0625 + i * i) for i in range(60)),
+    *(str(dt.date(1271, 3, 5) + dt.timedelta(days=800 * i)) for i in range(60)),
     *(f"ann{i + 100}@raw.example" for i in range(60)),
     "raw ward",
 ]
@@ -61,7 +63,7 @@ def visits(in_tmp: Path) -> Path:
             "CREATE TABLE visits (person INTEGER, age INTEGER, disease TEXT, income INTEGER, age_at_visit INTEGER, "
             "score INTEGER, weight DOUBLE, visit DATE, note TEXT, ward TEXT)"
         )
-        connection.execute(f"INSERT INTO visits SELECT {ROW} FROM range(60) r(i)")
+        connection.execute(f"INSERT INTO visits SELECT {ROW} FROM range(60) r(i)")  # noqa: S608 - the text above
     (in_tmp / "pseudonyms.key").write_bytes(KEY)
     return path
 
@@ -108,7 +110,7 @@ def test_the_library_makes_what_the_options_make(visits: Path, in_tmp: Path) -> 
         seed=7, key_file=in_tmp / "pseudonyms.key",
     )) as release:  # fmt: skip
         assert release.to_arrow().to_pylist() == rows
-    assert {row["ward"] for row in rows} and all(len(row["ward"]) == 32 for row in rows)
+    assert {len(row["ward"]) for row in rows} == {32}
     assert {row["age_at_visit"] for row in rows} == {"90+"}
 
 
@@ -135,9 +137,9 @@ def test_raw_values_key_and_days_are_nowhere(visits: Path, in_tmp: Path, kanon: 
         for table in ("kanon.releases", "r"):
             said.append(str(connection.table(table).fetchall()))
     said += [
-        path.read_bytes().decode("latin-1")
-        for path in files_in(in_tmp)
-        if path.suffix in {".csv", ".parquet", ".json", ".html"}
+        (in_tmp / name).read_bytes().decode("latin-1")
+        for name in files_in(in_tmp)
+        if name.endswith((".csv", ".parquet", ".json", ".html"))
     ]
     assert len(said) > 15
     for text in said:
@@ -172,7 +174,8 @@ def test_what_a_file_may_not_say(text: str, tmp_path: Path) -> None:
         parse_policy(f"[publish]\n{text}\n", tmp_path / "kanon.toml")
 
 
-def test_the_command_line_goes_before_the_file(visits: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+@pytest.mark.usefixtures("visits")
+def test_the_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "kanon.toml").write_text(
         '[source]\nfrom = "visits.duckdb"\ntable = "visits"\n[columns]\nquasi_identifiers = ["age"]\nrest = "keep"\n'
         'entity = "person"\n[publish]\nincome = "round:1000"\nscore = "round:1000"\nward = "hash"\n'
@@ -216,12 +219,10 @@ def test_a_release_with_a_drawn_key_is_reported_on_at_once_and_not_later(
 
 def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that slip through are found in the release itself."""
-    from kanon_sql.release import published_rules
 
-    def as_it_is(ruled: Any, place: str) -> Any:
-        from kanon_sql.sql import build as sql
-
-        return sql.cast(sql.column(ruled.column.name, "source"), published_rules._published_type(ruled))
+    def as_it_is(ruled: Any, _: str) -> Any:
+        kind = {"round": "INTEGER", "microaggregate": "DOUBLE"}.get(ruled.kind, "VARCHAR")
+        return sql.cast(sql.column(ruled.column.name, "source"), kind)
 
     monkeypatch.setattr(published_rules, "_expression", as_it_is)
     for column in ("income", "age_at_visit", "score", "weight", "ward"):
@@ -245,7 +246,11 @@ def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeyp
         # income is a quasi-identifier of the one, and rounded in the other
         (("--qi", "age,income"), ("--qi", "age", "--publish", "income=round:1000"), "by a rule (--publish)"),
         (("--qi", "age", "--publish", "income=round:1000"), ("--qi", "age,income"), "by a rule (--publish)"),
-        (("--qi", "age", "--sensitive", "income"), ("--qi", "age", "--publish", "income=round:1000"), "by a rule"),
+        (
+            ("--qi", "age", "--hierarchy", "age=flat", "--sensitive", "income"),
+            ("--qi", "age", "--publish", "income=round:1000"),
+            "by a rule (--publish)",
+        ),
     ],
 )
 def test_releases_that_cannot_be_compared_are_not_taken_for_safe(
@@ -269,23 +274,41 @@ def test_releases_that_cannot_be_compared_are_not_taken_for_safe(
 
 
 def test_rows_are_joined_by_values_of_one_rule_and_those_of_others_are_not_compared(
-    visits: Path, kanon: Callable[..., Ended]
+    in_tmp: Path, kanon: Callable[..., Ended]
 ) -> None:
-    def release(name: str, income: str, *more: str) -> Ended:
+    """Two releases of visits, of which one has the diagnoses: a rounded cost tells the rows of one from the others."""
+    with duckdb.connect(str(in_tmp / "v.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT 35 + 10 * (i // 10) AS age, CASE WHEN i // 5 % 2 = 0 THEN 'F' ELSE 'M' END "
+            "AS sex, 1000 + 37 * i AS cost, CASE WHEN i < 5 THEN 'HIV' ELSE ['flu', 'cold', 'cough'][i % 5 % 3 + 1] "
+            "END AS diagnosis FROM range(20) r(i)"
+        )
+    (in_tmp / "key").write_bytes(KEY)
+
+    def release(name: str, rule: str, *more: object) -> Ended:
+        text = f'[columns]\ninsensitive = ["cost"]\nrest = "drop"\n[publish]\ncost = "{rule}"\n'
+        (in_tmp / "kanon.toml").write_text(text, encoding="utf-8")
         return kanon(
-            "anonymize", visits, "visits", "--qi", "age", "--rest", "drop", "--entity", "person", "-k", 3, "--into", name,
-            *more, "--policy", income,
+            "anonymize", "v.duckdb", "visits", "--policy", "kanon.toml", "--count", "rows", "--qi", "age,sex",
+            "--hierarchy", "age=intervals:10", "--hierarchy", "sex=flat", "-k", 5, "--max-suppressed", 0,
+            "--into", name, *more,
         )  # fmt: skip
 
-    for name, rule in (("coarse", "round:1"), ("other", "round:10")):
-        (visits.parent / f"{name}.toml").write_text(
-            f'[columns]\ninsensitive = ["income"]\nrest = "drop"\n[publish]\nincome = "{rule}"\n', encoding="utf-8"
-        )
-    assert release("a", "coarse.toml").code == 0
-    # income:1 tells each row, and the other release adds the disease to it.
-    joined = release("b", "coarse.toml", "--sensitive", "disease")
-    assert joined.code != 0
-    assert "makes the value of disease certain" in joined.err.replace("\n", " "), joined.err
-    unlike = release("b", "other.toml", "--sensitive", "disease")
-    assert unlike.code != 0
-    assert "by rules (--publish) whose values cannot be compared here" in unlike.err.replace("\n", " "), unlike.err
+    coarse = ("--sensitive", "diagnosis", "--l", "diagnosis=3")
+    key = ("--key-file", "key")
+    cannot = "by rules (--publish) whose values cannot be compared here"
+    assert release("fine", "round:10").code == 0
+    for rule, said in [
+        ("round:10", "makes the value of diagnosis certain for 5 rows"),
+        ("round: 10", "makes the value of diagnosis certain for 5 rows"),
+        ("round:20", cannot),
+        ("hash", cannot),
+    ]:
+        ended = release("coarse", rule, *coarse, *(key if rule == "hash" else ()))
+        assert ended.code != 0
+        assert said in " ".join(ended.err.split()), (rule, ended.err)
+    with duckdb.connect(str(in_tmp / "v.duckdb")) as connection:  # made again, the first release would have raw values
+        connection.execute("DROP TABLE fine")
+    ended = release("coarse", "round:10", *coarse)
+    assert ended.code != 0
+    assert cannot in " ".join(ended.err.split()), ended.err

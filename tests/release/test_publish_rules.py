@@ -53,17 +53,17 @@ def released(values: Sequence[Any], data_type: str, rule: str | list[str], **set
 
 def columns(kind: str) -> list[list[Any]]:
     """Return columns of numbers: random ones, with NULLs and ties, one value, none."""
-    random.seed(kind)
+    drawn = random.Random(kind)  # noqa: S311 - no secret
 
     def number() -> Any:
-        whole = random.choice([random.randint(-300, 300), random.randint(-3, 3) * 50, 0, 90, 18, -25, 25])
+        whole = drawn.choice([drawn.randint(-300, 300), drawn.randint(-3, 3) * 50, 0, 90, 18, -25, 25])
         if kind == "INTEGER":
             return whole
-        return Decimal(whole) + Decimal(random.randint(-99, 99)) / 100 if kind.startswith("DEC") else whole / 8
+        return Decimal(whole) + Decimal(drawn.randint(-99, 99)) / 100 if kind.startswith("DEC") else whole / 8
 
     ties = [number() for _ in range(4)]
     return [
-        [random.choice([None, number(), random.choice(ties)]) for _ in range(80)],
+        [drawn.choice([None, number(), drawn.choice(ties)]) for _ in range(80)],
         [number()] * 7,
         [None] * 5,
         [],
@@ -177,7 +177,7 @@ def best_error(values: Sequence[tuple[float, int]], size: int) -> float:
 @pytest.mark.parametrize("weights", [(1,), (1, 1, 2, 3), (1, 9)])
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_microaggregation_has_the_least_error(weights: tuple[int, ...], size: int) -> None:
-    drawn = random.Random(f"{weights} {size}")
+    drawn = random.Random(f"{weights} {size}")  # noqa: S311 - no secret
     for _ in range(40):
         numbers = sorted(drawn.sample(range(60), drawn.randint(1, 11)))
         values = [(number / 4 + 1e6, drawn.choice(weights)) for number in numbers]
@@ -261,7 +261,8 @@ def test_hashes_and_days_agree_across_columns_and_tables_under_one_key(key_file:
     start = dt.date(2021, 5, 5)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE one AS SELECT 'p' || (i % 9) AS who, DATE '2021-05-05' AS a, "
-                           "TIMESTAMP '2021-05-07 01:00:00' AS b, 'c' || (i % 3) AS code, 1 AS g FROM range(40) r(i)")  # fmt: skip
+                           "TIMESTAMP '2021-05-07 01:00:00' AS b, 'c' || (i % 3) AS code, 1 AS g "
+                           "FROM range(40) r(i)")  # fmt: skip
         connection.execute("CREATE TABLE two AS SELECT who AS person, a, code AS c, code AS d, g FROM one")
         connection.execute("INSERT INTO two VALUES (NULL, DATE '2021-05-05', NULL, 'c1', 1)")
 
@@ -355,7 +356,7 @@ def test_a_rule_that_is_not_written_so_is_refused(rule: str) -> None:
     "rules", [[], ["top:9", "top:8"], ["round:5", "top:9"], ["top:9", "bottom:9"], ["hash", "hash"], ["bottom:1"] * 2]
 )
 def test_rules_that_do_not_go_together_are_refused(rules: list[str]) -> None:
-    with pytest.raises(UsageError, match="column 'v'|Column 'v'"):
+    with pytest.raises(UsageError, match=r"[cC]olumn 'v'"):
         parse_publish_rules("v", rules)
 
 
