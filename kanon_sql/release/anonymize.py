@@ -24,7 +24,12 @@ from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
-from kanon_sql.release.published_rules import forget_replaced, make_replaced, published_rules_of
+from kanon_sql.release.published_rules import (
+    forget_replaced,
+    make_replaced,
+    published_rules_of,
+    refuse_in_warehouse,
+)
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
@@ -196,6 +201,8 @@ def make_release(
     """
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
+        if policy.publish:
+            refuse_in_warehouse(source)
         _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
         prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
         return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)

@@ -19,11 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column
+from kanon_sql.engine.base import Column, find_column
 from kanon_sql.engine.equality import as_text, published
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.profile.patterns import BY_KIND
-from kanon_sql.policy.publish_rules import PURPOSES, number_text, ruled_columns
+from kanon_sql.policy.publish_rules import (
+    NUMBERS,
+    PURPOSES,
+    RuledColumn,
+    number_text,
+    parse_publish_rules,
+    ruled_columns,
+)
 from kanon_sql.release.microaggregation import group_starts
 from kanon_sql.release.pseudonyms import (
     INNER,
@@ -43,13 +50,12 @@ from kanon_sql.release.pseudonyms import (
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.keys import Key
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.policy.publish_rules import RuledColumn
     from kanon_sql.policy.roles import Roles
     from kanon_sql.release.publication import Publication
 
@@ -107,6 +113,11 @@ class PublishedRules:
     def keyed(self) -> list[str]:
         """Names of the columns whose values are made with the key."""
         return [ruled.column.name for ruled in self.columns if ruled.is_keyed]
+
+    @property
+    def cannot_be_repeated(self) -> bool:
+        """Whether the release cannot be made again: by a key that is kept nowhere."""
+        return bool(self.keyed) and self.key.drawn
 
     @property
     def title(self) -> str:
@@ -193,9 +204,7 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
     columns = ruled_columns(policy.publish, roles, source.columns, source.name)
     if not columns:
         return None
-    source.refuse_in_warehouse(
-        "where no columns are published by rules: leave --publish out, or export the table to Parquet first."
-    )
+    refuse_in_warehouse(source)
     hashed = [ruled.column for ruled in columns if ruled.kind == "hash"]
     shifts = [ruled for ruled in columns if ruled.kind == _SHIFTS]
     require_canonical([*hashed, *([_known(roles.entity)] if shifts else [])])
@@ -222,6 +231,12 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
         key=key,
         tables=tables,
         starts=starts,
+    )
+
+
+def refuse_in_warehouse(source: Source) -> None:
+    source.refuse_in_warehouse(
+        "where no columns are published by rules: leave --publish out, or export the table to Parquet first."
     )
 
 
@@ -286,25 +301,51 @@ def rule_check_query(rules: PublishedRules | None, output: exp.Expr) -> tuple[li
     return list(wrong), exp.select(*counts).from_(output.copy()) if counts else None
 
 
+def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> tuple[dict[str, int], list[str]]:
+    """Return, of a table that should be a release, the columns with values that their rule does not make, and how many.
+
+    Also the columns of which the table does not tell: means, shifted dates and redacted texts.
+    """
+    found: dict[str, int] = {}
+    unknown = []
+    for name, texts in publish.items():
+        if (column := find_column(name, source.columns)) is None:
+            continue
+        rules = parse_publish_rules(name, texts)
+        # Of what type the values were before they were coded is not known.
+        whole = column.family == "integer" and "." not in "".join(rule.text for rule in rules)
+        condition = _not_made_by(RuledColumn(Column(column.name, column.type if whole else "DOUBLE"), rules), {})
+        if condition is None:
+            unknown.append(column.name)
+            continue
+        if rules[0].kind == "round" and column.family not in NUMBERS:
+            condition = sql.column(column.name).is_(exp.null()).not_()
+        source.bring([column])
+        query = exp.select(sql.where(sql.count_rows(), condition)).from_(source.relation.copy())
+        (found[column.name],) = source.engine.row(query, f"values of {column.name} that its rule does not make")
+    return {name: count for name, count in found.items() if count}, unknown
+
+
 def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr | None:
     """Return whether a published value is one that a rule does not make; maybe NULL of NULL."""
     column, value = ruled.column, sql.column(ruled.column.name)
+    text = sql.cast(value.copy(), "VARCHAR")
     if ruled.kind == "round":
         return exp.NEQ(this=sql.cast(_rounded(ruled, value), column.type), expression=value.copy())
     if ruled.kind == "hash":
         return not_a_pseudonym(value)
-    if ruled.kind == "microaggregate":
+    if ruled.kind == "microaggregate" and column.name in tables:
         means = exp.select("mean").from_(tables[column.name].copy())
         means = means.where(sql.column("mean").is_(exp.null()).not_())
         there = value.copy().is_(exp.null()).not_()
         return exp.and_(there, exp.Not(this=exp.In(this=value, query=means.subquery())))
     if ruled.kind == "bins":
-        return exp.Not(this=exp.In(this=value, expressions=[*map(sql.literal, _bins(ruled))]))
+        return exp.Not(this=exp.In(this=text, expressions=[*map(sql.literal, _bins(ruled))]))
     if ruled.kind in {"top", "bottom"}:
         number = exp.TryCast(this=value.copy(), to=sql.cast(exp.null(), column.type).to)
         is_coded = exp.or_(*(condition for condition, _ in _codes(ruled, number)))
         raw = exp.Coalesce(this=exp.Paren(this=is_coded), expressions=[exp.true()])
-        codes = exp.In(this=value, expressions=[sql.literal(text) for _, text in _codes(ruled, number)])
+        codes = exp.In(this=text, expressions=[sql.literal(text) for _, text in _codes(ruled, number)])
         return exp.and_(exp.Not(this=codes), raw)
     return None
 

@@ -131,7 +131,7 @@ def _require_rows_of(release: Release, publication: Publication, made_rows: exp.
         raise VerificationError(f"{not_it} it {error} {_WHAT_TO_DO}") from None
     if missing or more:
         rules = publication.rules
-        if rules is not None and rules.keyed and rules.key.drawn:
+        if rules is not None and rules.cannot_be_repeated:
             raise VerificationError(
                 f"{published.name} cannot be proven to be the release that this policy makes of "
                 f"{release.prepared.source.name}: {', '.join(map(repr, rules.keyed))} are published by a key that was "
