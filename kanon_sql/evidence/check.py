@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from kanon_sql.policy.destination import NamedRelease, named_release, prepared_o
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
+from kanon_sql.release.published_rules import values_not_by_rule
 from kanon_sql.release.statements.view import hidden_rows
 from kanon_sql.release.verify.classes import (
     ModelResult,
@@ -85,6 +86,8 @@ class CheckResult:
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
         hidden_rows: of a view of kanon's, how many rows of the table behind it it leaves out because it does not know
             their values, which came later; None for anything else, and where that table may not be read.
+        not_by_rule: of columns that are published by a rule, how many values the rule does not make.
+        rules_not_checked: those of which the table does not tell whether their rule made them.
         repeated: columns that may name people and have repeated values, where it was not said how people are counted;
             those first that do name people.
     """
@@ -105,6 +108,8 @@ class CheckResult:
     smallest_class_people: int | None = None
     smallest_class_people_at_most: int | None = None
     repeated: tuple[RepeatedColumn, ...] = ()
+    not_by_rule: dict[str, int] = field(default_factory=dict)
+    rules_not_checked: tuple[str, ...] = ()
 
     @property
     def people_repeat(self) -> RepeatedColumn | None:
@@ -121,14 +126,15 @@ class CheckResult:
         """Whether it is known that the table does not satisfy the policy."""
         tied_alike = not any(tied.failing for tied in self.pseudonyms)
         return any(model.verified and not model.holds for model in self.models) or bool(
-            self.identifying or not tied_alike
+            self.identifying or self.not_by_rule or not tied_alike
         )
 
     @property
     def holds(self) -> bool:
         """Whether every model holds, no identifying column is there, and no pseudonym ties too much together.
 
-        A model of which that could not be verified does not hold.
+        Nor has a column values that the rule by which it is published does not make. A model of which that could not be
+        verified does not hold.
         """
         return all(model.holds for model in self.models) and not self.fails and self.people_repeat is None
 
@@ -161,6 +167,8 @@ class CheckResult:
             "pseudonyms": [tied.stated() for tied in self.pseudonyms],
             "hidden_rows": self.hidden_rows,
             "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "not_by_rule": self.not_by_rule,
+            "rules_not_checked": list(self.rules_not_checked),
         }
 
 
@@ -247,6 +255,7 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
     identifying = _identifying(source, policy, original)
     named, people = _with_people(source, policy, original)
     required = _required(source, policy, named)
+    not_by_rule, not_checked = values_not_by_rule(source, policy.publish)
     row = source.engine.row(required.query(), "check the classes of the table")
     found = read_verification(row, required.models)
     models = tuple(
@@ -283,6 +292,8 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
         pseudonyms=_ties(source, policy, required),
         hidden_rows=hidden_rows(source),
         repeated=repeated,
+        not_by_rule=not_by_rule,
+        rules_not_checked=tuple(not_checked),
     )
 
 

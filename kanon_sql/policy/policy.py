@@ -23,6 +23,10 @@
     birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
     age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.spec)
 
+    [publish]                           # columns that are kept; no model counts on these rules
+    cost = "round:100"                  # (see kanon_sql.policy.publish_rules)
+    weight = ["top:120", "bottom:40"]
+
     [privacy]
     k = 5
     count = "people"                    # or "rows": k counts rows even where several are of one person
@@ -70,6 +74,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
+from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.sql.names import folded
@@ -99,6 +104,7 @@ class Policy:
         models: what every published class must satisfy.
         hierarchies: for columns that have one given, its rule or file.
         hierarchy_directory: a directory with hierarchy files.
+        publish: for columns that are kept, the rules by which they are published.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
@@ -126,6 +132,7 @@ class Policy:
     models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
+    publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
     algorithm: str = "optimal"
     measure: Measure = "loss"
@@ -178,7 +185,10 @@ class Policy:
                 if compared
                 else "A population is for k-map and delta-presence: give --k-map or --presence too."
             )
-        self._require_use_of_key()
+        publish = {column: publish_rules_of(texts, column) for column, texts in self.publish.items()}
+        object.__setattr__(self, "publish", publish)
+        rules = [rule for column, texts in self.publish.items() for rule in parse_publish_rules(column, texts)]
+        self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
         self._name_one_entity()
 
     def _name_one_entity(self) -> None:
@@ -197,9 +207,12 @@ class Policy:
             object.__setattr__(self, "columns", replace(self.columns, entity=entity))
             object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
 
-    def _require_use_of_key(self) -> None:
-        if self.key_file is not None and not self.columns.pseudonymize:
-            raise UsageError("A key file is for pseudonyms: say which columns with --pseudonymize, or leave it out.")
+    def _require_use_of_key(self, *, needed: bool) -> None:
+        if self.key_file is not None and not self.columns.pseudonymize and not needed:
+            raise UsageError(
+                "A key file is for pseudonyms: say which columns with --pseudonymize (or --publish COLUMN=hash, "
+                "COLUMN=shift-dates:DAYS), or leave it out."
+            )
 
     @property
     def cutting(self) -> Cutting | None:
@@ -217,6 +230,7 @@ class Policy:
             models=(KAnonymity(self.k),),
             count="rows",
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
+            publish={},
             population=None,
             key_file=None,
         )
@@ -273,6 +287,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     rest: Rest | None = None,
     entity: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    publish: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
@@ -301,6 +316,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         models=models_with_k(models, k),
         hierarchies={column: str(rule) for column, rule in rules.items()},
         hierarchy_directory=directory,
+        publish={column: publish_rules_of(texts, column) for column, texts in (publish or {}).items()},
         key_file=None if key_file is None else Path(key_file),
         prepare=rules_of(prepare or {}),
         **settings,
@@ -318,7 +334,7 @@ SECTIONS: dict[str, set[str]] = {
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
-BY_COLUMN = ("prepare", "hierarchies")
+BY_COLUMN = ("prepare", "hierarchies", "publish")
 """The sections whose settings are called like columns of the table."""
 
 
@@ -373,6 +389,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
+    publish = {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.publish.items()}
     search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
     search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
@@ -400,6 +417,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "prepare": {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.prepare.items()},
         "columns": columns,
         "hierarchies": hierarchies,
+        "publish": publish,
         "privacy": privacy,
         "search": {name: value for name, value in search.items() if value is not None},
         "release": {name: value for name, value in release.items() if value is not None},
@@ -433,6 +451,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
+        publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
         max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
@@ -462,6 +481,14 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         decimal=_checked(release.get("decimal"), str, "release.decimal"),
     )
     return policy, destination
+
+
+def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    """Return the rules by which a column is published, of a text or of a list of texts."""
+    listed = (rules,) if isinstance(rules, str) else rules
+    if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):
+        raise PolicyError(f'publish.{column} is a rule such as "round:100", or a list of rules.')
+    return tuple(listed)
 
 
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:

@@ -23,8 +23,14 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
-from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
+from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
+from kanon_sql.release.published_rules import (
+    forget_replaced,
+    make_replaced,
+    published_rules_of,
+    refuse_in_warehouse,
+)
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
@@ -71,6 +77,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
+    publish: Mapping[str, str | Sequence[str]] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
     algorithm: str = "optimal",
     measure: str = "loss",
@@ -111,6 +118,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             one that is stored in the database, or the one that ``init_policy`` would write.
         prepare: by column, a rule or a list of rules that come before all else, such as ``"decimal:,"``; by the name
             of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).
+        publish: for columns that are kept, the rule by which they are published, such as "round:100"; or several.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
         algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
@@ -154,6 +162,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         count=count,
         hierarchies=hierarchies,
         prepare=prepare,
+        publish=publish,
         k=k,
         models=models,
         population=population,
@@ -198,6 +207,8 @@ def make_release(
     """
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
+        if policy.publish:
+            refuse_in_warehouse(source)
         _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
         prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
         return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)
@@ -251,10 +262,13 @@ def _searched(
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)
     source, roles = prepared.source, prepared.roles
-    pseudonyms = pseudonyms_of(source, roles, key)
+    rules = published_rules_of(source, policy, roles, key)
+    pseudonyms = pseudonyms_of(source, roles, key, None if rules is None else rules.view)
+    columns = published_columns(source.columns, roles)
+    replaced = pseudonyms or rules
     publication = Publication(
-        source=source.relation if pseudonyms is None else pseudonyms.view,
-        columns=published_columns(source.columns, roles),
+        source=source.relation if replaced is None else replaced.view,
+        columns=columns if rules is None else rules.typed(columns),
         roles=roles,
         hierarchies=prepared.hierarchies,
         recoding=result.recoding,
@@ -264,6 +278,7 @@ def _searched(
         trees=prepared.sensitive_hierarchies,
         population=None if prepared.population is None else prepared.population[0].relation,
         pseudonyms=pseudonyms,
+        rules=rules,
     )
     spent = time.monotonic() - begun
     return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
@@ -286,7 +301,7 @@ def _leave_out_tied(release: Release) -> Release:
         return release
     # 1. Leave out, round by round.
     looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
-    make_pseudonyms(engine, looking.pseudonyms)
+    make_replaced(engine, looking)
     try:
         lookups = readable_lookups(publication.hierarchies)
         rounds = people = 0
@@ -314,7 +329,7 @@ def _leave_out_tied(release: Release) -> Release:
         for table in (remaining.relation, frequency.relation):
             engine.run(sql.drop(table), "drop what the release was measured from")
     finally:
-        forget_pseudonyms(engine, looking.pseudonyms)
+        forget_replaced(engine, looking)
     if release.levels is None:  # a local recoding
         published = tuple(next(of_steps) if some else 0 for some in changed)
     else:

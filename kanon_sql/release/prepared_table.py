@@ -296,6 +296,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
+    publish: Mapping[str, str | Sequence[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -319,6 +320,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
         prepare: rules that come before all else, as for ``anonymize``.
+        publish: for columns that are kept, the rule by which they are published; or several.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -343,6 +345,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         population=population,
         hierarchies=hierarchies,
         prepare=prepare,
+        publish=publish,
     )
     tell = progress or silent
     source, table = named_table(source, table, requested.origin)

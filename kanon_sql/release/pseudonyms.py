@@ -93,18 +93,7 @@ class Pseudonyms:
         return exp.select(sql.column(_PSEUDONYM)).from_(self.table.copy())
 
     def _table_statement(self) -> exp.Create:
-        values = [
-            exp.select(sql.named(canonical_bytes(column), _VALUE)).from_(sql.aliased(self.origin, "source"))
-            for column in self.columns
-        ]
-        first, *others = values
-        distinct: exp.Query = first.distinct()
-        for query in others:
-            distinct = exp.union(distinct, query, distinct=True, copy=False)
-        hashed = _hash_of(OUTER, exp.Unhex(this=_hash_of(INNER, sql.column(_VALUE))))
-        pseudonym = exp.Left(this=hashed, expression=sql.literal(DIGITS))
-        query = exp.select(sql.column(_VALUE), sql.named(pseudonym, _PSEUDONYM)).from_(distinct.subquery("found"))
-        return sql.create_table(self.table.copy(), query, temporary=True)
+        return sql.create_table(self.table.copy(), pseudonyms_query(self.columns, self.origin), temporary=True)
 
     def _view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
@@ -123,31 +112,37 @@ class Pseudonyms:
         return sql.create_view(self.view.copy(), query, temporary=True)
 
 
-def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
-    """Return how the columns of a source are pseudonymized; None if none is to be."""
+def pseudonyms_of(source: Source, roles: Roles, key: Key, origin: exp.Table | None = None) -> Pseudonyms | None:
+    """Return how the columns of a source are pseudonymized; None if none is to be.
+
+    ``origin`` is the view of the source that is read in its place, where columns are published by rules.
+    """
     if not roles.pseudonymized:
         return None
     source.refuse_in_warehouse(
         "where no pseudonyms are made: leave --pseudonymize out, or export the table to Parquet first."
     )
-    _require_canonical(roles)
-    seen = {
-        column.name for column in (*published_columns(source.columns, roles), *([roles.entity] if roles.entity else []))
-    }
+    require_canonical(roles.pseudonymized)
     return Pseudonyms(
         columns=roles.pseudonymized,
         table=source.engine.temporary_name("kanon_pseudonyms"),
         view=source.engine.temporary_name("kanon_pseudonymized"),
-        origin=source.relation,
-        taken=tuple(column for column in source.columns if column.name in seen),
+        origin=origin or source.relation,
+        taken=columns_read(source.columns, roles),
         key=key,
         left_out=source.engine.temporary_name("kanon_left_out"),
     )
 
 
-def _require_canonical(roles: Roles) -> None:
-    """Raise unless equal values of the columns that are pseudonymized have one text, wherever they are read."""
-    for column in roles.pseudonymized:
+def columns_read(columns: Sequence[Column], roles: Roles) -> tuple[Column, ...]:
+    """Return the columns of a source that publishing and verifying read."""
+    read = {column.name for column in (*published_columns(columns, roles), *([roles.entity] if roles.entity else []))}
+    return tuple(column for column in columns if column.name in read)
+
+
+def require_canonical(columns: Sequence[Column]) -> None:
+    """Raise unless equal values of columns that are hashed have one text, wherever they are read."""
+    for column in columns:
         if column.type == _WITH_ZONE or (column.family == "other" and column.type not in _WRITTEN_ONE_WAY):
             raise UsageError(
                 f"Column {column.name!r} is of type {column.type.partition('(')[0]}, of which one value can be written "
@@ -173,15 +168,20 @@ def make_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
     """
     if pseudonyms is None:
         return
+    require_unprofiled(engine)
+    table, *others = pseudonyms.statements()
+    engine.rows(table, "pseudonyms of each value, by a key that is not shown", pseudonyms.secrets)
+    for statement in others:
+        engine.run(statement, "the source with pseudonyms in the place of values")
+
+
+def require_unprofiled(engine: Engine) -> None:
+    """Raise where the plan of a statement, with the key that is bound to it, would be kept."""
     if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
         raise UsageError(
             "The connection profiles its statements, and a profile would show the key of pseudonyms: turn it off "
             "(PRAGMA disable_profiling)."
         )
-    table, *others = pseudonyms.statements()
-    engine.rows(table, "pseudonyms of each value, by a key that is not shown", pseudonyms.secrets)
-    for statement in others:
-        engine.run(statement, "the source with pseudonyms in the place of values")
 
 
 def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
@@ -195,16 +195,39 @@ def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
 
 def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:
     """Return the query of how many values of a column are not written as pseudonyms are."""
-    text = sql.cast(sql.column(column), "VARCHAR")
+    return exp.select(sql.where(sql.count_rows(), not_a_pseudonym(sql.column(column)))).from_(relation.copy())
+
+
+def not_a_pseudonym(value: exp.Expr) -> exp.Expr:
+    """Return whether a value is not written as pseudonyms are; NULL of NULL."""
     pattern = sql.literal(f"[0-9a-f]{{{DIGITS}}}")
-    written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[text, pattern])
-    return exp.select(sql.where(sql.count_rows(), sql.negated(written))).from_(relation.copy())
+    written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[sql.cast(value, "VARCHAR"), pattern])
+    return sql.negated(written)
 
 
 def canonical_bytes(column: Column) -> exp.Expr:
     """Return what a value of the source is known by: its text in UTF-8, which no collation compares."""
     text = sql.cast(published(sql.column(column.name, "source"), column), "VARCHAR")
     return exp.Encode(this=text, charset=sql.literal("utf-8"))
+
+
+def pseudonyms_query(columns: Sequence[Column], origin: exp.Table) -> exp.Select:
+    """Return the query of each value of some columns, once, with its pseudonym."""
+    values = [
+        exp.select(sql.named(canonical_bytes(column), _VALUE)).from_(sql.aliased(origin, "source"))
+        for column in columns
+    ]
+    first, *others = values
+    distinct: exp.Query = first.distinct()
+    for query in others:
+        distinct = exp.union(distinct, query, distinct=True, copy=False)
+    pseudonym = exp.Left(this=keyed_hash(sql.column(_VALUE)), expression=sql.literal(DIGITS))
+    return exp.select(sql.column(_VALUE), sql.named(pseudonym, _PSEUDONYM)).from_(distinct.subquery("found"))
+
+
+def keyed_hash(message: exp.Expr) -> exp.Expr:
+    """Return the HMAC-SHA256 of a message in hexadecimal digits, with placeholders for the key."""
+    return _hash_of(OUTER, exp.Unhex(this=_hash_of(INNER, message)))
 
 
 def _hash_of(key: str, message: exp.Expr) -> exp.Expr:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Roles
     from kanon_sql.release.pseudonyms import Pseudonyms
+    from kanon_sql.release.published_rules import PublishedRules
 
 GENERALIZED = "generalized"
 """The step of a publishing statement that has the recoded rows."""
@@ -31,7 +32,8 @@ class Publication:
     """What is published, and how.
 
     Attributes:
-        source: the relation that is anonymized; where there are pseudonyms, the view of it that has them already.
+        source: the relation that is anonymized; where there are pseudonyms or rules, the view of it that has them
+            already.
         columns: the published columns in the order of the source; identifying and dropped ones are not among them, but
             for those that are published as pseudonyms.
         roles: the role of every column of the source.
@@ -43,6 +45,7 @@ class Publication:
         trees: the hierarchies of sensitive columns, where a model measures how far apart values are in them.
         population: the table that models compare with.
         pseudonyms: how some identifying columns are published; None if none is.
+        rules: how some kept columns are published; None if all are as they are.
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
         delimiter: what separates the values of a CSV file.
@@ -61,6 +64,7 @@ class Publication:
     trees: dict[str, Hierarchy] = field(default_factory=dict)
     population: exp.Table | None = None
     pseudonyms: Pseudonyms | None = None
+    rules: PublishedRules | None = None
     partial: frozenset[str] = frozenset()
     spreadsheet_safe: bool = False
     delimiter: str = ","

@@ -423,6 +423,11 @@ class Release:
             )
         if dialect != own:
             self.prepared.source.refuse_prepared("by functions that DuckDB alone has: leave --dialect out.")
+        if dialect != own and self.publication.rules is not None:
+            raise UsageError(
+                "Columns are published by rules in functions that other dialects have under other names and with other "
+                "types: leave --dialect out, or --publish."
+            )
         if dialect != own and destination is not None and destination.kind != "table":
             require_views(dialect)
         if destination is not None and destination.kind == "materialized-view":
@@ -483,6 +488,7 @@ class Release:
                 result.stated(model.entity) for result, model in zip(models, self.publication.models, strict=True)
             ],
             "pseudonyms": _pseudonyms(self, published),
+            "publish": [] if self.publication.rules is None else self.publication.rules.summary(),
             "measures": self.measures,
             "optimal": self.optimal,
             "bound": self.bound,

@@ -74,7 +74,7 @@ _CSV = {
 class Step:
     """A named part of a plan.
 
-    Its name is ``source``, ``prepare``, ``hierarchies``, ``pseudonyms``, ``recoding``, ``boxes``,
+    Its name is ``source``, ``prepare``, ``hierarchies``, ``rules``, ``pseudonyms``, ``recoding``, ``boxes``,
     ``release`` or ``verify``.
     """
 
@@ -167,6 +167,8 @@ def _plan(
     if needed:
         made = tuple(lookup(hierarchy) for hierarchy in needed)
         steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
+    if publication.rules is not None:
+        steps.append(Step("rules", publication.rules.title, publication.rules.statements()))
     if publication.pseudonyms is not None:
         steps.append(Step("pseudonyms", TITLE, publication.pseudonyms.statements()))
         for number in range(publication.pseudonyms.rounds):
@@ -201,8 +203,8 @@ def release_plan_of(
 
     What the dialect cannot say of the rule of a hierarchy is written out. See ``plan_of`` for the other arguments.
     """
-    # The view that has pseudonyms is made after the hierarchies.
-    own = None if publication.pseudonyms is not None else publication.source
+    # The view that has pseudonyms, or columns published by rules, is made after the hierarchies.
+    own = None if (publication.pseudonyms or publication.rules) is not None else publication.source
     keeps_lookups = destination.into is not None and destination.kind != "table"
     levels = {} if keeps_lookups else levels_joined(publication)
     if not keeps_lookups:

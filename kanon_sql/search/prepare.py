@@ -36,6 +36,7 @@ from kanon_sql.models.t_closeness import (
     require_few,
 )
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
+from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
 from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
 from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
@@ -138,6 +139,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         column = find_column(name, source.columns)
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
+    ruled_columns(policy.publish, roles, source.columns, source.name)  # complains of what cannot be published so
     may_be_collated = source.file is None or source.engine.is_shared
     require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
     seconds: dict[str, float] = {}

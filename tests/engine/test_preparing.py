@@ -350,7 +350,7 @@ def test_a_table_of_a_database(in_tmp: Path, kanon: Callable[..., Ended]) -> Non
     assert "not compared" in " ".join(kanon("ledger", "d.duckdb").out.split())
     # Another release of the same people is checked beside the first one.
     ended = kanon("anonymize", "d.duckdb", "people", *OPTIONS, *ROLES, "-k", 7, "--into", "other")
-    assert ended.code in {0, 4}, ended.err
+    assert ended.code in {0, 1}, ended.err
 
 
 def test_values_that_rules_replace_are_nowhere(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
@@ -614,7 +614,8 @@ def people(in_tmp: Path) -> Path:
     with duckdb.connect("p.duckdb") as connection:
         connection.execute(
             "CREATE TABLE p AS SELECT i AS id, i % 40 AS age, ['m', 'f'][1 + i % 2] AS sex, "
-            "'d' || i % 3 AS diag, i AS v, printf('%02d/%02d/1990', 1 + i % 12, 1 + i // 12 % 12) AS dt FROM range(400) r(i)"
+            "'d' || i % 3 AS diag, i AS v, printf('%02d/%02d/1990', 1 + i % 12, 1 + i // 12 % 12) AS dt "
+            "FROM range(400) r(i)"
         )
     return in_tmp / "p.duckdb"
 
@@ -646,9 +647,9 @@ def test_a_release_that_cannot_be_compared_is_not_published(
     job = ("anonymize", people, "p", "--rest", "drop", "-k", 5, "--count", "rows", "--max-suppressed", 0)
     assert kanon(*job, *first, "--out", "one.csv").code == 0
     ended = kanon(*job, *second, "--out", "two.csv")
-    assert ended.code == 4, ended.err
+    assert ended.code == 1, ended.err
     assert "cannot be checked" in " ".join(ended.err.split())
-    assert kanon(*job, *first, "--out", "again.csv", "-k", 6).code in {0, 4}
+    assert kanon(*job, *first, "--out", "again.csv", "-k", 6).code in {0, 1}
 
 
 def test_a_copy_of_an_identifying_column_needs_a_role(people: Path, kanon: Callable[..., Ended]) -> None:

@@ -105,8 +105,9 @@ OTHER_OPTIONS = {  # of the run, not of the release
     ),
     *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
     *("--dry-run", "--ignore-ledger", "--encoding", "--decimal"),
+    *("--prepare", "--publish"),  # names of columns, as --hierarchy: test_preparing.py, test_publish_options.py
 }
-OTHER_KEYWORDS = {"source", "table", "models", "prepare", "hierarchies", "policy", "resources", "progress"}
+OTHER_KEYWORDS = {"source", "table", "models", "prepare", "hierarchies", "publish", "policy", "resources", "progress"}
 
 
 def _option(name: str) -> str:
@@ -163,8 +164,8 @@ def _plain(value: Any) -> Any:
 def test_each_place_has_every_setting_and_no_other() -> None:
     named = set(SETTINGS)
     fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
-    # [hierarchies] and [prepare] have names of columns, and [source] what SOURCE and TABLE are
-    apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare"}
+    # [hierarchies], [prepare] and [publish] have names of columns, and [source] what SOURCE and TABLE are
+    apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare", "publish"}
     assert {name for name in named if name not in WITHOUT_KEYWORD or name == "proposed"} == (
         fields - {"columns", "models", *apart} | {"k"}
     )
@@ -209,7 +210,7 @@ def test_each_place_gives_a_setting_the_same_value(name: str) -> None:
         policy = make_policy(None, **{"models": models, **k, name: value, **keywords})
         assert _by_setting(policy)[name] == value
     if name not in WITHOUT_OPTION | DESTINATION | {"as", "population"}:
-        options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "policy_file"])
+        options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "publish", "policy_file"])
         given = Path(value).absolute() if name == "key_file" else value
         policy = RequestedPolicy({**options, **others, name: given}, {}, None).over(kanon.Policy(), COLUMNS)
         assert _by_setting(policy)[name] == _plain(given)

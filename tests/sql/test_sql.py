@@ -190,6 +190,8 @@ LISTS = {
         "same_class": "too_small.age = generalized.age AND too_small.sex = generalized.sex",
         "order": "HASH(generalized.age, generalized.sex)",
     },
+    "release/microaggregated": {"value": "source.age", "starts": "'1,2'", "size": "1"},
+    "release/date_shifts": {"person": "source.n", "hash": "SHA256(CAST(value AS TEXT))", "days": "30"},
     "release/alike": {"columns": "class, published_1", "order": "HASH(class, published_1)"},
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}

@@ -201,7 +201,9 @@ def anonymize_command(
             talk.end()
             _warn_of_ledger(published, talk)
             _print_published(printed_summary(release, published), output_format)
-            if output_format == "table" and published.in_place is None and not dry_run:
+            rules = release.publication.rules
+            repeats = rules is None or not rules.cannot_be_repeated
+            if output_format == "table" and published.in_place is None and not dry_run and repeats:
                 _say_what_next(context, source, opened, talk)
 
 

@@ -32,6 +32,8 @@ from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kanon_sql.release.verify.classes import ModelResult
 
 
@@ -84,6 +86,7 @@ def check_command(
             k=k,
             models=models,
             hierarchies=assignments(hierarchy, "--hierarchy", release.columns),
+            publish={},
             settings={
                 "count": count,
                 "population": population,
@@ -126,6 +129,7 @@ def _print_result(result: CheckResult) -> None:
     if result.hidden_rows:
         came_later = f"{counted(result.hidden_rows, 'row')} of the table behind the view, with values that came later"
         pairs.append(("left out", f"{came_later}: make the view again (--replace) to show them"))
+    pairs += _by_rule(result)
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
     verdict = "satisfies" if result.holds else "DOES NOT SATISFY" if result.fails else "IS NOT VERIFIED to satisfy"
@@ -136,6 +140,14 @@ def _print_result(result: CheckResult) -> None:
             ["worst classes by", "measured", "rows"],
             [(about(one.model, one.sensitive), threshold_text(one.measured), one.rows) for one in result.worst],
         )
+
+
+def _by_rule(result: CheckResult) -> Iterator[tuple[str, str]]:
+    for name, number in result.not_by_rule.items():
+        yield "by rule", f"{visible(name)}: {counted(number, 'value')} that its rule does not make"
+    if result.rules_not_checked:
+        unknown = ", ".join(map(visible, result.rules_not_checked))
+        yield "by rule", f"not checked, since the table does not tell: {unknown}"
 
 
 def _smallest(result: CheckResult) -> str:

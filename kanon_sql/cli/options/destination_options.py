@@ -147,7 +147,7 @@ def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None
 
 
 def check_key_file(policy: Policy, destination: Destination, save_policy: Path | None) -> None:
-    """Refuse what cannot be done with pseudonyms, before any work is done for it."""
+    """Refuse what cannot be done with pseudonyms and rules of columns, before any work is done for it."""
     if policy.key_file is not None:
         from kanon_sql.engine.keys import require_apart
 
@@ -158,6 +158,10 @@ def check_key_file(policy: Policy, destination: Destination, save_policy: Path |
         from kanon_sql.release.statements.view import NO_VIEW_OF_PSEUDONYMS
 
         raise UsageError(NO_VIEW_OF_PSEUDONYMS)
+    if policy.publish and destination.into is not None and destination.kind != "table":
+        from kanon_sql.release.statements.view import NO_VIEW_OF_RULES
+
+        raise UsageError(NO_VIEW_OF_RULES)
 
 
 def check_destination(source: Source, destination: Destination) -> None:

@@ -22,6 +22,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination, prepared_original
 from kanon_sql.policy.policy import Policy, SearchOn, read_policy
+from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.sql.names import folded
 
@@ -92,6 +93,7 @@ _OPTIONS: dict[str, Any] = {
     "prepare": shared.PrepareOption,
     "hierarchy": shared.HierarchyOption,
     "hierarchies": shared.HierarchiesOption,
+    "publish": shared.PublishOption,
     "policy_file": shared.PolicyOption,
 }
 _SETTINGS = (
@@ -151,6 +153,7 @@ class RequestedPolicy:
             k=said["k"],
             models=self.models,
             hierarchies=assignments(said["hierarchy"], "--hierarchy", columns),
+            publish=_publish_rules(said["publish"], columns),
             settings={
                 **{name: said[name] for name in _SETTINGS},
                 "hierarchy_directory": said["hierarchies"] and said["hierarchies"].absolute(),
@@ -202,6 +205,7 @@ def generalizing_policy(
         k=k,
         models=models,
         hierarchies=assignments(hierarchy, "--hierarchy", columns),
+        publish=None,  # of columns that do not matter
         settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
     )
 
@@ -264,12 +268,22 @@ def assignments(texts: list[str] | None, option: str, columns: Sequence[Column])
         end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
         column, value = text[:end], text[end + 1 :]
         if not column or not value:
-            forms = "COLUMN=RULE" if option == "--prepare" else "COLUMN=FILE or COLUMN=RULE"
+            forms = "COLUMN=RULE" if option in {"--prepare", "--publish"} else "COLUMN=FILE or COLUMN=RULE"
             raise UsageError(f"{option} is written {forms}, not {text!r}.")
         if (key := _key(column, columns)) in named:
             raise UsageError(f"{option} names column {column!r} twice.")
         named.add(key)
         found[column] = value
+    return found
+
+
+def _publish_rules(texts: list[str] | None, columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+    """Return the rules of ``--publish`` by column, of which one may have several."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts or []:
+        ((name, rule),) = assignments([text], "--publish", columns).items()
+        column = _key(name, columns)
+        found[column] = (*found.get(column, ()), rule)
     return found
 
 
@@ -283,6 +297,7 @@ def overridden(
     k: int | None = None,
     models: RequestedModels | None = None,
     hierarchies: dict[str, str] | None = None,
+    publish: dict[str, tuple[str, ...]] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Policy:
     """Return a policy with what the command line says: roles add to those of the file, all else goes before it.
@@ -299,6 +314,7 @@ def overridden(
         k: the smallest class.
         models: what else is required of classes, by the names in ``kanon_sql.models.options``.
         hierarchies: for columns, a rule or a file as it is seen from the working directory.
+        publish: for columns, the rules by which they are published; None for no column, those of the file neither.
         settings: other settings of the policy; None was not said.
     """
     named = {role: split_names(texts, columns) for role, texts in roles.items() if texts}
@@ -308,7 +324,9 @@ def overridden(
     given = {name: value for name, value in (settings or {}).items() if value is not None}
     if entity is not None:  # the command line goes before the file, which may count rows
         given.setdefault("count", "people")
-    if not said.pseudonymize:  # the command line took the column that the file pseudonymizes another role
+    rules = {} if publish is None else _published_by(policy, columns, named, publish)
+    keyed = any(rule.partition(":")[0].strip() in KEYED for texts in rules.values() for rule in texts)
+    if not said.pseudonymize and not keyed:  # the command line took the column that the file pseudonymizes another role
         given.setdefault("key_file", None)
     return replace(
         policy,
@@ -318,6 +336,7 @@ def overridden(
             {name: [text] if isinstance(text, str) else text or [] for name, text in (models or {}).items()},
         ),
         hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
+        publish=rules,
         **given,
     )
 
@@ -361,6 +380,19 @@ def _with_rules(
     replaced = {_key(name, columns) for name in hierarchies}
     kept = {name: rule for name, rule in policy.hierarchies.items() if _key(name, columns) not in moved | replaced}
     return {**kept, **{column: _from_anywhere(rule) for column, rule in hierarchies.items()}}
+
+
+def _published_by(
+    policy: Policy,
+    columns: Sequence[Column],
+    named: Mapping[str, Sequence[str]],
+    publish: Mapping[str, tuple[str, ...]],
+) -> dict[str, tuple[str, ...]]:
+    """Return the rules of a file with those of the command line, without those of columns that it gave another role."""
+    moved = {_key(name, columns) for role, names in named.items() if role != "insensitive" for name in names}
+    replaced = {_key(name, columns) for name in publish}
+    kept = {name: rules for name, rules in policy.publish.items() if _key(name, columns) not in moved | replaced}
+    return {**kept, **publish}
 
 
 def _key(name: str, columns: Sequence[Column]) -> str:

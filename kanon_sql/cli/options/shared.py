@@ -191,6 +191,15 @@ HierarchiesOption = Annotated[
     Path | None,
     typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),
 ]
+PublishOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--publish",
+        metavar="COLUMN=RULE",
+        help="How a column that is kept is published: round:100  top:90  bottom:18  bins:0,18,65  microaggregate:5  "
+        "shift-dates:365  redact  hash. No privacy model counts on it.",
+    ),
+]
 OriginalOption = Annotated[
     str | None,
     typer.Option(

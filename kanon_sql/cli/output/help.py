@@ -20,7 +20,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     _ARGUMENTS: (),
     _OPTIONS: (),  # what most people need first: all options that are in no other panel
     "Text files": ("--encoding", "--decimal"),
-    "Roles": ("--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies"),
+    "Roles": ("--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies", "--publish"),
     PRIVACY: ("--max-suppressed",),  # and those of the privacy models
     "Search": ("--algorithm", "--measure", "--time-limit", "--search-on", "--seed"),
     "Algorithms local and spolg": ("--prove",),

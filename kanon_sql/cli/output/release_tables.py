@@ -114,6 +114,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if summary["pseudonyms"] is not None:
         pairs.append(("pseudonyms", _pseudonyms(summary["pseudonyms"])))
+    pairs += [("published by rule", _published_by(one)) for one in summary["publish"]]
     if summary["columns_left_out"]:
         pairs.append(("left out", ", ".join(summary["columns_left_out"])))
     return pairs
@@ -181,6 +182,11 @@ def _members(model: dict[str, Any], summary: dict[str, Any]) -> str:
         return counted(model["measured"], "row")
     people = f"{counted(model['measured'], 'person', 'people')} ({visible(model['entity'])})"
     return f"{people}; the one of fewest rows has {counted(summary['smallest_class'], 'row')}"
+
+
+def _published_by(one: dict[str, Any]) -> str:
+    by = {None: "", "drawn": ", by a key drawn for this release alone"}.get(one["key"], ", by the key of a file")
+    return f"{visible(one['column'])}: {one['rule']}{by}: {one['purpose']}. k does not rest on it"
 
 
 def _pseudonyms(found: dict[str, Any]) -> str:

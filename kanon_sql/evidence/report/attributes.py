@@ -61,6 +61,8 @@ def attributes_of(
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
     types = {column.name: column for column in publication.published_quasi_identifiers}
     left_out = _left_out(release, released)
+    by_rule = {} if publication.rules is None else {one.column.name: one for one in publication.rules.columns}
+    as_published = {one.name: one for one in publication.columns}
     attributes, few_before = [], False
     for column in release.prepared.source.columns:
         role, how = _role(release, column)
@@ -84,8 +86,11 @@ def attributes_of(
                 distribution=counts,
                 hidden=any(count.rows_in is None for count in counts),
             )
-        if attribute.published == "as it is":
-            attribute = replace(attribute, rows_alone=_rows_alone(released, publication, column))
+        ruled = by_rule.get(column.name)
+        if ruled is not None:
+            attribute = replace(attribute, published="by a rule", rule=ruled.text)
+        if attribute.published == "as it is" or (ruled is not None and not ruled.is_keyed):
+            attribute = replace(attribute, rows_alone=_rows_alone(released, publication, as_published[column.name]))
         attributes.append(attribute)
     if left_out is not None:
         released.engine.run(sql.drop(left_out), "drop the rows that were left out")

@@ -76,8 +76,9 @@ class Attribute:
         labels: different labels in the output.
         loss: what was measured of this column alone, 0 to 1; None where that cannot be.
         hidden: whether the original's rows by label are not shown, or not all of them.
-        rows_alone: of a column that is published as it is, rows of the output that no other row is like in it and in
-            the labels of all quasi-identifiers; None of other columns.
+        rule: by which a column that is kept is published; None where it is published as it is.
+        rows_alone: of a column that is published as it is, or by a rule without a key, rows of the output that no other
+            row is like in it and in the labels of all quasi-identifiers; None of other columns.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Attribute:
     distribution: tuple[LabelCount, ...] = ()
     hidden: bool = False
     rows_alone: int | None = None
+    rule: str | None = None
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ class Report:
         curve: what another k would cost.
         search: how the release was found.
         pseudonyms: columns that are published as pseudonyms.
+        publish: columns that are kept and published by a rule, and what each rule is for.
         sql: the statements that make and check the release.
         versions: of what it was made with.
         fingerprints: by which what was used is known again.
@@ -243,6 +246,7 @@ class Report:
     smallest_class_people: int | None = None
     count: Count = "people"
     notes: tuple[str, ...] = ()
+    publish: tuple[dict[str, Any], ...] = ()
 
     @property
     def holds(self) -> bool:

@@ -160,6 +160,7 @@ def _gathered(
         proposed=tuple(column.name for column in publication.roles.proposed),
         smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
         count=policy.count,
+        publish=() if publication.rules is None else tuple(publication.rules.summary()),
         notes=(
             *([COUNTS_ROWS] if policy.count == "rows" else []),
             *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),

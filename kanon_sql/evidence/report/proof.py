@@ -7,8 +7,9 @@ a whole number is 30, and a forged release could hide a number for each row in i
   directory, and both are read with every value as text (of JSON, with its quotes);
 - of anything else the types must be the same, and values are compared as the bytes of their text, which no collation
   takes for others;
-- pseudonyms by a key that was drawn cannot be made again. They must look like pseudonyms, stand for no value of the
-  original as it is, and tie together rows alike to those that the made ones tie.
+- what a rule of ``--publish`` makes by a key that was drawn cannot be made again: such a release is not proven;
+- pseudonyms by a key that was drawn cannot be made again either. They must look like pseudonyms, stand for no value of
+  the original as it is, and tie together rows alike to those that the made ones tie.
 """
 
 from __future__ import annotations
@@ -135,6 +136,14 @@ def _require_rows_of(release: Release, publication: Publication, made_rows: exp.
     except VerificationError as error:
         raise VerificationError(f"{not_it} it {error} {_WHAT_TO_DO}") from None
     if missing or more:
+        rules = publication.rules
+        if rules is not None and rules.cannot_be_repeated:
+            raise VerificationError(
+                f"{published.name} cannot be proven to be the release that this policy makes of "
+                f"{release.prepared.source.name}: {', '.join(map(repr, rules.keyed))} are published by a key that was "
+                "drawn and is kept nowhere. Make the report with the release (kanon anonymize --report), or use a key "
+                "file (--key-file). Nothing was written."
+            )
         raise VerificationError(
             f"{not_it} {missing:,} of the {release.rows_out:,} rows that the policy makes are not in it, and {more:,} "
             f"rows that are in it are not what the policy makes. {_WHAT_TO_DO}"
@@ -208,13 +217,14 @@ def _require_like_pseudonyms(
     pseudonyms = publication.pseudonyms
     if pseudonyms is None or not pseudonyms.key.drawn:
         return
+    source = pseudonyms.origin if publication.rules is None else publication.rules.origin
     for column in pseudonyms.columns:
         relation = engine.temporary_name("kanon_published_pseudonyms")
         values = exp.select(sql.column(column.name)).from_(other.copy())
         engine.run(sql.create_table(relation, values, temporary=True), "pseudonyms that were published")
         try:
             (no_pseudonyms,) = engine.row(not_pseudonyms_query(relation, column.name), "are they pseudonyms?")
-            (as_they_were,) = engine.row(_values_as_they_were(relation, column, pseudonyms.origin), "are they values?")
+            (as_they_were,) = engine.row(_values_as_they_were(relation, column, source), "are they values?")
         finally:
             engine.run(sql.drop(relation), "drop them")
         if no_pseudonyms or as_they_were:

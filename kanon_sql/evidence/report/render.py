@@ -23,6 +23,7 @@ from kanon_sql.evidence.report.words import (
     decimals,
     described_rule,
     four_digits,
+    help_for,
     kind_of_values,
     measured_text,
     members,
@@ -102,7 +103,7 @@ def _environment(elements: str) -> Environment:
         "thousands": _thousands,
     }
     of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, verb)
-    of_columns = (described_rule, kind_of_values, technique)
+    of_columns = (described_rule, help_for, kind_of_values, technique)
     of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, worst_subsets)
     environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
     environment.globals |= {

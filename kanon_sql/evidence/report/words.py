@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
+from kanon_sql.policy.publish_rules import rules_that_help
 from kanon_sql.risks.attacks.verdicts import counted
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ _KINDS = {
     "timestamp": "date and time",
     "boolean": "yes or no",
 }
-_PUBLISHED = {"as pseudonyms": "replaced by pseudonyms", "not published": "removed", "as it is": "published as it is"}
+_PUBLISHED = {
+    "as pseudonyms": "replaced by pseudonyms",
+    "not published": "removed",
+    "as it is": "published as it is",
+    "by a rule": "published by",
+}
 
 
 def printable(text: str) -> str:
@@ -89,7 +95,8 @@ def kind_of_values(attribute: Attribute) -> str:
 
 def technique(attribute: Attribute) -> str:
     if attribute.published != "generalized":
-        return _PUBLISHED[attribute.published]
+        by = "" if attribute.rule is None else f" {attribute.rule}"
+        return f"{_PUBLISHED[attribute.published]}{by}"
     if attribute.level == 0:
         return "not generalized: every value as it was"
     if attribute.level is not None and attribute.level == attribute.height:
@@ -102,6 +109,11 @@ def described_rule(attribute: Attribute) -> str | None:
     if attribute.published != "generalized" or attribute.hierarchy is None:
         return None
     return f"rule {attribute.hierarchy}" + (", chosen because none was given" if attribute.chosen else "")
+
+
+def help_for(attribute: Attribute) -> str | None:
+    """Return the rules by which a kept column with nearly unique values could be published."""
+    return rules_that_help(Column(attribute.name, attribute.type))
 
 
 def _in_words(origin: str, level: int | None) -> str:

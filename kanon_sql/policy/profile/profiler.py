@@ -230,7 +230,7 @@ def _column(column: Column, figures: ColumnFigures, proposal: Proposal, *, named
         role=proposal.role,
         reason=proposal.reason,
         named=named,
-        hints=hints_for(figures, proposal),
+        hints=hints_for(figures, proposal, column),
     )
 
 

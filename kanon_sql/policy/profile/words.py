@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanon_sql.measures.shares import in_percent
+from kanon_sql.policy.publish_rules import rules_that_help
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kanon_sql.engine.base import Column
     from kanon_sql.policy.profile.figures import ColumnFigures
     from kanon_sql.policy.profile.patterns import Spelling
     from kanon_sql.policy.profile.proposals import Proposal
@@ -151,22 +153,24 @@ _FEWEST = 10  # values from which on that can be said: "5 and more" beside 1, 2,
 NO_NUMBERS = frozenset({"postcode", "icd10", "medication", "procedure", "reference", "department"})  # codes and names
 
 
-def hints_for(figures: ColumnFigures, proposal: Proposal) -> tuple[str, ...]:
+def hints_for(figures: ColumnFigures, proposal: Proposal, column: Column) -> tuple[str, ...]:
     """Return what should be done about a column that would be published in some form."""
     if proposal.role == "identifying":
         return ()
     is_quasi = proposal.role == "quasi-identifying"
     found = [*_spoilt(figures.spelling, proposal.kind, is_quasi=is_quasi), *_spelt(figures.spelling)]
-    return tuple(found if is_quasi else [*found, *_there_once(figures)])
+    return tuple(found if is_quasi else [*found, *_there_once(figures, column)])
 
 
-def _there_once(figures: ColumnFigures) -> Iterable[str]:
+def _there_once(figures: ColumnFigures, column: Column) -> Iterable[str]:
     """Yield what is said of values that are published as they are, and lead to one row each."""
     once = figures.uniques >= _ENOUGH and figures.uniques >= _ONCE * figures.classes
     if once and figures.uniques >= _OF_ROWS * figures.looked_at:
+        rules = rules_that_help(column)
+        by_rule = "" if rules is None else f"Publish it by a rule (--publish: {rules}), m"
         yield (
-            "nearly every value is there once: whoever knows one finds the row. Round it, make it a quasi-identifier, "
-            "or leave the column out"
+            f"nearly every value is there once: whoever knows one finds the row. {by_rule or 'M'}ake it a "
+            "quasi-identifier, or leave the column out"
         )
 
 

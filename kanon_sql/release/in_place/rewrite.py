@@ -261,6 +261,7 @@ def _unchanged_columns(publication: Publication) -> list[str]:
         if publication.recoding.levels_of(number) != (0,)
     }
     replaced = set() if publication.pseudonyms is None else set(publication.pseudonyms.names)
+    replaced |= set() if publication.rules is None else set(publication.rules.names)
     return [
         column.name
         for column in publication.columns

@@ -14,6 +14,7 @@ from kanon_sql.classes.recoding import OPTIONS
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
+from kanon_sql.policy.publish_rules import parse_publish_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -133,9 +134,15 @@ class Entry:
 
     @property
     def published_as_they_are(self) -> list[str]:
-        """Names of the other columns that it published."""
+        """Names of the other columns that it published, with those that it published by a rule."""
         columns = self.policy["columns"]
         return [*columns["sensitive"], *columns["insensitive"]]
+
+    @property
+    def published_by_rule(self) -> dict[str, tuple[str, ...]]:
+        """The rules by which it published some of these, by the folded name of the column."""
+        rules: dict[str, list[str]] = self.policy.get("publish", {})
+        return {folded(name): tuple(sorted(texts)) for name, texts in rules.items()}
 
     def is_of(self, source: tuple[str, str]) -> bool:
         """Tell whether it was made from a table."""
@@ -144,7 +151,11 @@ class Entry:
     def alike(self) -> tuple[Any, ...]:
         """Return what releases have in common that say the same: to check one of them is to check all."""
         models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
-        shown = (*sorted(self.published_as_they_are), *sorted(self.prepared.items()))
+        shown = (
+            *sorted(self.published_as_they_are),
+            *sorted(self.prepared.items()),
+            *sorted(self.published_by_rule.items()),
+        )
         return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown)
 
     def is_record_of(self, other: Entry) -> bool:
@@ -209,6 +220,7 @@ def remembered_policy(policy: Policy, roles: Roles, prepared: Mapping[str, str] 
     """
     options = {name: getattr(policy, name) for name in OPTIONS}
     pseudonymized = [column.name for column in roles.pseudonymized]
+    by_rule = {name: [rule.text for rule in parse_publish_rules(name, texts)] for name, texts in policy.publish.items()}
     return {
         "columns": {
             "identifying": [column.name for column in roles.identifying],
@@ -219,6 +231,7 @@ def remembered_policy(policy: Policy, roles: Roles, prepared: Mapping[str, str] 
             **({"pseudonymized": pseudonymized} if pseudonymized else {}),
             **({"prepared": dict(prepared)} if prepared else {}),
         },
+        **({"publish": by_rule} if by_rule else {}),
         "models": [
             {"model": model.name, "required": _plain(model.required), "sensitive": model.sensitive}
             for model in policy.models

@@ -15,6 +15,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.measures.places import make_places
+from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import (
     CannotBeCheckedError,
@@ -46,12 +47,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Side:
-    """One of two releases: its rows, the hierarchies that it was made with, and other columns that it publishes."""
+    """One of two releases: its rows, the hierarchies that it was made with, and other columns that it publishes.
+
+    Where it is made again from the rows as they are now, these columns have their values of the table.
+    """
 
     relation: exp.Table
     hierarchies: Sequence[Hierarchy]
     as_they_are: Sequence[str]
     columns: Sequence[Column]
+    is_made_again: bool = False
 
     def column(self, hierarchy: Hierarchy) -> Column | None:
         """Return the column that is read under a hierarchy; None if it says nothing, or is read under its own."""
@@ -89,6 +94,7 @@ class Joiner:
     def joined(self, entry: Entry) -> Joint:
         """Return what the new release and an earlier one say together, where it can be read or made again."""
         source, engine = self.prepared.source, self.prepared.source.engine
+        self._require_comparable(entry)
         new, old = self._new(), self._old(entry)
         both = [*new.hierarchies, *(own for own in old.hierarchies if all(own is not each for each in new.hierarchies))]
         theirs = None if entry.entity is None else find_column(entry.entity, source.columns)
@@ -118,6 +124,32 @@ class Joiner:
             self._drop(*_tables(lookup.new.candidates), people.relation, people.tuples, people.copy)
             self._drop(*(own.relation for own in lookup.places))
 
+    @property
+    def _by_rule(self) -> dict[str, tuple[str, ...]]:
+        """The rules by which the new release publishes columns, by the folded name of the column."""
+        rules = self.publication.rules
+        columns = () if rules is None else rules.columns
+        return {folded(one.column.name): tuple(sorted(rule.text for rule in one.rules)) for one in columns}
+
+    def _require_comparable(self, entry: Entry) -> None:
+        """Raise where one release publishes a column by a rule that the other generalizes, or calls sensitive."""
+        roles = self.publication.roles
+        own = {folded(column.name) for column in (*roles.quasi_identifiers, *roles.sensitive)}
+        theirs = {folded(name) for name in (*entry.quasi_identifiers, *entry.sensitive)}
+        if clash := sorted(self._by_rule.keys() & theirs | entry.published_by_rule.keys() & own):
+            raise CannotBeCheckedError(
+                f"one of the two publishes column {clash[0]!r} by a rule (--publish), and in the other it is a "
+                "quasi-identifier or sensitive"
+            )
+
+    def _can_be_joined_by(self, name: str, entry: Entry, old: _Side) -> bool:
+        """Tell whether values of a column that both publish can be compared as they stand."""
+        own, theirs = (rules.get(folded(name), ()) for rules in (self._by_rule, entry.published_by_rule))
+        if not own and not theirs:
+            return True
+        keyed = any(rule.partition(":")[0] in KEYED for rule in own)
+        return own == theirs and not keyed and not old.is_made_again
+
     def _new(self) -> _Side:
         roles, columns = self.publication.roles, self.prepared.source.engine.columns(self.output)
         as_they_are = [column.name for column in (*roles.sensitive, *roles.insensitive)]
@@ -133,6 +165,7 @@ class Joiner:
                 hierarchy = self._known.setdefault(self._key_of(again), again)
             own.append(hierarchy)
         relation = read_as_it_stands(source, entry)
+        is_made_again = relation is None
         if relation is None:
             names = {each.column.name for each in own}
             needed = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
@@ -142,7 +175,8 @@ class Joiner:
             needed += [name for name in entry.sensitive if name not in names]
             shown = [name for name in dict.fromkeys(needed) if _is_in(name, entry.published_as_they_are)]
             relation = make_again(source, entry, own, shown)
-        return _Side(relation, own, entry.published_as_they_are, source.engine.columns(relation))
+        columns = source.engine.columns(relation)
+        return _Side(relation, own, entry.published_as_they_are, columns, is_made_again)
 
     def _key_of(self, hierarchy: Hierarchy) -> tuple[str, str]:
         return hierarchy.column.name, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy)
@@ -153,7 +187,7 @@ class Joiner:
         least = least_values((model.name, model.required, model.sensitive) for model in models)
         least |= least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
         sensitive = [*(column.name for column in self.publication.roles.sensitive), *entry.sensitive]
-        in_one, joined_by = [], []
+        in_one, joined_by, unlike = [], [], []
         for name in dict.fromkeys([*new.as_they_are, *old.as_they_are]):
             original = find_column(name, columns)
             first, second = (
@@ -161,11 +195,21 @@ class Joiner:
             )
             if original is None:
                 continue
-            if first is not None and second is not None:
-                joined_by.append(InBoth(Shared(first, original), Shared(second, original)))
+            in_both = _is_in(name, new.as_they_are) and _is_in(name, old.as_they_are)
+            if in_both and not self._can_be_joined_by(name, entry, old):
+                unlike.append(name)
+            elif first is not None and second is not None:
+                ruled = folded(name) in self._by_rule  # values by a rule are not compared with those of the table
+                joined_by.append(InBoth(*(Shared(one, one if ruled else original) for one in (first, second))))
             elif (one := first or second) is not None and _is_in(name, sensitive):
                 fewest = least.get(original.name, 2)
                 in_one.append(SensitiveInOne(Shared(one, original), in_first=first is not None, least=fewest))
+        if in_one and unlike:
+            raise CannotBeCheckedError(
+                f"both publish column {unlike[0]!r}, by rules (--publish) whose values cannot be compared here, and "
+                f"one alone publishes column {in_one[0].shown.original.name!r}, which is sensitive: whether rows can "
+                "be joined by the first is not known"
+            )
         return Joinable(joined_by, in_one)
 
     def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[SensitiveInBoth]:

@@ -25,8 +25,8 @@ from kanon_sql.engine.files import uninterrupted
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
 from kanon_sql.release.publish.alike import make_alike, repeated_query
+from kanon_sql.release.published_rules import forget_replaced, make_replaced
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements, without_dots
@@ -285,7 +285,7 @@ def _make(sink: Sink, expected: Expected) -> None:
 
 def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
     """Make pseudonyms, leave out those that rows tie too closely, and go through the steps of a local recoding."""
-    make_pseudonyms(engine, publication.pseudonyms)
+    make_replaced(engine, publication)
     for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
         leave_out(engine, publication, lookups)
     for number, statement in enumerate(statements_for(publication).recoding_statements(lookups)):
@@ -298,7 +298,7 @@ def forget_recoding(engine: Engine, publication: Publication) -> None:
         with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
             engine.run(sql.drop(table), "drop the combinations of values")
     with suppress(SourceError):
-        forget_pseudonyms(engine, publication.pseudonyms)
+        forget_replaced(engine, publication)
 
 
 def verified(

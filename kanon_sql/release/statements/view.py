@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
 
 
+NO_VIEW_OF_RULES = (
+    "A view makes its rows when it is read, and columns that are published by a rule are made once, for a release: "
+    "make a table or a file, or leave --publish out."
+)
 NO_VIEW_OF_PSEUDONYMS = (
     "A view makes its rows when it is read, and would need the key of pseudonyms in the database: make a table or a "
     "file, or leave --pseudonymize out."
@@ -36,6 +40,8 @@ def require_viewable(publication: Publication) -> None:
     """Raise if a release cannot be a view: for its pseudonyms, its population, or its recoding."""
     if publication.pseudonyms is not None:
         raise UsageError(NO_VIEW_OF_PSEUDONYMS)
+    if publication.rules is not None:
+        raise UsageError(NO_VIEW_OF_RULES)
     if publication.population is not None:
         raise UsageError(
             "A view would have to read the population at every look, wherever that is then: make a table or a file."

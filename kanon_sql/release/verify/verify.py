@@ -5,6 +5,7 @@
 3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
    the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
 4. The pseudonyms, where there are: what rows say together that they tie to one another (see ``verify.pseudonyms``).
+   Columns that are published by a rule have no value that the rule does not make.
 5. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
 6. The table, where the connection is the caller's: as many rows as the search counted, in classes of those sizes.
 """
@@ -20,6 +21,7 @@ from kanon_sql.engine.equality import written
 from kanon_sql.errors import VerificationError
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED
+from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import (
     class_columns,
@@ -33,10 +35,11 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.publish_rules import RuledColumn
     from kanon_sql.release.publication import Publication
 
 
@@ -128,10 +131,12 @@ class Checks:
     labels: exp.Query | None
     people: exp.Select | None
     ties: TieChecks = field(default_factory=TieChecks)
+    rules: exp.Select | None = None
+    ruled: Sequence[RuledColumn] = ()
 
     def statements(self) -> tuple[exp.Expr, ...]:
         """Return the statements there are, in the order in which they are run."""
-        checks = (self.classes, self.labels, self.people, *self.ties.statements())
+        checks = (self.classes, self.labels, self.people, *self.ties.statements(), self.rules)
         return tuple(query for query in checks if query is not None)
 
 
@@ -144,6 +149,7 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
         output: the release.
     """
     counted = _counted_in_rows(publication)
+    ruled, not_by_rule = rule_check_query(publication.rules, output)
     return Checks(
         class_check_query(
             output,
@@ -156,6 +162,8 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
         label_check_query(publication, lookups, output),
         people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
         tie_checks_of(publication, output),
+        not_by_rule,
+        ruled,
     )
 
 
@@ -188,6 +196,10 @@ def verify(
     tied, wrong = check_ties(engine, publication, checks.ties)
     if wrong is not None:
         raise _failed(wrong)
+    found_by_rule = engine.row(checks.rules, "verify the columns published by rules") if checks.rules else ()
+    for ruled, count in zip(checks.ruled, found_by_rule, strict=True):
+        if count:
+            raise _failed(f"{count:,} values of column {ruled.column.name!r} are none that {ruled.text} makes")
     # 5. The columns, and that every row and every class is accounted for.
     if columns_found != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")

@@ -1,0 +1,60 @@
+"""Optimal univariate microaggregation: groups of values close to each other, of which each gets the mean.
+
+Of all partitions of the sorted values into intervals of at least g rows each, the one with the least sum of squared
+errors, as a shortest path (Hansen and Mukherjee, "A polynomial algorithm for optimal univariate microaggregation", IEEE
+TKDE 15(4), 2003): a node before each value, an edge for each possible group, its error as its length.
+
+There a group has g to 2g - 1 rows, and rows of equal values may be in two groups. Here they are in one, so that a value
+has one mean whatever order rows have; with many equal values a group may be larger. If all values differ, it is the
+optimum of Hansen and Mukherjee.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def group_starts(values: Sequence[tuple[Any, int]], size: int) -> list[int]:
+    """Return the places of the first values of the groups, in their order.
+
+    A group that could be split into two is never the best. So the groups that end at a value begin at the last value
+    from which on there are enough rows, or before it as long as the rows before it are too few: at most 2 * size - 1
+    values are looked at for each.
+
+    Args:
+        values: numbers in ascending order, each once, with how many rows have it.
+        size: rows of a group at least; there are as many.
+    """
+    origin = values[0][0] if values else 0
+    numbers = [float(value - origin) for value, _ in values]
+    weights = [n for _, n in values]
+    best: list[float] = [0.0]  # up to each place, the least error
+    first: list[int] = []  # where the last group of it starts
+    for end in range(len(values)):
+        least, start = float("inf"), -1
+        rows, mean, error, before = 0, 0.0, 0.0, 0  # of the group; rows of it before those that are enough
+        for place in range(end, -1, -1):
+            weight = weights[place]
+            if rows >= size:
+                before += weight
+                if before >= size:
+                    break
+            # Welford's update: sums of squares would lose all digits of small errors far from the origin.
+            rows += weight
+            distance = numbers[place] - mean
+            mean += distance * weight / rows
+            error += distance * weight * (numbers[place] - mean)
+            if rows >= size and best[place] + error < least:
+                least, start = best[place] + error, place
+        best.append(least)
+        first.append(start)
+    starts: list[int] = []
+    end = len(values) - 1
+    while end >= 0:
+        end = first[end]
+        starts.append(end)
+        end -= 1
+    return starts[::-1]

@@ -1,0 +1,500 @@
+"""Kept columns that are published by a rule of ``[publish]`` (see ``kanon_sql.policy.publish_rules``).
+
+    kanon_hashed             values of columns with the rule hash, each once, with their pseudonyms
+    kanon_shifted            each person with the days that their dates are moved by
+    kanon_microaggregated    values of a column, each with the mean of its group; one table for each column
+    kanon_ruled              the columns of the source that are read, those with a rule as they are published
+
+All statements that publish and verify, and the view of pseudonyms, read the last one instead of the source: what is not
+in it cannot slip through. The search reads the source, where these columns play no part.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, find_column
+from kanon_sql.engine.equality import as_text, published
+from kanon_sql.errors import UsageError
+from kanon_sql.policy.profile.patterns import BY_KIND
+from kanon_sql.policy.publish_rules import (
+    NUMBERS,
+    PURPOSES,
+    RuledColumn,
+    number_text,
+    parse_publish_rules,
+    ruled_columns,
+)
+from kanon_sql.release.microaggregation import group_starts
+from kanon_sql.release.pseudonyms import (
+    INNER,
+    OUTER,
+    PSEUDONYM_TYPE,
+    TITLE,
+    canonical_bytes,
+    columns_read,
+    forget_pseudonyms,
+    keyed_hash,
+    make_pseudonyms,
+    not_a_pseudonym,
+    pseudonyms_query,
+    require_canonical,
+    require_unprofiled,
+)
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.keys import Key
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.roles import Roles
+    from kanon_sql.release.publication import Publication
+
+_VALUE = "value"
+_SHIFTS = "shift-dates"
+_NOT_A_PSEUDONYM = "00" + _SHIFTS.encode().hex()
+"""What stands before the person in the message that is hashed: else a published pseudonym of the person would tell the
+days. No text that is hashed for a pseudonym begins with a zero byte, unless the table has such a text."""
+_REDACTED = {
+    "email": "e-mail",
+    "mac_address": "hardware address",
+    "url": "web address",
+    "ip_address": "network address",
+    "reference": "UUID",
+    "iban": "bank account",
+    "credit_card": "payment card",
+    "national_id": "national number",
+    "phone": "phone",
+}
+"""By kind of pattern, what stands in brackets; in the order in which they are looked for."""
+_ENDS_ANYWHERE = {"email", "url"}
+_MORE_DIGITS = "([ ()./-]*[0-9]+)*"  # after a phone number: else a part of a second one would be left
+_IN_CAPITALS = {"iban"}  # else a short word, a number and more words would be one
+
+
+@dataclass(frozen=True)
+class PublishedRules:
+    """How kept columns are published by rules.
+
+    Attributes:
+        columns: those columns, in the order of the source.
+        view: the temporary view of the source with their new values.
+        origin: the source itself.
+        taken: the columns of the source that the view has, in their order.
+        entity: the column that names the person.
+        key: what pseudonyms and days are made with.
+        tables: by column, the temporary table that its values are looked up in; of those that need one.
+        starts: by column that is microaggregated, the places where its groups start.
+    """
+
+    columns: tuple[RuledColumn, ...]
+    view: exp.Table
+    origin: exp.Table
+    taken: tuple[Column, ...]
+    entity: Column | None
+    key: Key
+    tables: dict[str, exp.Table]
+    starts: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        return [ruled.column.name for ruled in self.columns]
+
+    @property
+    def keyed(self) -> list[str]:
+        """Names of the columns whose values are made with the key."""
+        return [ruled.column.name for ruled in self.columns if ruled.is_keyed]
+
+    @property
+    def cannot_be_repeated(self) -> bool:
+        """Whether the release cannot be made again: by a key that is kept nowhere."""
+        return bool(self.keyed) and self.key.drawn
+
+    @property
+    def title(self) -> str:
+        made = "Columns that are published by a rule, and a view of the source with their values"
+        return f"{made}. {TITLE}" if self.keyed else made
+
+    def typed(self, columns: Sequence[Column]) -> tuple[Column, ...]:
+        """Return columns with the types in which they are published."""
+        types = {ruled.column.name: _published_type(ruled) for ruled in self.columns}
+        return tuple(Column(column.name, types.get(column.name, column.type)) for column in columns)
+
+    def statements(self) -> tuple[exp.Create, ...]:
+        """Return the statements that make the tables, with placeholders for the key, and the view."""
+        return (*self.table_statements(), self._view_statement())
+
+    def table_statements(self) -> tuple[exp.Create, ...]:
+        made: dict[exp.Table, exp.Query] = {}
+        for ruled in self.columns:
+            if (table := self.tables.get(ruled.column.name)) is not None and table not in made:
+                made[table] = self._lookup_query(ruled)
+        return tuple(sql.create_table(table.copy(), query, temporary=True) for table, query in made.items())
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Return what a summary says of each column."""
+        return [
+            {
+                "column": ruled.column.name,
+                "rule": ruled.text,
+                "purpose": "; ".join(PURPOSES[rule.kind] for rule in ruled.rules),
+                "key": self.key.origin if ruled.is_keyed else None,
+            }
+            for ruled in self.columns
+        ]
+
+    def _lookup_query(self, ruled: RuledColumn) -> exp.Query:
+        if ruled.kind == "hash":
+            return pseudonyms_query([one.column for one in self.columns if one.kind == "hash"], self.origin)
+        if ruled.kind == _SHIFTS:
+            message = exp.DPipe(
+                this=exp.Unhex(this=sql.literal(_NOT_A_PSEUDONYM)), expression=sql.column(_VALUE), safe=True
+            )
+            return sql.query(
+                "release/date_shifts",
+                values={
+                    "person": canonical_bytes(_known(self.entity)),
+                    "days": int(ruled.rules[0].number),
+                    "hash": keyed_hash(message),
+                },
+                relations={"source": sql.aliased(self.origin, "source")},
+            )
+        return sql.query(
+            "release/microaggregated",
+            values={
+                "value": _value(ruled.column),
+                "starts": self.starts[ruled.column.name],
+                "size": int(ruled.rules[0].number),
+            },
+            relations={"source": sql.aliased(self.origin, "source")},
+        )
+
+    def _view_statement(self) -> exp.Create:
+        query = exp.select().from_(sql.aliased(self.origin, "source"))
+        by_name = {ruled.column.name: ruled for ruled in self.columns}
+        for column in self.taken:
+            ruled = by_name.get(column.name)
+            if ruled is None:
+                query = query.select(sql.column(column.name, "source"))
+                continue
+            place = f"rule_{self.names.index(column.name) + 1}"
+            query = query.select(sql.named(_expression(ruled, place), column.name))
+            if (table := self.tables.get(column.name)) is not None:
+                own = {"hash": column, _SHIFTS: self.entity}.get(ruled.kind)
+                sought = _value(column) if own is None else canonical_bytes(own)
+                same = sql.same(sought, sql.column(_VALUE, place))
+                query = query.join(sql.aliased(table, place), on=same, join_type="left")
+        return sql.create_view(self.view.copy(), query, temporary=True)
+
+
+def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -> PublishedRules | None:
+    """Return how the columns of a source are published by the rules of a policy; None if it has none.
+
+    Values that a rule cannot be used on are counted here, and values that are microaggregated are put into groups.
+    """
+    columns = ruled_columns(policy.publish, roles, source.columns, source.name)
+    if not columns:
+        return None
+    refuse_in_warehouse(source)
+    hashed = [ruled.column for ruled in columns if ruled.kind == "hash"]
+    shifts = [ruled for ruled in columns if ruled.kind == _SHIFTS]
+    require_canonical([*hashed, *([_known(roles.entity)] if shifts else [])])
+    engine, tables, starts = source.engine, {}, {}
+    shared = {
+        "hash": engine.temporary_name("kanon_hashed") if hashed else None,
+        _SHIFTS: engine.temporary_name("kanon_shifted") if shifts else None,
+    }
+    for ruled in columns:
+        name = ruled.column.name
+        if (table := shared.get(ruled.kind)) is not None:
+            tables[name] = table
+        if ruled.kind == "microaggregate":
+            tables[name] = engine.temporary_name("kanon_microaggregated")
+            starts[name] = _starts(engine, source.relation, ruled)
+        if ruled.kind == "round":
+            _require_room(engine, source.relation, ruled)
+    return PublishedRules(
+        columns=columns,
+        view=engine.temporary_name("kanon_ruled"),
+        origin=source.relation,
+        taken=columns_read(source.columns, roles),
+        entity=roles.entity,
+        key=key,
+        tables=tables,
+        starts=starts,
+    )
+
+
+def refuse_in_warehouse(source: Source) -> None:
+    source.refuse_in_warehouse(
+        "where no columns are published by rules: leave --publish out, or export the table to Parquet first."
+    )
+
+
+def make_replaced(engine: Engine, publication: Publication) -> None:
+    """Make the view with columns published by rules, and over it the one with pseudonyms."""
+    rules = publication.rules
+    if rules is not None:
+        secrets = {INNER: rules.key.inner, OUTER: rules.key.outer}
+        if rules.keyed:
+            require_unprofiled(engine)
+        *tables, view = rules.statements()
+        for table in tables:
+            bound = secrets if next(table.find_all(exp.Placeholder), None) is not None else None
+            engine.rows(table, "values of columns that are published by a rule", bound)
+        engine.run(view, "the source with columns published by rules")
+    make_pseudonyms(engine, publication.pseudonyms)
+
+
+@contextmanager
+def replaced(engine: Engine, publication: Publication) -> Iterator[None]:
+    """Have what ``make_replaced`` makes while values are looked at, before the release is made."""
+    if publication.rules is None and publication.pseudonyms is None:
+        yield
+        return
+    make_replaced(engine, publication)
+    try:
+        yield
+    finally:
+        forget_replaced(engine, publication)
+
+
+def forget_replaced(engine: Engine, publication: Publication) -> None:
+    """Drop what ``make_replaced`` made, and the values that were replaced."""
+    forget_pseudonyms(engine, publication.pseudonyms)
+    rules = publication.rules
+    if rules is not None:
+        engine.run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
+        for table in dict.fromkeys(rules.tables.values()):
+            engine.run(sql.drop(table), "drop the values of columns that are published by a rule")
+
+
+# The value of a column by its rule
+
+
+def _published_type(ruled: RuledColumn) -> str:
+    if ruled.kind in {"round", _SHIFTS}:
+        return ruled.column.type
+    return "DOUBLE" if ruled.kind == "microaggregate" else PSEUDONYM_TYPE
+
+
+def rule_check_query(rules: PublishedRules | None, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
+    """Return the columns of which a release itself tells whether their rule made it, and how many values it did not.
+
+    Of shifted dates and redacted texts it does not tell.
+    """
+    found = ((ruled, _not_made_by(ruled, rules.tables)) for ruled in rules.columns) if rules is not None else ()
+    wrong = {ruled: condition for ruled, condition in found if condition is not None}
+    counts = [
+        sql.named(sql.where(sql.count_rows(), condition), f"not_by_rule_{number}")
+        for number, condition in enumerate(wrong.values(), start=1)
+    ]
+    return list(wrong), exp.select(*counts).from_(output.copy()) if counts else None
+
+
+def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> tuple[dict[str, int], list[str]]:
+    """Return, of a table that should be a release, the columns with values that their rule does not make, and how many.
+
+    Also the columns of which the table does not tell: means, shifted dates and redacted texts.
+    """
+    found: dict[str, int] = {}
+    unknown = []
+    for name, texts in publish.items():
+        if (column := find_column(name, source.columns)) is None:
+            continue
+        rules = parse_publish_rules(name, texts)
+        # Of what type the values were before they were coded is not known.
+        whole = column.family == "integer" and "." not in "".join(rule.text for rule in rules)
+        condition = _not_made_by(RuledColumn(Column(column.name, column.type if whole else "DOUBLE"), rules), {})
+        if condition is None:
+            unknown.append(column.name)
+            continue
+        if rules[0].kind == "round" and column.family not in NUMBERS:
+            condition = sql.column(column.name).is_(exp.null()).not_()
+        source.bring([column])
+        query = exp.select(sql.where(sql.count_rows(), condition)).from_(source.relation.copy())
+        (found[column.name],) = source.engine.row(query, f"values of {column.name} that its rule does not make")
+    return {name: count for name, count in found.items() if count}, unknown
+
+
+def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr | None:
+    """Return whether a published value is one that a rule does not make; maybe NULL of NULL."""
+    column, value = ruled.column, sql.column(ruled.column.name)
+    text = sql.cast(value.copy(), "VARCHAR")
+    if ruled.kind == "round":
+        return exp.NEQ(this=sql.cast(_rounded(ruled, value), column.type), expression=value.copy())
+    if ruled.kind == "hash":
+        return not_a_pseudonym(value)
+    if ruled.kind == "microaggregate" and column.name in tables:
+        means = exp.select("mean").from_(tables[column.name].copy())
+        means = means.where(sql.column("mean").is_(exp.null()).not_())
+        there = value.copy().is_(exp.null()).not_()
+        return exp.and_(there, exp.Not(this=exp.In(this=value, query=means.subquery())))
+    if ruled.kind == "bins":
+        return exp.Not(this=exp.In(this=text, expressions=[*map(sql.literal, _bins(ruled))]))
+    if ruled.kind in {"top", "bottom"}:
+        number = exp.TryCast(this=value.copy(), to=sql.cast(exp.null(), column.type).to)
+        is_coded = exp.or_(*(condition for condition, _ in _codes(ruled, number)))
+        raw = exp.Coalesce(this=exp.Paren(this=is_coded), expressions=[exp.true()])
+        codes = exp.In(this=text, expressions=[sql.literal(text) for _, text in _codes(ruled, number)])
+        return exp.and_(exp.Not(this=codes), raw)
+    return None
+
+
+def _value(column: Column) -> exp.Expr:
+    """Return a value of the source, in the one form of all that are equal to it."""
+    return published(sql.column(column.name, "source"), column)
+
+
+def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
+    """Return what is published of a row; ``place`` is the alias of the table that it is looked up in."""
+    column = ruled.column
+    if ruled.kind == "round":
+        return sql.cast(_rounded(ruled, _value(column)), column.type)
+    if ruled.kind in {"top", "bottom"}:
+        coded = exp.Case()
+        for condition, text in _codes(ruled, _value(column)):
+            coded = coded.when(condition, sql.literal(text))
+        return coded.else_(as_text(sql.column(column.name, "source"), column))
+    if ruled.kind == "bins":
+        return _binned(ruled)
+    if ruled.kind == "redact":
+        return _redacted(column)
+    if ruled.kind == _SHIFTS:
+        days = exp.Anonymous(this="TO_DAYS", expressions=[sql.column("days", place)])
+        return sql.cast(exp.Add(this=_value(column), expression=days), column.type)
+    return sql.column("mean" if ruled.kind == "microaggregate" else "pseudonym", place)
+
+
+def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
+    """Return the nearest multiple, halves away from zero; in a type that has room for it."""
+    column, base = ruled.column, ruled.rules[0].number
+    if column.family == "float":
+        number: exp.Expr = sql.cast(value, "DOUBLE")
+        times = exp.Round(this=exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
+        multiple = exp.Mul(this=times, expression=sql.double(float(base)))
+        decimals = -int(base.normalize().as_tuple().exponent)
+        return multiple if decimals <= 0 else exp.Round(this=multiple, decimals=sql.literal(decimals))
+    wide = "HUGEINT" if column.family == "integer" else f"DECIMAL(38,{column.type.rstrip(')').partition(',')[2]})"
+    number, step = sql.cast(value, wide), sql.cast(_number(base), wide)
+    rest = exp.Mod(this=number, expression=step)
+    twice = exp.Abs(this=exp.Paren(this=exp.Add(this=rest.copy(), expression=rest.copy())))
+    up = exp.Case().when(exp.LT(this=number.copy(), expression=sql.literal(0)), exp.Neg(this=step.copy()))
+    carried = exp.Case().when(exp.GTE(this=twice, expression=step.copy()), up.else_(step.copy()))
+    return exp.Add(
+        this=exp.Sub(this=number.copy(), expression=exp.Paren(this=rest)),
+        expression=carried.else_(sql.cast(sql.literal(0), wide)),
+    )
+
+
+def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
+    """Return when a value is coded at the top and at the bottom, and the text that stands for it."""
+    codes: list[tuple[exp.Expr, str]] = []
+    for rule in ruled.rules:
+        if rule.kind == "top":
+            bound = _bound(ruled.column, rule.number, ROUND_CEILING)
+            codes.append((exp.GTE(this=value.copy(), expression=bound), f"{number_text(rule.number)}+"))
+        else:
+            bound = _bound(ruled.column, rule.number, ROUND_FLOOR)
+            codes.append((exp.LTE(this=value.copy(), expression=bound), f"<={number_text(rule.number)}"))
+    return codes
+
+
+def _bins(ruled: RuledColumn) -> list[str]:
+    texts = [number_text(number) for number in ruled.rules[0].numbers]
+    return [f"<{texts[0]}", *(f"[{one},{other})" for one, other in pairwise(texts)), f">={texts[-1]}"]
+
+
+def _binned(ruled: RuledColumn) -> exp.Expr:
+    column, numbers = ruled.column, ruled.rules[0].numbers
+    *others, last = _bins(ruled)
+    binned = exp.Case()
+    for number, text in zip(numbers, others, strict=True):
+        below = exp.LT(this=_value(column), expression=_bound(column, number, ROUND_CEILING))
+        binned = binned.when(below, sql.literal(text))
+    above = exp.GTE(this=_value(column), expression=_bound(column, numbers[-1], ROUND_CEILING))
+    return binned.when(above, sql.literal(last))
+
+
+def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
+    """Return what values of a column are compared with; of whole numbers, the next whole number."""
+    if column.family == "float":
+        return sql.double(float(bound))
+    return _number(bound.to_integral_value(rounding) if column.family == "integer" else bound)
+
+
+def _number(number: Decimal) -> exp.Expr:
+    literal = exp.Literal.number(number_text(abs(number)))
+    return exp.Neg(this=literal) if number < 0 else literal
+
+
+def _redacted(column: Column) -> exp.Expr:
+    """Return a text with what looks like some kinds of values in it replaced by the name of the kind.
+
+    The patterns of ``kanon profile`` are for whole values: here they begin where no letter or digit stands before, and
+    end where a word does.
+    """
+    text = _value(column)
+    for kind, name in _REDACTED.items():
+        end = "" if kind in _ENDS_ANYWHERE else rf"{_MORE_DIGITS}\b" if kind == "phone" else r"\b"
+        pattern = f"{'' if kind in _IN_CAPITALS else '(?i)'}(^|[^0-9A-Za-z])({BY_KIND[kind].regexp}){end}"
+        arguments = [text, *map(sql.literal, (pattern, rf"\1[{name}]", "g"))]
+        text = exp.func("REGEXP_REPLACE", *arguments, dialect="duckdb")
+    return text
+
+
+# What a column must be for its rule
+
+
+def _starts(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> str:
+    """Return where the groups of a column that is microaggregated start: places from 1 on, with commas between."""
+    column, size = ruled.column, int(ruled.rules[0].number)
+    if column.family == "float":
+        infinite = exp.Not(this=sql.finite(sql.column(column.name), "float"))
+        query = exp.select(sql.where(sql.count_rows(), infinite)).from_(origin.copy())
+        (found,) = engine.row(query, f"values of {column.name} that have no mean")
+        if found:
+            raise UsageError(
+                f"Column {column.name!r} has NaN or infinity in {found:,} rows, of which there is no mean: make them "
+                "NULL in a view, and anonymize that."
+            )
+    value = _value(column)
+    query = exp.select(sql.named(value, _VALUE), sql.named(sql.count_rows(), "n"))
+    query = query.from_(sql.aliased(origin, "source")).where(sql.column(column.name, "source").is_(exp.null()).not_())
+    values = engine.rows(query.group_by(value.copy()).order_by(sql.column(_VALUE)), f"values of {column.name}")
+    if values and (rows := sum(n for _, n in values)) < size:
+        raise UsageError(
+            f"Column {column.name!r} has values in {rows:,} rows, and microaggregate:{size} makes groups of {size} "
+            "rows or more: give a smaller number, or drop the column."
+        )
+    return ",".join(str(start + 1) for start in group_starts(values, size)) or "1"
+
+
+def _require_room(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> None:
+    """Raise if some value is rounded to one that the type of its column does not have."""
+    column = ruled.column
+    there = sql.column(column.name, "source").is_(exp.null()).not_()
+    to = sql.cast(exp.null(), column.type).to
+    lost = exp.TryCast(this=_rounded(ruled, _value(column)), to=to).is_(exp.null())
+    query = exp.select(sql.where(sql.count_rows(), exp.and_(there, lost))).from_(sql.aliased(origin, "source"))
+    (found,) = engine.row(query, f"values of {column.name} that are rounded to what its type does not have")
+    if found:
+        raise UsageError(
+            f"{ruled.text} rounds {found:,} values of column {column.name!r} to numbers that its type, {column.kind}, "
+            "does not have: cast it to a wider one in a view, and anonymize that."
+        )
+
+
+def _known(entity: Column | None) -> Column:
+    if entity is None:
+        raise TypeError("No column names the person")
+    return entity

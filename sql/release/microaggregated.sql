@@ -1,0 +1,35 @@
+/* Univariate microaggregation: each value with the mean of its group. The groups were found by dynamic programming (see
+   kanon_sql/release/microaggregation.py); the list has the places of their first values among the different values in
+   ascending order. The mean is summed in that order, so that it is the same whenever it is made. A group that the table,
+   as it is now, leaves with too few rows gets no mean. */
+WITH found AS (
+  SELECT $value AS value, CAST(COUNT(*) AS DOUBLE) AS n
+  FROM source
+  WHERE NOT $value IS NULL
+  GROUP BY $value
+), places AS (
+  SELECT value, n, ROW_NUMBER() OVER (ORDER BY value) AS place
+  FROM found
+), starts AS (
+  SELECT CAST(UNNEST(STRING_SPLIT($starts, ',')) AS BIGINT) AS place
+), numbered AS (
+  SELECT places.value, places.n, COUNT(starts.place) OVER (ORDER BY places.place) AS number
+  FROM places
+  LEFT JOIN starts
+    ON starts.place = places.place
+), means AS (
+  SELECT
+    number,
+    SUM(n) AS n,
+    LIST_SUM(LIST(CAST(value AS DOUBLE) * n ORDER BY value)) / SUM(n) AS mean,
+    CAST(MIN(value) AS DOUBLE) AS first,
+    CAST(MAX(value) AS DOUBLE) AS last
+  FROM numbered
+  GROUP BY number
+)
+SELECT
+  numbered.value,
+  CASE WHEN means.n >= $size THEN LEAST(GREATEST(means.mean, means.first), means.last) END AS mean
+FROM numbered
+JOIN means
+  ON means.number = numbered.number
