@@ -314,16 +314,26 @@ def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> 
         rules = parse_publish_rules(name, texts)
         # Of what type the values were before they were coded is not known.
         whole = column.family == "integer" and "." not in "".join(rule.text for rule in rules)
-        condition = _not_made_by(RuledColumn(Column(column.name, column.type if whole else "DOUBLE"), rules), {})
+        ruled = RuledColumn(Column(column.name, column.type if whole else "DOUBLE"), rules)
+        condition = _not_made_by(ruled, {})
         if condition is None:
             unknown.append(column.name)
             continue
         if rules[0].kind == "round" and column.family not in NUMBERS:
-            condition = sql.column(column.name).is_(exp.null()).not_()
+            condition = _text_not_rounded(ruled)
         source.bring([column])
         query = exp.select(sql.where(sql.count_rows(), condition)).from_(source.relation.copy())
         (found[column.name],) = source.engine.row(query, f"values of {column.name} that its rule does not make")
     return {name: count for name, count in found.items() if count}, unknown
+
+
+def _text_not_rounded(ruled: RuledColumn) -> exp.Expr:
+    """Return whether a number that is a text, as in a CSV file, is none that a rule makes."""
+    text = sql.column(ruled.column.name)
+    number = exp.TryCast(this=text.copy(), to=sql.cast(exp.null(), ruled.column.type).to)
+    other = exp.NEQ(this=sql.cast(_rounded(ruled, number), ruled.column.type), expression=number.copy())
+    is_none = exp.or_(number.copy().is_(exp.null()), other)
+    return exp.and_(text.is_(exp.null()).not_(), is_none)
 
 
 def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr | None:

@@ -35,6 +35,7 @@ LONG = {
     "ledger",
     "library",
     "measures",
+    "office-files",
     "policy",
     "profile",
     "report",

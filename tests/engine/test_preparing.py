@@ -658,3 +658,20 @@ def test_a_copy_of_an_identifying_column_needs_a_role(people: Path, kanon: Calla
     assert refused.code == 2
     assert "made of 'id'" in refused.err
     assert kanon(*job, "--prepare", "who=upper(id::varchar)", "--id", "who", "--out", "o.csv").code == 0
+
+
+def test_prepared_columns_are_published_by_rules(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Both together, in a CSV file: what one rule reads, the other rounds; a check of the file knows the values."""
+    (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
+    rules = ["--publish", "Kosten=round:1000", "--publish", "Wert=top:3"]
+    ended = kanon("anonymize", "office.csv", *OPTIONS, *ROLES, *rules, "--out", "a.csv", "--save-policy", "kanon.toml")
+    assert ended.code == 0, ended.err
+    rows = pd.read_csv(in_tmp / "a.csv", sep=";", dtype=str)
+    assert set(rows["Kosten"]) <= {f"{number * 1000}.0" for number in range(11)}
+    assert set(rows["Wert"]) <= {"0", "1", "2", "3+"}
+    assert kanon("check", "--policy", "kanon.toml").code == 0
+    (in_tmp / "a.csv").write_text((in_tmp / "a.csv").read_text().replace("1000.0", "1234.5"), encoding="utf-8")
+    refused = kanon("check", "--policy", "kanon.toml")
+    assert refused.code == 1
+    assert "values that its rule does not make" in refused.out
+    assert "1234" not in refused.out
