@@ -73,7 +73,7 @@ class PublishRule:
     @property
     def text(self) -> str:
         """The rule as a policy writes it."""
-        return ":".join([self.kind, *([",".join(map(number_text, self.numbers))] if self.numbers else [])])
+        return ":".join([self.kind, *([",".join(map(as_written, self.numbers))] if self.numbers else [])])
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class RuledColumn:
         return " and ".join(rule.text for rule in self.rules)
 
 
-def number_text(number: Decimal) -> str:
+def as_written(number: Decimal) -> str:
     return f"{number:f}"
 
 
@@ -140,7 +140,7 @@ def _is_meant(rule: PublishRule) -> bool:
         return bool(numbers) and all(one < other for one, other in pairwise(numbers))
     if len(numbers) != 1:
         return False
-    whole = numbers[0] == numbers[0].to_integral_value() and "." not in number_text(numbers[0])
+    whole = numbers[0] == numbers[0].to_integral_value() and "." not in as_written(numbers[0])
     return {
         "round": numbers[0] > 0,
         "microaggregate": whole and numbers[0] > 1,
@@ -234,5 +234,5 @@ def _require_type(ruled: RuledColumn) -> None:
         if column.family != "float" and digits > scale:
             raise UsageError(
                 f"Column {column.name!r} is of type {kind}, which cannot hold the multiples of "
-                f"{number_text(ruled.rules[0].number)}: give a base of {scale} decimals or fewer."
+                f"{as_written(ruled.rules[0].number)}: give a base of {scale} decimals or fewer."
             )

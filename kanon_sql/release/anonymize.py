@@ -24,13 +24,8 @@ from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
-from kanon_sql.release.publication import Publication
-from kanon_sql.release.published_rules import (
-    forget_replaced,
-    make_replaced,
-    published_rules_of,
-    refuse_in_warehouse,
-)
+from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
+from kanon_sql.release.published_rules import published_rules_of, refuse_in_warehouse
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import published, published_type
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.release.pseudonyms import INNER, OUTER, forget_pseudonyms, make_pseudonyms, require_unprofiled
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot import exp
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.classes.recoding import Recoding
+    from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Roles
@@ -138,3 +141,44 @@ def levels_joined(publication: Publication) -> dict[str, tuple[int, ...]]:
         for number, hierarchy in enumerate(publication.hierarchies)
         if _is_joined(levels := publication.recoding.levels_of(number), hierarchy)
     }
+
+
+# The relations that have pseudonyms and values by rule
+
+
+def make_replaced(engine: Engine, publication: Publication) -> None:
+    """Make the view with columns published by rules, and over it the one with pseudonyms."""
+    rules = publication.rules
+    if rules is not None:
+        secrets = {INNER: rules.key.inner, OUTER: rules.key.outer}
+        if rules.keyed:
+            require_unprofiled(engine)
+        *tables, view = rules.statements()
+        for table in tables:
+            bound = secrets if next(table.find_all(exp.Placeholder), None) is not None else None
+            engine.rows(table, "values of columns that are published by a rule", bound)
+        engine.run(view, "the source with columns published by rules")
+    make_pseudonyms(engine, publication.pseudonyms)
+
+
+@contextmanager
+def with_replaced(engine: Engine, publication: Publication) -> Iterator[None]:
+    """Have what ``make_replaced`` makes while values are looked at, before the release is made."""
+    if publication.rules is None and publication.pseudonyms is None:
+        yield
+        return
+    make_replaced(engine, publication)
+    try:
+        yield
+    finally:
+        forget_replaced(engine, publication)
+
+
+def forget_replaced(engine: Engine, publication: Publication) -> None:
+    """Drop what ``make_replaced`` made, and the values that were replaced."""
+    forget_pseudonyms(engine, publication.pseudonyms)
+    rules = publication.rules
+    if rules is not None:
+        engine.run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
+        for table in dict.fromkeys(rules.tables.values()):
+            engine.run(sql.drop(table), "drop the values of columns that are published by a rule")

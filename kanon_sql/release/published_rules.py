@@ -11,7 +11,6 @@ in it cannot slip through. The search reads the source, where these columns play
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
@@ -27,37 +26,31 @@ from kanon_sql.policy.publish_rules import (
     NUMBERS,
     PURPOSES,
     RuledColumn,
-    number_text,
+    as_written,
     parse_publish_rules,
     ruled_columns,
 )
 from kanon_sql.release.microaggregation import group_starts
 from kanon_sql.release.pseudonyms import (
-    INNER,
-    OUTER,
     PSEUDONYM_TYPE,
     TITLE,
     canonical_bytes,
     columns_read,
-    forget_pseudonyms,
     keyed_hash,
-    make_pseudonyms,
     not_a_pseudonym,
     pseudonyms_query,
     require_canonical,
-    require_unprofiled,
 )
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.keys import Key
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Roles
-    from kanon_sql.release.publication import Publication
 
 _VALUE = "value"
 _SHIFTS = "shift-dates"
@@ -240,44 +233,6 @@ def refuse_in_warehouse(source: Source) -> None:
     )
 
 
-def make_replaced(engine: Engine, publication: Publication) -> None:
-    """Make the view with columns published by rules, and over it the one with pseudonyms."""
-    rules = publication.rules
-    if rules is not None:
-        secrets = {INNER: rules.key.inner, OUTER: rules.key.outer}
-        if rules.keyed:
-            require_unprofiled(engine)
-        *tables, view = rules.statements()
-        for table in tables:
-            bound = secrets if next(table.find_all(exp.Placeholder), None) is not None else None
-            engine.rows(table, "values of columns that are published by a rule", bound)
-        engine.run(view, "the source with columns published by rules")
-    make_pseudonyms(engine, publication.pseudonyms)
-
-
-@contextmanager
-def replaced(engine: Engine, publication: Publication) -> Iterator[None]:
-    """Have what ``make_replaced`` makes while values are looked at, before the release is made."""
-    if publication.rules is None and publication.pseudonyms is None:
-        yield
-        return
-    make_replaced(engine, publication)
-    try:
-        yield
-    finally:
-        forget_replaced(engine, publication)
-
-
-def forget_replaced(engine: Engine, publication: Publication) -> None:
-    """Drop what ``make_replaced`` made, and the values that were replaced."""
-    forget_pseudonyms(engine, publication.pseudonyms)
-    rules = publication.rules
-    if rules is not None:
-        engine.run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
-        for table in dict.fromkeys(rules.tables.values()):
-            engine.run(sql.drop(table), "drop the values of columns that are published by a rule")
-
-
 # The value of a column by its rule
 
 
@@ -412,15 +367,15 @@ def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
     for rule in ruled.rules:
         if rule.kind == "top":
             bound = _bound(ruled.column, rule.number, ROUND_CEILING)
-            codes.append((exp.GTE(this=value.copy(), expression=bound), f"{number_text(rule.number)}+"))
+            codes.append((exp.GTE(this=value.copy(), expression=bound), f"{as_written(rule.number)}+"))
         else:
             bound = _bound(ruled.column, rule.number, ROUND_FLOOR)
-            codes.append((exp.LTE(this=value.copy(), expression=bound), f"<={number_text(rule.number)}"))
+            codes.append((exp.LTE(this=value.copy(), expression=bound), f"<={as_written(rule.number)}"))
     return codes
 
 
 def _bins(ruled: RuledColumn) -> list[str]:
-    texts = [number_text(number) for number in ruled.rules[0].numbers]
+    texts = [as_written(number) for number in ruled.rules[0].numbers]
     return [f"<{texts[0]}", *(f"[{one},{other})" for one, other in pairwise(texts)), f">={texts[-1]}"]
 
 
@@ -443,7 +398,7 @@ def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
 
 
 def _number(number: Decimal) -> exp.Expr:
-    literal = exp.Literal.number(number_text(abs(number)))
+    literal = exp.Literal.number(as_written(abs(number)))
     return exp.Neg(this=literal) if number < 0 else literal
 
 

@@ -128,13 +128,13 @@ def read_file(
             encoding = encoding or likely.encoding or guessed(path, others)
         else:
             return create, columns, text
-    with copied(engine, path, encoding) as (place, copies):
+    with copied_as_utf8(engine, path, encoding) as (place, copies):
         create, columns = _read_utf8(engine, path, reader, place, copies, relation, **how)
     return create, columns, replace(text, encoding=encoding)
 
 
 @contextmanager
-def copied(engine: Engine, path: Path, encoding: str) -> Iterator[tuple[str, list[Path]]]:
+def copied_as_utf8(engine: Engine, path: Path, encoding: str) -> Iterator[tuple[str, list[Path]]]:
     """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, and the files.
 
     Afterwards the statements that read it name what has to be read when they are run again.
@@ -225,7 +225,7 @@ def read_as_text(
         return None
     place, *given = read.expressions
     settings = {setting.this.name: setting.expression for setting in given if setting.this.name != "encoding"}
-    with nullcontext() if encoding in {None, UTF_8} else copied(engine, path, str(encoding)) as copy:
+    with nullcontext() if encoding in {None, UTF_8} else copied_as_utf8(engine, path, str(encoding)) as copy:
         place = place if copy is None else sql.literal(copy[0])
         sample = -1 if "sample_size" in settings else SAMPLE
         first = files_at(path)[0] if copy is None else copy[1][0]

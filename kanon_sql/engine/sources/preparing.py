@@ -123,7 +123,7 @@ def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
         texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, list | tuple) else ()
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
             raise UsageError(f"What prepares column {name!r} is not a rule, or a list of rules: {_known()}.")
-        if len(texts) > 1 and (unknown := [text for text in texts if parse_rule(text, name) is None]):
+        if len(texts) > 1 and (unknown := [text for text in texts if parse_preparing(text, name) is None]):
             raise UsageError(f"{unknown[0]!r} is no rule that prepares column {name!r}: {_known()}.")
         found[name] = tuple(text.strip() for text in texts)
     return found
@@ -133,7 +133,7 @@ def _known() -> str:
     return "rules are trim, lower, null:VALUES, decimal:SIGN, date:FORMAT and cast:TYPE"
 
 
-def parse_rule(text: str, column: str) -> Rule | None:
+def parse_preparing(text: str, column: str) -> Rule | None:
     """Return the rule that a text is; None where it is none, and could be an expression."""
     stripped = text.strip()
     kind = next((plain for plain in _PLAIN if plain == stripped.lower()), None)
@@ -199,7 +199,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     if not given:
         return source
     source.refuse_in_warehouse("where no columns are prepared: prepare them in a view there, and name that.")
-    known = {name: [rule for text in texts if (rule := parse_rule(text, name))] for name, texts in given.items()}
+    known = {name: [rule for text in texts if (rule := parse_preparing(text, name))] for name, texts in given.items()}
     ruled = {name: rules for name, rules in known.items() if rules}
     columns = resolve_columns(ruled, source.columns, source.name)
     if twice := [name for name in ruled if sum(folded(name) == folded(other) for other in ruled) > 1]:

@@ -10,14 +10,14 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.preparing import Value, parse_rule
+from kanon_sql.engine.sources.preparing import Value, parse_preparing
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.policy.profile.patterns import IDENTITY_OF_CHINA
+from kanon_sql.policy.profile.result import PreparedColumn, ToPrepare
 from kanon_sql.policy.profile.words import NO_NUMBERS
 from kanon_sql.sql import build as sql
 
@@ -42,29 +42,6 @@ _DATES = (
 )
 _DECIMAL = {"decimal:,": "with a decimal comma", "decimal:.": "with a decimal point"}
 _READINGS = (*_DECIMAL, "cast:BIGINT", *(f"date:{written}" for written in _DATES))
-
-
-@dataclass(frozen=True)
-class PreparedColumn:
-    """A column that is prepared before all else.
-
-    Attributes:
-        name: of the column.
-        rules: in their order.
-        reason: why, in words; None where a person gave the rules.
-    """
-
-    name: str
-    rules: Rules
-    reason: str | None
-
-
-@dataclass(frozen=True)
-class ToPrepare:
-    """What was found of a table: columns to prepare, and notes about those that a person has to decide about."""
-
-    columns: tuple[PreparedColumn, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
@@ -203,7 +180,7 @@ def _that_read_all(source: Source, column: Column, before: Rules) -> list[str]:
 
 
 def _as_read(column: Column, rules: Rules) -> Value:
-    return Value(column, [rule for text in rules if (rule := parse_rule(text, column.name))])
+    return Value(column, [rule for text in rules if (rule := parse_preparing(text, column.name))])
 
 
 def _all_read(value: Value) -> exp.Expr:

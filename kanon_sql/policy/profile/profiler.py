@@ -29,9 +29,9 @@ from kanon_sql.policy.profile.figures import (
     who_is_alone,
 )
 from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, repeated_columns
-from kanon_sql.policy.profile.preparing import PreparedColumn, ToPrepare, columns_to_prepare
+from kanon_sql.policy.profile.preparing import columns_to_prepare
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
-from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, Profile
+from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, PreparedColumn, Profile, ToPrepare
 from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name

@@ -12,10 +12,10 @@ from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.figures import Dependency
     from kanon_sql.policy.profile.people import RepeatedColumn
-    from kanon_sql.policy.profile.preparing import PreparedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
     from kanon_sql.risks.estimators.tuples import SubsetRisk, Subsets
 
@@ -73,6 +73,29 @@ class ColumnProfile:
     def awaits_decision(self) -> bool:
         """Whether it would be published as it is, and no person said so: ``kanon init`` does not publish it."""
         return self.role in {"sensitive", "insensitive", "undecided"} and not self.named
+
+
+@dataclass(frozen=True)
+class PreparedColumn:
+    """A column that is prepared before all else.
+
+    Attributes:
+        name: of the column.
+        rules: in their order.
+        reason: why, in words; None where a person gave the rules.
+    """
+
+    name: str
+    rules: Rules
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class ToPrepare:
+    """What was found of a table: columns to prepare, and notes about those that a person has to decide about."""
+
+    columns: tuple[PreparedColumn, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

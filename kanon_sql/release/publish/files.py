@@ -23,8 +23,8 @@ from kanon_sql.engine.sources.encodings import NOT_STATED, UTF_8, decode, encode
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
+from kanon_sql.release.publication import with_replaced
 from kanon_sql.release.publish.publisher import Sink, verified
-from kanon_sql.release.published_rules import replaced
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.verify import ROW_BY_ROW
 from kanon_sql.sql import build as sql
@@ -399,7 +399,7 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
 def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
     """Raise if a data frame would have other values than the release: pandas has floats in the place of decimals."""
     require_types(publication, "a data frame")
-    with replaced(engine, publication):
+    with with_replaced(engine, publication):
         if kind == "pandas":
             _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "pandas")
         else:

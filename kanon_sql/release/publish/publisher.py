@@ -25,8 +25,8 @@ from kanon_sql.engine.files import uninterrupted
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
+from kanon_sql.release.publication import forget_replaced, make_replaced
 from kanon_sql.release.publish.alike import make_alike, repeated_query
-from kanon_sql.release.published_rules import forget_replaced, make_replaced
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements, without_dots
