@@ -214,8 +214,14 @@ REFUSED = {
     "n +": "neither a rule nor an expression",
     "n, d": "neither a rule nor an expression",
     "cast(t as integer)": "cannot be computed for all rows",
+    "hour(strptime(t, '%Y %' || 'z'))": "time of a time zone",
+    "year(to_timestamp(n))": "time of a time zone",
+    "cast(d as timestamptz)": "time of a time zone",
+    "hour(case when n > 0 then z end)": "time of a time zone",
+    "z is null": "time of a time zone",
 }
 FRAME = pd.DataFrame({"n": [4], "t": ["abc7"], "d": pd.to_datetime(["2020-01-01"]).date})
+FRAME["z"] = pd.to_datetime(["2020-01-01T10:00Z"])
 
 
 @pytest.mark.parametrize("text", ALLOWED)

@@ -227,6 +227,8 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
         named_once([*values, *expressions], source.name)
         columns = list(raw.engine.columns(inner.subquery()))
         new = {name: _expression(raw, text, name, columns, expressions) for name, text in expressions.items()}
+        for name, made in new.items():
+            _require_no_time_zone(raw, inner, made, _where(expressions[name], name))
         reads = {
             name: tuple(dict.fromkeys(one.name for one in made.find_all(exp.Column))) for name, made in new.items()
         }
@@ -468,6 +470,10 @@ _NODES = frozenset(
 _OF_TODAY = frozenset({"age"})  # with one argument, it counts to the day of the query
 
 
+def _where(text: str, name: str) -> str:
+    return f"The expression {text!r} of the new column {name!r}"
+
+
 def _expression(
     source: Source, text: str, name: str, columns: Sequence[Column], others: Iterable[str] = ()
 ) -> exp.Expr:
@@ -476,7 +482,7 @@ def _expression(
     It is checked as DuckDB parses it: no subquery, aggregate or window, and functions of its catalog alone that return
     the same for the same arguments whenever and wherever they are called.
     """
-    where = f"The expression {text!r} of the new column {name!r}"
+    where = _where(text, name)
     try:
         parsed = sqlglot.parse_one(text, read="duckdb")
         render(exp.select(parsed.copy()), source.engine.dialect)
@@ -515,15 +521,21 @@ def _require_scalar(source: Source, where: str, written: str) -> None:
         raise UsageError(f"{where} has a part of the kind {unfit}: it is to be a scalar expression over columns.")
     if any(one.get("schema") or one.get("catalog") for one in nodes):
         raise UsageError(f"{where} names a schema: functions and types of DuckDB's own are called without one.")
-    types = [one["type_name"].upper() for one in nodes if one["class"] == "TYPE"]
-    if any(name.endswith(("TIME ZONE", "TZ")) for name in types):
-        raise UsageError(f"{where} makes a time of a time zone, which differs from place to place.")
     # What is no column of the table is called without parentheses, as current_date is.
     bare = [one["column_names"][0] for one in nodes if one["class"] == "COLUMN_REF"]
     called = [(one["function_name"], len(one["arguments"])) for one in nodes if one["class"] == "FUNCTION"]
     called += [(one, 0) for one in bare if one != _INNER]
     if called:
         _require_stable(source, where, called)
+
+
+def _require_no_time_zone(source: Source, rows: exp.Select, expression: exp.Expr, where: str) -> None:
+    """Raise if a part of an expression is a time of a time zone, of which functions return what their session has."""
+    parts = [part.copy() for part in expression.find_all(exp.Column, exp.Func)]
+    query = exp.select(*(sql.named(part, f"part_{place}") for place, part in enumerate(parts)))
+    types = [column.type for column in source.engine.columns(query.from_(rows.subquery(_INNER)).subquery())]
+    if any(zone in each for each in types for zone in ("TIME ZONE", "TIMESTAMPTZ")):
+        raise UsageError(f"{where} has a time of a time zone in it, which differs from place to place.")
 
 
 def _nodes(part: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what JSON holds
