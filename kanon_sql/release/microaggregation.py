@@ -16,8 +16,8 @@ the g - 1 rows nearest to it is a group, s with those nearest to it another. Of 
 the centroid makes a group so, and the others are the last one; fewer rows are one group.
 
 Here too, rows of equal values are in one group: tuples of values are farthest and nearest, a group takes whole tuples
-until it has g rows, and if it leaves fewer than g rows, it takes them too. Ties are broken by the order of tuples. If
-all tuples differ, these are the groups of MDAV.
+until it has g rows, and if it leaves fewer than g rows, it takes them too. Ties are broken by the order in which tuples
+are given. If all tuples differ, these are the groups of MDAV.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def mdav_groups(tuples: Sequence[tuple[Any, ...]], size: int) -> list[int]:
     """Return the number of the group of each tuple.
 
     Args:
-        tuples: different tuples of numbers in ascending order, each with how many rows have it at its end.
+        tuples: different tuples of numbers, each with how many rows have it at its end.
         size: rows of a group at least; there are as many.
     """
     points, weights = _scaled(tuples)

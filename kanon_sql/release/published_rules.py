@@ -170,7 +170,7 @@ class PublishedRules:
         if ruled.kind == "microaggregate":
             settings["value"] = _value(ruled.column)
             return sql.query("release/microaggregated", values=settings, relations=relations)
-        names = [f"value_{number}" for number in range(1, len(ruled.together) + 1)]
+        names = _value_names(ruled.together)
         means = [
             sql.selected("release/microaggregated", "mean", part="means", columns={"value": sql.column(name)})
             for name in names
@@ -178,7 +178,7 @@ class PublishedRules:
         settings |= {
             "values": [sql.named(_value(column), name) for column, name in zip(ruled.together, names, strict=True)],
             "known": sql.all_of(map(_is_known, ruled.together)),
-            "names": [*map(sql.column, names)],
+            "order": _mixed(names),
             "means": [sql.named(mean, f"mean_{number}") for number, mean in enumerate(means, start=1)],
         }
         return sql.query("release/mdav", values=settings, relations=relations)
@@ -197,7 +197,7 @@ class PublishedRules:
                 own = {"hash": column, _SHIFTS: self.entity}.get(ruled.kind)
                 sought = {_VALUE: _value(column) if own is None else canonical_bytes(own)}
                 if ruled.together:
-                    sought = {f"value_{number}": _value(one) for number, one in enumerate(ruled.together, start=1)}
+                    sought = dict(zip(_value_names(ruled.together), map(_value, ruled.together), strict=True))
                 same = sql.all_of(sql.same(value, sql.column(name, place)) for name, value in sought.items())
                 query = query.join(sql.aliased(table, place), on=same, join_type="left")
         return sql.create_view(self.view.copy(), query, temporary=True)
@@ -450,8 +450,8 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
     columns, size = ruled.together or (ruled.column,), int(ruled.rules[0].number)
     _require_means(engine, origin, columns)
     values = [_value(column) for column in columns]
-    names = [sql.column(f"value_{number}") for number in range(1, len(columns) + 1)]
-    query = exp.select(*(sql.named(value, name.name) for value, name in zip(values, names, strict=True)))
+    names = _value_names(columns)
+    query = exp.select(*(sql.named(value, name) for value, name in zip(values, names, strict=True)))
     query = query.select(sql.named(sql.count_rows(), "n")).from_(sql.aliased(origin, "source"))
     query = query.where(*map(_is_known, columns)).group_by(*(value.copy() for value in values))
     title = f"values of {', '.join(column.name for column in columns)}"
@@ -463,7 +463,8 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
                 f"more than {MOST_TUPLES:,} into groups, since its time grows with their square: round values in a "
                 f"view, and anonymize that, or use microaggregate:{size} for each column by itself."
             )
-    found = [tuple(row) for row in engine.rows(query.order_by(*names), title)]
+    query = query.order_by(_mixed(names) if ruled.together else sql.column(names[0]))
+    found = [tuple(row) for row in engine.rows(query, title)]
     if not found:
         return "1", [0.0] * len(columns)
     if (rows := sum(n for *_, n in found)) < size:
@@ -502,6 +503,16 @@ def _require_means(engine: Engine, origin: exp.Table, columns: Sequence[Column])
             f"{found:,} rows have NULL in some of the columns {_quoted(columns)}, and not in all: they cannot be put "
             "into groups by all of them. Fill the values in, or make them NULL in all, in a view, and anonymize that."
         )
+
+
+def _value_names(columns: Sequence[Column]) -> list[str]:
+    return [f"value_{number}" for number in range(1, len(columns) + 1)]
+
+
+def _mixed(names: Sequence[str]) -> exp.Expr:
+    """Return what tuples are ordered by: not their values, since a script has the group of each in this order."""
+    texts = exp.Anonymous(this="CONCAT_WS", expressions=[sql.literal(" "), *map(sql.column, names)])
+    return exp.MD5(this=texts)
 
 
 def _is_known(column: Column) -> exp.Expr:

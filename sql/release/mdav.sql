@@ -1,14 +1,14 @@
 /* Microaggregation of several columns together: each tuple of their values with the means of its group. The groups were
-   found by MDAV (see kanon_sql/release/microaggregation.py); the list has the number of the group of each tuple, in
-   ascending order of the different tuples. Means are those of microaggregated.sql. A tuple of a group that the table, as
-   it is now, leaves with too few rows is not here, and gets no means. */
+   found by MDAV (see kanon_sql/release/microaggregation.py); the list has the number of the group of each of the
+   different tuples, in an order that says nothing of their values. Means are those of microaggregated.sql. A tuple of a
+   group that the table, as it is now, leaves with too few rows is not here, and gets no means. */
 WITH found AS (
   SELECT $values, CAST(COUNT(*) AS DOUBLE) AS n
   FROM source
   WHERE $known
   GROUP BY ALL
 ), places AS (
-  SELECT *, ROW_NUMBER() OVER (ORDER BY $names) AS place
+  SELECT *, ROW_NUMBER() OVER (ORDER BY $order) AS place
   FROM found
 ), listed AS (
   SELECT STRING_SPLIT($groups, ',') AS numbers

@@ -147,5 +147,8 @@ def test_a_group_that_lost_rows_since_gets_no_means(connection: duckdb.DuckDBPyC
         script = release.sql().split("\n\n")
         connection.execute("DELETE FROM t WHERE place = 5")
     connection.execute(next(part for part in script if "kanon_microaggregated AS" in part))
-    means = connection.execute("SELECT value_2, mean_2 FROM kanon_microaggregated ORDER BY value_2").fetchall()
-    assert means == [(0, 1.0), (1, 1.0), (2, 1.0)]
+    values, means = zip(
+        *connection.execute("SELECT value_2, mean_2 FROM kanon_microaggregated").fetchall(), strict=True
+    )
+    assert len(values) == 3  # one of the two groups has two rows now
+    assert means == (sum(values) / 3,) * 3
