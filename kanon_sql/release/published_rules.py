@@ -165,23 +165,14 @@ class PublishedRules:
                 },
                 relations={"source": sql.aliased(self.origin, "source")},
             )
-        settings: dict[str, Any] = {"groups": self.groups[ruled.column.name], "size": int(ruled.rules[0].number)}
-        relations = {"source": sql.aliased(self.origin, "source")}
-        if ruled.kind == "microaggregate":
-            settings["value"] = _value(ruled.column)
-            return sql.query("release/microaggregated", values=settings, relations=relations)
-        names = _value_names(ruled.together)
-        means = [
-            sql.selected("release/microaggregated", "mean", part="means", columns={"value": sql.column(name)})
-            for name in names
-        ]
-        settings |= {
-            "values": [sql.named(_value(column), name) for column, name in zip(ruled.together, names, strict=True)],
-            "known": sql.all_of(map(_is_known, ruled.together)),
-            "order": _mixed(names),
-            "means": [sql.named(mean, f"mean_{number}") for number, mean in enumerate(means, start=1)],
-        }
-        return sql.query("release/mdav", values=settings, relations=relations)
+        groups = self.groups[ruled.column.name]
+        if ruled.together:
+            return _mdav_query(self.origin, ruled, groups)
+        return sql.query(
+            "release/microaggregated",
+            values={"value": _value(ruled.column), "groups": groups, "size": int(ruled.rules[0].number)},
+            relations={"source": sql.aliased(self.origin, "source")},
+        )
 
     def _view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
@@ -449,11 +440,14 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
 
     columns, size = ruled.together or (ruled.column,), int(ruled.rules[0].number)
     _require_means(engine, origin, columns)
-    values = [_value(column) for column in columns]
-    names = _value_names(columns)
-    query = exp.select(*(sql.named(value, name) for value, name in zip(values, names, strict=True)))
-    query = query.select(sql.named(sql.count_rows(), "n")).from_(sql.aliased(origin, "source"))
-    query = query.where(*map(_is_known, columns)).group_by(*(value.copy() for value in values))
+    if ruled.together:
+        named = [*map(sql.column, _value_names(columns)), sql.cast(sql.column("n"), "BIGINT")]
+        query = exp.select(*named).from_("places").order_by(sql.column("place"))
+        query.set("with_", _mdav_query(origin, ruled, "").args["with_"])
+    else:
+        query = exp.select(sql.named(_value(ruled.column), _VALUE), sql.count_rows())
+        query = query.from_(sql.aliased(origin, "source")).where(_is_known(ruled.column))
+        query = query.group_by(_value(ruled.column)).order_by(sql.column(_VALUE))
     title = f"values of {', '.join(column.name for column in columns)}"
     if ruled.together:
         (tuples,) = engine.row(exp.select(sql.count_rows()).from_(query.subquery("tuples")), f"different {title}")
@@ -463,7 +457,6 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
                 f"more than {MOST_TUPLES:,} into groups, since its time grows with their square: round values in a "
                 f"view, and anonymize that, or use microaggregate:{size} for each column by itself."
             )
-    query = query.order_by(_mixed(names) if ruled.together else sql.column(names[0]))
     found = [tuple(row) for row in engine.rows(query, title)]
     if not found:
         return "1", [0.0] * len(columns)
@@ -509,10 +502,26 @@ def _value_names(columns: Sequence[Column]) -> list[str]:
     return [f"value_{number}" for number in range(1, len(columns) + 1)]
 
 
-def _mixed(names: Sequence[str]) -> exp.Expr:
-    """Return what tuples are ordered by: not their values, since a script has the group of each in this order."""
-    texts = exp.Anonymous(this="CONCAT_WS", expressions=[sql.literal(" "), *map(sql.column, names)])
-    return exp.MD5(this=texts)
+def _mdav_query(origin: exp.Table, ruled: RuledColumn, groups: str) -> exp.Query:
+    """Return the query of tuples with their means; ``groups`` has the number of the group of each."""
+    names = _value_names(ruled.together)
+    values = [sql.named(_value(column), name) for column, name in zip(ruled.together, names, strict=True)]
+    means = [
+        sql.selected("release/microaggregated", "mean", part="means", columns={"value": sql.column(name)})
+        for name in names
+    ]
+    return sql.query(
+        "release/mdav",
+        values={
+            "values": values,
+            "text": exp.Anonymous(this="CONCAT_WS", expressions=[sql.literal(" "), *map(_value, ruled.together)]),
+            "known": sql.all_of(map(_is_known, ruled.together)),
+            "groups": groups,
+            "means": [sql.named(mean, f"mean_{number}") for number, mean in enumerate(means, start=1)],
+            "size": int(ruled.rules[0].number),
+        },
+        relations={"source": sql.aliased(origin, "source")},
+    )
 
 
 def _is_known(column: Column) -> exp.Expr:

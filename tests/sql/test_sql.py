@@ -194,7 +194,7 @@ LISTS = {
     "release/mdav": {
         "values": "source.age AS value_1, source.n AS value_2",
         "known": "NOT source.age IS NULL",
-        "order": "value_1, value_2",
+        "text": "CONCAT_WS(' ', source.age, source.n)",
         "groups": "'1,2,1'",
         "means": "AVG(value_1) AS mean_1, MAX(value_2) AS mean_2",
         "size": "1",
