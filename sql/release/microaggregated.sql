@@ -11,9 +11,9 @@ WITH found AS (
   SELECT value, n, ROW_NUMBER() OVER (ORDER BY value) AS place
   FROM found
 ), starts AS (
-  SELECT CAST(UNNEST(STRING_SPLIT($starts, ',')) AS BIGINT) AS place
+  SELECT CAST(UNNEST(STRING_SPLIT($groups, ',')) AS BIGINT) AS place
 ), numbered AS (
-  SELECT places.value, places.n, COUNT(starts.place) OVER (ORDER BY places.place) AS number
+  SELECT places.value, places.n, places.place, COUNT(starts.place) OVER (ORDER BY places.place) AS number
   FROM places
   LEFT JOIN starts
     ON starts.place = places.place
@@ -21,15 +21,19 @@ WITH found AS (
   SELECT
     number,
     SUM(n) AS n,
-    LIST_SUM(LIST(CAST(value AS DOUBLE) * n ORDER BY value)) / SUM(n) AS mean,
-    CAST(MIN(value) AS DOUBLE) AS first,
-    CAST(MAX(value) AS DOUBLE) AS last
+    LEAST(
+      GREATEST(
+        LIST_SUM(LIST(CAST(value AS DOUBLE) * n ORDER BY place)) / SUM(n),
+        CAST(MIN(value) AS DOUBLE)
+      ),
+      CAST(MAX(value) AS DOUBLE)
+    ) AS mean
   FROM numbered
   GROUP BY number
 )
 SELECT
   numbered.value,
-  CASE WHEN means.n >= $size THEN LEAST(GREATEST(means.mean, means.first), means.last) END AS mean
+  CASE WHEN means.n >= $size THEN means.mean END AS mean
 FROM numbered
 JOIN means
   ON means.number = numbered.number

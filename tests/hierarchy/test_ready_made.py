@@ -185,6 +185,33 @@ def test_provinces_of_china_are_complete() -> None:
     assert (regions["1"], regions["3"], regions["7"], regions["8"]) == ("华北", "华东", "港澳台", "港澳台")
 
 
+def test_prefectures_of_china_are_complete() -> None:
+    """As the Ministry of Civil Affairs counts them: 293 cities, 30 autonomous prefectures, 7 areas, 3 leagues."""
+    tree = tree_of("division_cn_name")
+    provinces = {labels[1] for labels in tree.values()}
+    assert len(provinces) == 34
+    assert {labels[2] for labels in tree.values()} == {labels[0] for labels in tree_of("division_cn").values()}
+    units = {labels[0]: labels[1] for labels in tree.values() if labels[0] not in provinces and labels[1] != "台湾省"}
+    directly_below = {"河南省": ["济源市"], "湖北省": ["仙桃市", "潜江市", "天门市"]}
+    directly_below |= {"海南省": ["五指山市", "琼海市", "文昌市", "万宁市", "东方市"]}
+    county_cities = {unit for found in directly_below.values() for unit in found} | {
+        unit
+        for unit, province in units.items()
+        if province == "新疆维吾尔自治区" and unit.endswith("市") and unit[:2] not in {"乌鲁", "克拉", "吐鲁", "哈密"}
+    }
+    assert county_cities <= units.keys()
+    kinds = {
+        ending: sum(unit.endswith(ending) for unit in units.keys() - county_cities)
+        for ending in ("市", "自治州", "地区", "盟")
+    }
+    assert kinds == {"市": 293, "自治州": 30, "地区": 7, "盟": 3}
+    for value in ("杭州市", "杭州", "浙江省杭州市"):
+        assert tree[value] == ["杭州市", "浙江省", "华东", "*"]
+    assert tree["浙江"] == ["浙江省", "浙江省", "华东", "*"]
+    assert tree["北京"] == ["北京市", "北京市", "华北", "*"]
+    assert tree["海南藏族自治州"] == ["海南藏族自治州", "青海省", "西北", "*"]
+
+
 @pytest.mark.usefixtures("in_tmp")
 def test_every_ready_made_hierarchy_is_listed_and_shown(kanon: Callable[..., Ended]) -> None:
     listed = kanon("hierarchy", "list", "--format", "json").json
@@ -250,8 +277,9 @@ def test_adult_trees_lose_less_than_those_of_the_data() -> None:
     assert ours < 0.7 * theirs
 
 
-def test_the_unicode_licence_is_there() -> None:
+def test_licences_are_there() -> None:
     assert "UNICODE LICENSE V3" in (DIRECTORY / "LICENSE.unicode").read_text(encoding="utf-8")
+    assert "Copyright (c) Youzan" in (DIRECTORY / "LICENSE.vant").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("in_tmp")

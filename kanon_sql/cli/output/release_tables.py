@@ -186,7 +186,8 @@ def _members(model: dict[str, Any], summary: dict[str, Any]) -> str:
 
 def _published_by(one: dict[str, Any]) -> str:
     by = {None: "", "drawn": ", by a key drawn for this release alone"}.get(one["key"], ", by the key of a file")
-    return f"{visible(one['column'])}: {one['rule']}{by}: {one['purpose']}. k does not rest on it"
+    lost = "" if one["sse_sst"] is None else f" (SSE/SST {one['sse_sst']:.4f})"
+    return f"{visible(one['column'])}: {one['rule']}{by}: {one['purpose']}{lost}. k does not rest on it"
 
 
 def _pseudonyms(found: dict[str, Any]) -> str:

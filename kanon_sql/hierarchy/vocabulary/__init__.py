@@ -146,6 +146,7 @@ _LETTERS = str.maketrans(
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[\u3400-\u9fff]+|[^\W\d_]+")
+_NUMERO = re.compile(r"\b([nN])\s?°")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b", re.IGNORECASE)  # patient's id
 _LINKS = ("", "s", "es", "n", "en", "e")  # letters between the parts of a German compound
 _SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beginning is not known
@@ -157,6 +158,7 @@ def words_of(text: str) -> tuple[str, ...]:
     if plain.isascii() and plain.islower() and plain.replace(" ", "").isalpha():  # as most names and phrases are
         return tuple(plain.split()[:_MOST_WORDS])
     if not plain.isascii():
+        plain = _NUMERO.sub(r"\1o ", plain)
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", plain).translate(_LETTERS))
         plain = "".join(character for character in plain if not unicodedata.combining(character))
     return tuple(word.casefold() for word in _WORD.findall(_POSSESSIVE.sub("", plain))[:_MOST_WORDS])
