@@ -27,7 +27,7 @@ IntoOption = Annotated[
 KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv, .json or .duckdb file."),
+    typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv, .json, .xlsx or .duckdb file."),
 ]
 InPlaceOption = Annotated[
     bool,

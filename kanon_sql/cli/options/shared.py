@@ -87,7 +87,7 @@ DialectName = Literal[
 ]
 
 _SOURCE = (
-    "A DuckDB file; a data file (CSV, Parquet, JSON), or a directory or pattern of several; an SQLite file; a "
+    "A DuckDB file; a data file (CSV, Parquet, JSON, Excel), or a directory or pattern of several; an SQLite file; a "
     "warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, r2://, "
     "az://, abfss://, hf://, https://."
 )
@@ -111,7 +111,7 @@ TableArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="TABLE",
-        help="The table in a database; may be left out where there is one only.",
+        help="The table in a database, or the sheet in an Excel file; may be left out where there is one only.",
         show_default=False,
         autocompletion=complete_tables,
     ),
