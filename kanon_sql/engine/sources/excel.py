@@ -40,6 +40,7 @@ _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
 _TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
 
 
+_NUMBERS = {"integer", "decimal", "float"}
 Moment = TypeVar("Moment", datetime, time)
 
 
@@ -121,27 +122,31 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
     sheet._writer = WorksheetWriter(sheet, out=parts)  # noqa: SLF001
     sheet._writer.write_top()  # noqa: SLF001
 
-    def cell(name: str, text: str | None, convert: Callable[[str], Any]) -> Any:  # noqa: ANN401 - as above
+    def cell(column: Column, text: str | None) -> Any:  # noqa: ANN401 - as above
         try:
-            value = None if text is None else convert(text)
+            value = None if text is None else _converted(text, column)
         except _NotInExcelError as error:
             raise UsageError(
-                f"Column {name!r} has {error}, which Excel does not have: cast it to VARCHAR in a view, drop it, or "
-                "write another format."
+                f"Column {column.name!r} has {error}, which Excel does not have: cast it to VARCHAR in a view, drop "
+                "it, or write another format."
             ) from None
         if not isinstance(value, str):
             return value
         made = WriteOnlyCell(sheet, value)
-        made.data_type = "s"  # neither a formula nor an error, whatever the text begins with
+        # A number with all of its digits; or a text that is no formula and no error, whatever it begins with.
+        made.data_type = "n" if column.family in _NUMBERS else "s"
         return made
 
-    sheet.append([cell(name, name, _text) for name in types])
-    converters = {name: _converter(Column(name, kind)) for name, kind in types.items()}
-    with lines.open(encoding="utf-8") as rows:
-        for row in map(json.loads, rows):
-            if all(text is None for text in row.values()):
-                raise UsageError("A row of the release is NULL in all columns, which is no row of an Excel file.")
-            sheet.append([cell(name, row[name], convert) for name, convert in converters.items()])
+    try:
+        sheet.append([cell(Column("", "VARCHAR"), name) for name in types])
+        columns = [Column(name, kind) for name, kind in types.items()]
+        with lines.open(encoding="utf-8") as rows:
+            for row in map(json.loads, rows):
+                if all(text is None for text in row.values()):
+                    raise UsageError("A row of the release is NULL in all columns, which is no row of an Excel file.")
+                sheet.append([cell(column, row[column.name]) for column in columns])
+    finally:
+        sheet.close()
     book.save(target)
 
 
@@ -164,16 +169,15 @@ class _NotInExcelError(Exception):
     """What kind of value Excel does not have."""
 
 
-def _converter(column: Column) -> Callable[[str], Any]:
-    """Return what makes the value of a cell of a text."""
-    kinds: dict[str, Callable[[str], Any]] = {
-        **dict.fromkeys(("integer", "decimal"), _number),
-        "float": _real,
-        "boolean": lambda text: text == "true",
-        "date": lambda text: _moment(text, date.fromisoformat),
-        "timestamp": lambda text: _moment(text, datetime.fromisoformat),
-    }
-    return _time if column.type == "TIME" else kinds.get(column.family, _text)
+def _converted(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a text still
+    """Return the value of a cell."""
+    if column.type == "TIME":
+        return _in_milliseconds(time.fromisoformat(text))
+    if column.type == "BOOLEAN":
+        return text == "true"
+    if column.family in {"date", "timestamp"}:
+        return _moment(text, date.fromisoformat if column.family == "date" else datetime.fromisoformat)
+    return _number(text, column) if column.family in _NUMBERS else _text(text)
 
 
 def _text(text: str) -> str:
@@ -183,16 +187,12 @@ def _text(text: str) -> str:
     return escaped
 
 
-def _number(text: str) -> int | float:
-    if sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
+def _number(text: str, column: Column) -> str:
+    if column.family != "float" and sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
         raise _NotInExcelError(f"a number of more than {_DIGITS} digits")
-    return float(text) if "." in text else int(text)
-
-
-def _real(text: str) -> float:
-    if not math.isfinite(found := float(text)):
+    if not math.isfinite(float(text)):
         raise _NotInExcelError("NaN or infinity")
-    return found
+    return text
 
 
 def _moment(text: str, read: Callable[[str], date]) -> date:
@@ -203,10 +203,6 @@ def _moment(text: str, read: Callable[[str], date]) -> date:
     if found.year < _FIRST_YEAR:
         raise _NotInExcelError("a date before 1900 or after 9999")
     return _in_milliseconds(found) if isinstance(found, datetime) else found
-
-
-def _time(text: str) -> time:
-    return _in_milliseconds(time.fromisoformat(text))
 
 
 def _in_milliseconds(moment: Moment) -> Moment:
