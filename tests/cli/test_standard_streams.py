@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 KANON = [sys.executable, "-m", "kanon_sql"]
 ROLES = ["--id", "name", "--qi", "age,zip", "--sensitive", "illness", "-k", "4"]
-LINES = [
-    "name,age,zip,illness",
-    *(f"P{n},{30 + n % 2},0{1 + n % 3}067,{'flu' if n % 5 else 'cold'}" for n in range(60)),
-]
+ROWS = [f"P{n},{30 + n % 2},0{1 + n % 3}067,{'flu' if n % 5 else 'cold'}" for n in range(60)]
 TABLE = "\n".join(["name,age,zip,illness", *ROWS, ""])
 JSON = '[{"age": 31, "zip": "01067"}, {"age": 31, "zip": "01067"}]'
 
