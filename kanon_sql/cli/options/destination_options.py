@@ -34,13 +34,10 @@ IntoOption = Annotated[
     typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
 ]
 KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
-OutOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Write the release to a .parquet, .csv, .json, .xlsx or .duckdb file, or as CSV to stdout (-).",
-    ),
+_OUT = "Write the release to a .parquet, .csv, .json, .xlsx or .duckdb file"
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}.")]
+OutOrStdoutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}, or as CSV to stdout (-).")
 ]
 InPlaceOption = Annotated[
     bool,

@@ -125,7 +125,7 @@ DpSourceArgument = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="A DuckDB file; Parquet files; a warehouse: postgresql://, spark:, sc://; or another address: mysql://, "
-        "s3://, https://. CSV and JSON are refused: the types of their columns are guessed from the values.",
+        "s3://, https://. CSV, JSON and Excel are refused: the types of their columns are guessed from the values.",
         show_default=False,
     ),
 ]

@@ -12,6 +12,7 @@ import math
 import re
 import sys
 import warnings
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -40,6 +41,11 @@ _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
 _TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
 
 
+# What openpyxl raises of a file that is torn, or of another kind.
+_BROKEN = (
+    *(BadZipFile, ParseError, zlib.error, EOFError, RuntimeError),
+    *(KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError),
+)
 _NUMBERS = {"integer", "decimal", "float"}
 Moment = TypeVar("Moment", datetime, time)
 
@@ -248,7 +254,7 @@ def _opened(path: Path) -> Iterator[Any]:
         try:
             with path.open("rb") as file:
                 yield load_workbook(file, read_only=True, data_only=True)
-        except (BadZipFile, ParseError, KeyError, ValueError, TypeError, IndexError, AttributeError):
+        except _BROKEN:
             raise SourceError(
                 f"{path} cannot be read as an Excel file (.xlsx). Was it written to its end, and without a password?"
             ) from None
