@@ -86,7 +86,8 @@ def command_line(verb: str, named: Sequence[str], *options: str) -> str:
         named: the source and the table.
         options: what follows.
     """
-    words = [*options, "--", *named] if any(name.startswith("-") for name in named) else [*named, *options]
+    is_option = any(name.startswith("-") and name != "-" for name in named)
+    words = [*options, "--", *named] if is_option else [*named, *options]
     return f"kanon {verb} {shlex.join(words)}"
 
 

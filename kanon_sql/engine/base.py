@@ -281,6 +281,7 @@ def chosen_table(
     wanted: str | None,
     place: str,
     releases: Callable[[], list[tuple[Any, ...]]] | None = None,
+    what: tuple[str, str] = ("table or view", "tables and views"),
 ) -> tuple[exp.Table, str]:
     """Return the table of a name among those that are listed.
 
@@ -290,6 +291,7 @@ def chosen_table(
         place: what messages call the database.
         releases: returns schema and name of a table, and schema and name of a release of it. Where given, a table
             beside which there are only releases of it is the only one.
+        what: they are, one and several.
     """
     if wanted is None:
         matches = listed
@@ -297,7 +299,7 @@ def chosen_table(
             made = releases()
             matches = [row for row in listed if all(each is row or _is_release(each, row, made) for each in listed)]
         if len(matches) != 1:
-            raise UsageError(f"{place} has {len(listed)} tables and views: name the one to use{_list(listed)}.")
+            raise UsageError(f"{place} has {len(listed)} {what[1]}: name the one to use{_list(listed)}.")
     else:
         matches = [
             row
@@ -309,7 +311,7 @@ def chosen_table(
             nearest = max(row[3] for row in matches)
             matches = [row for row in matches if row[3] == nearest]
     if not matches:
-        raise UsageError(f"{place} has no table or view {wanted!r}{_list(listed)}.")
+        raise UsageError(f"{place} has no {what[0]} {wanted!r}{_list(listed)}.")
     if len(matches) > 1:
         raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
     catalog, schema, name, nearness = matches[0]

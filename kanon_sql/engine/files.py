@@ -19,7 +19,7 @@ import threading
 import weakref
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 
 from kanon_sql.errors import SearchInterruptedError, SourceError, UsageError
 
@@ -34,6 +34,7 @@ except ImportError:  # Windows
 _PREFIX, _SUFFIX = ".kanon-", ".tmp"
 _NAME = re.compile(r"\.kanon-[a-z0-9_]{8}\.tmp")  # what mkdtemp makes of the two
 _PRIVATE = 0o700
+_JSON, _HEAD = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*)?\{"), 4096
 
 
 class PrivateDirectory:
@@ -104,6 +105,25 @@ def private_directory(parent: Path) -> PrivateDirectory:
 
 def unwritable(directory: Path, why: str | None) -> SourceError:
     return SourceError(f"The directory {directory} cannot be written ({why}): say after --out where to write instead.")
+
+
+def copied_stream(stream: IO[bytes], what: str) -> tuple[PrivateDirectory, Path]:
+    """Copy all that a stream has, CSV or JSON, to a file of its own; a message begins with ``what``."""
+    try:
+        private = PrivateDirectory(Path(tempfile.gettempdir()))
+        copy = private.path / what
+        with copy.open("wb+") as file:
+            shutil.copyfileobj(stream, file)
+            file.seek(0)
+            is_json = _JSON.match(file.read(_HEAD))
+        return private, copy.rename(copy.with_suffix(".json" if is_json else ".csv"))
+    except OSError as error:
+        raise SourceError(f"{what} cannot be copied to {tempfile.gettempdir()}: {error.strerror}.") from None
+
+
+def is_in_private_directory(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path, which may be an address, is one that is gone after the run."""
+    return is_private(Path(path).parent.name)
 
 
 def is_private(name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import closed_on_error
+from kanon_sql.engine.files import is_in_private_directory
 from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
 from kanon_sql.engine.sources.encodings import TextFile, TextFormat, decimal_sign, encoding_named, is_utf8, text_file
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
@@ -186,7 +187,7 @@ def origin_of(
 
     ``source`` and ``table`` are what it was opened by.
     """
-    if not isinstance(source, str | os.PathLike) or gives_access(str(source)):
+    if not isinstance(source, str | os.PathLike) or gives_access(str(source)) or is_in_private_directory(source):
         return None
     found = table if table is not None else opened.written_name
     return Origin(str(source), found if opened.in_database else None, **vars(opened.text))

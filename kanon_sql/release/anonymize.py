@@ -93,8 +93,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     """Return the release of a table that loses least.
 
     Args:
-        source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; a pandas, polars or Arrow table.
-            May be left out where the policy names it.
+        source: path of a DuckDB, CSV, Parquet, JSON or Excel file; a DuckDB connection; a pandas, polars or Arrow
+            table. May be left out where the policy names it.
         table: the table in a database; may be left out where there is one only.
         quasi_identifiers: columns that together could tell who a row is about; they are generalized.
         identifying: columns that tell who a row is about by themselves; they are never published.

@@ -216,7 +216,7 @@ class Release:
         encoding: str | None = None,
         decimal: str | None = None,
     ) -> Published:
-        """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
+        """Write the release to a Parquet, CSV, JSON or Excel file, or to a DuckDB file that holds nothing else.
 
         The database of a source is opened for writing, to remember the release there; where that cannot be,
         ``not_remembered`` of what is returned says why.

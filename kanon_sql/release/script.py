@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import require_free, take_name, workspace
+from kanon_sql.engine.sources.data_files import EXCEL
 from kanon_sql.engine.sources.encodings import UTF_8, conversion
 from kanon_sql.engine.sources.preparing import TITLE as TITLE_OF_PREPARATION
 from kanon_sql.errors import SourceError, UsageError
@@ -265,6 +266,10 @@ def plan_of(
         title = _IN_PLACE
     elif destination.out is not None and not stands_alone:
         form = check_file(source, destination.out, replace=True)
+        if form == EXCEL:
+            raise UsageError(
+                f"DuckDB alone does not write {destination.out}: name a .csv, .parquet or .json file for the script."
+            )
         if form == DATABASE:
             make, output = database_statements(source, query, destination.out)
         else:

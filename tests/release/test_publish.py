@@ -286,4 +286,4 @@ def test_a_file_is_not_left_half_written_when_its_directory_goes(clinic: Path, t
         with pytest.raises(kanon.SourceError, match="does not exist"):
             release.to_file(tmp_path / "nowhere" / "released.csv")
         with pytest.raises(kanon.UsageError, match="not known by its suffix"):
-            release.to_file(Path("released.xlsx"))
+            release.to_file(Path("released.ods"))

@@ -20,14 +20,18 @@ from kanon_sql.cli.options.destination_options import (
     KindOption,
     OutDecimalOption,
     OutEncodingOption,
-    OutOption,
+    OutOrStdoutOption,
     ReportRequest,
     SpreadsheetSafeOption,
     asked_destination,
     check_destination,
     check_key_file,
     check_policy_file,
+    figures_apart,
+    instead_of_stdout,
     save_policy_as,
+    sent,
+    what_is_there,
 )
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_repeated_columns, note_unread, with_policy
 from kanon_sql.cli.options.shared import check_options, given_options
@@ -38,7 +42,7 @@ from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import NOTHING_WRITTEN, UsageError
+from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import Destination, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.release import Release
@@ -101,7 +105,7 @@ def anonymize_command(
     ] = None,
     into: IntoOption = None,
     kind: KindOption = None,
-    out: OutOption = None,
+    out: OutOrStdoutOption = None,
     spreadsheet_safe: SpreadsheetSafeOption = False,
     delimiter: DelimiterOption = None,
     out_encoding: OutEncodingOption = None,
@@ -138,7 +142,7 @@ def anonymize_command(
         in_file,
         into,
         kind,
-        out,
+        instead_of_stdout(context, out),
         in_place=in_place,
         backup=backup,
         dry_run=dry_run,
@@ -194,17 +198,22 @@ def anonymize_command(
             draft = reported.before(release, destination, talk)
             talk(Progress("Publishing"))
             published = release.publish(destination, ignore_ledger=ignore_ledger)
-        with interrupted_after(NOTHING_WRITTEN if dry_run else f"the release is there: {published.destination}"):
+        with interrupted_after(what_is_there(destination, published)):
+            published = sent(destination, published)
             reported.after(release, pointed_at, destination, published, draft, talk)
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)
             talk.end()
             _warn_of_ledger(published, talk)
-            _print_published(printed_summary(release, published), output_format)
-            rules = release.publication.rules
-            repeats = rules is None or not rules.cannot_be_repeated
-            if output_format == "table" and published.in_place is None and not dry_run and repeats:
+            with figures_apart(destination, quiet=quiet):
+                _print_published(printed_summary(release, published), output_format)
+            if output_format == "table" and published.in_place is None and not dry_run and _can_be_repeated(release):
                 _say_what_next(context, source, opened, talk)
+
+
+def _can_be_repeated(release: Release) -> bool:
+    rules = release.publication.rules
+    return rules is None or not rules.cannot_be_repeated
 
 
 def _warn_of_ledger(published: Published, talk: Talk) -> None:

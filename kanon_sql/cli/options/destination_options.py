@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.errors import KanonError, SourceError, UsageError
+from kanon_sql.cli.options.shared import STANDARD, given_options
+from kanon_sql.engine.files import is_in_private_directory, private_directory
+from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.report.figures import Report
@@ -25,9 +34,10 @@ IntoOption = Annotated[
     typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
 ]
 KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
-OutOption = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv, .json or .duckdb file."),
+_OUT = "Write the release to a .parquet, .csv, .json, .xlsx or .duckdb file"
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}.")]
+OutOrStdoutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}, or as CSV to stdout (-).")
 ]
 InPlaceOption = Annotated[
     bool,
@@ -77,6 +87,54 @@ OutDecimalOption = Annotated[
         "point).",
     ),
 ]
+
+
+def instead_of_stdout(context: typer.Context, out: Path | None) -> Path | None:
+    """Return where a file is written; for stdout a private one, in which the release is verified first."""
+    if out is None or str(out) != STANDARD:
+        return out
+    given = given_options(context)
+    for name in ("sql", "report_file"):
+        if name in given:
+            raise UsageError(f"{given[name]} is not for a release that goes to stdout: name a file after --out.")
+    if context.params["output_format"] == "json":
+        raise UsageError("--format json goes to stdout, as the release does: name a file after --out.")
+    private = private_directory(Path(tempfile.gettempdir()))
+    context.call_on_close(private.remove)
+    return private.path / "stdout.csv"
+
+
+def _goes_to_stdout(destination: Destination) -> bool:
+    return destination.out is not None and is_in_private_directory(destination.out)
+
+
+def what_is_there(destination: Destination, published: Published) -> str:
+    """Return what is said where the command is interrupted after a release was published."""
+    if destination.dry_run:
+        return NOTHING_WRITTEN
+    if _goes_to_stdout(destination):
+        return "the release went to stdout, whole or in part"
+    return f"the release is there: {published.destination}"
+
+
+def sent(destination: Destination, published: Published) -> Published:
+    """Write a verified release to stdout if it goes there."""
+    if destination.out is None or not _goes_to_stdout(destination):
+        return published
+    if not destination.dry_run:
+        with destination.out.open("rb") as release:
+            shutil.copyfileobj(release, sys.stdout.buffer)
+        sys.stdout.flush()
+    return replace(published, destination="stdout")
+
+
+@contextmanager
+def figures_apart(destination: Destination, *, quiet: bool) -> Iterator[None]:
+    """Have what is printed go to stderr, or with ``quiet`` nowhere, where the release goes to stdout."""
+    with ExitStack() as stack:
+        if _goes_to_stdout(destination):
+            stack.enter_context(redirect_stdout(io.StringIO() if quiet else sys.stderr))
+        yield
 
 
 def asked_destination(
@@ -141,7 +199,7 @@ def check_policy_file(path: Path, others: list[Path | None], *, replace_existing
 def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None:
     """Write a policy whole or not at all, once the release is there."""
     try:
-        write_policy(policy, destination, path)
+        write_policy(policy, Destination() if _goes_to_stdout(destination) else destination, path)
     except SourceError as error:
         raise SourceError(f"The release is there. {error}") from None
 

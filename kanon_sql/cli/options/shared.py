@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
+from kanon_sql.engine.files import copied_stream, is_in_private_directory
 from kanon_sql.engine.sources.data_files import READERS
 from kanon_sql.engine.sources.encodings import TextFormat, reading_as
 from kanon_sql.errors import KanonError, UsageError
@@ -87,15 +89,35 @@ DialectName = Literal[
 ]
 
 _SOURCE = (
-    "A DuckDB file; a data file (CSV, Parquet, JSON), or a directory or pattern of several; an SQLite file; a "
+    "A DuckDB file; a data file (CSV, Parquet, JSON, Excel), or a directory or pattern of several; an SQLite file; a "
     "warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, r2://, "
-    "az://, abfss://, hf://, https://."
+    "az://, abfss://, hf://, https://; or - for CSV or JSON from stdin."
 )
-SourceArgument = Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE, show_default=False)]
+STANDARD = "-"
+"""Stands for stdin as a source, and for stdout as a file."""
+
+
+def _from_stdin(context: typer.Context, source: str | None) -> str | None:
+    """Return a source; what comes from stdin is copied to a private file, which is gone after the command."""
+    if source != STANDARD or context.resilient_parsing:
+        return source
+    if sys.stdin is None:
+        raise UsageError("There is no stdin to read: name a file instead of -.")
+    private, file = copied_stream(sys.stdin.buffer, "stdin")
+    context.call_on_close(private.remove)
+    return str(file)
+
+
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="SOURCE", help=_SOURCE, show_default=False, callback=_from_stdin)
+]
 NamedSourceArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="SOURCE", help=f"{_SOURCE} May be left out where the policy file names it.", show_default=False
+        metavar="SOURCE",
+        help=f"{_SOURCE} May be left out where the policy file names it.",
+        show_default=False,
+        callback=_from_stdin,
     ),
 ]
 DpSourceArgument = Annotated[
@@ -103,7 +125,7 @@ DpSourceArgument = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="A DuckDB file; Parquet files; a warehouse: postgresql://, spark:, sc://; or another address: mysql://, "
-        "s3://, https://. CSV and JSON are refused: the types of their columns are guessed from the values.",
+        "s3://, https://. CSV, JSON and Excel are refused: the types of their columns are guessed from the values.",
         show_default=False,
     ),
 ]
@@ -111,7 +133,7 @@ TableArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="TABLE",
-        help="The table in a database; may be left out where there is one only.",
+        help="The table in a database, or the sheet in an Excel file; may be left out where there is one only.",
         show_default=False,
         autocompletion=complete_tables,
     ),
@@ -462,6 +484,8 @@ def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] |
         raise UsageError("-q says nothing and -v says more: leave one of them out.")
     if parameters["sql"] and parameters["output_format"] == "json":
         raise UsageError("--sql prints SQL, which is no JSON: leave --format json out, or --sql.")
+    if parameters["sql"] and is_in_private_directory(parameters.get("source") or ""):
+        raise UsageError("--sql names the file that a table is read from, and stdin is none: name a file instead of -.")
     if not parameters["sql"] and parameters["dialect"] not in {None, "duckdb"}:
         raise UsageError("--dialect is for the SQL that --sql prints: add --sql, or leave --dialect out.")
     given = given_options(context)

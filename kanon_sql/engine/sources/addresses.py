@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from kanon_sql.engine.files import relative_path
+from kanon_sql.engine.files import is_in_private_directory, relative_path
 from kanon_sql.engine.keys import shown_address, shown_url, without_passwords
 from kanon_sql.errors import SourceError, UsageError
 
@@ -138,9 +138,11 @@ def written_address(source: Any) -> Address | None:  # noqa: ANN401 - as above
 
 
 def shown_source(source: str) -> str:
-    """Return a source as it may be printed: an address without its password."""
+    """Return a source as it may be printed: an address without its password, and stdin as ``-``."""
     if is_warehouse(source):
         return without_credentials(source)
+    if is_in_private_directory(source):
+        return "-"
     return source if (address := written_address(source)) is None else address.shown
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import glob
 import re
+import shlex
+import tempfile
 import zlib
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -22,6 +24,7 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
+from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import (
     NOT_STATED,
     UTF_8,
@@ -33,6 +36,7 @@ from kanon_sql.engine.sources.encodings import (
     iconv_name,
     is_utf8,
 )
+from kanon_sql.engine.sources.excel import OTHERS, XLSX, read_sheet
 from kanon_sql.engine.sources.reading import (
     BLOCK,
     PACKED,
@@ -48,6 +52,7 @@ from kanon_sql.engine.sources.reading import (
     reading,
     require_even,
     separator_beside_commas,
+    text_reader,
     unreadable,
 )
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -60,6 +65,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
+EXCEL = "excel"
+"""What reads Excel files: no function of DuckDB (see ``excel``)."""
 READERS = {
     ".csv": "read_csv",
     ".tsv": "read_csv",
@@ -68,6 +75,7 @@ READERS = {
     ".json": "read_json",
     ".jsonl": "read_json",
     ".ndjson": "read_json",
+    XLSX: EXCEL,
 }
 _ANY_DEPTH = "**"
 _RENAMED = re.compile(r"(.*)_\d+")
@@ -78,6 +86,8 @@ def reader_of(path: PurePath) -> str:
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
     reader = READERS.get(suffixes[-1]) if suffixes else None
+    if suffixes and suffixes[-1] in OTHERS:
+        raise UsageError(f"{path} is not read: of spreadsheets, only {XLSX} is. Save it as {XLSX} or as CSV.")
     if reader is None:
         raise UsageError(
             f"{path} is neither a DuckDB database nor a data file that is known here: {', '.join(READERS)}."
@@ -109,8 +119,10 @@ def read_file(
     files = matching(pattern)
     if not files:
         raise SourceError(f"{path} does not exist.")
+    if reader == EXCEL:
+        raise UsageError(f"{path} is not one file: of Excel files, one is read at a time. Name it.")
     if reader != "read_csv":
-        text = NOT_STATED if reader == "read_parquet" else replace(text, decimal=None)
+        text = replace(text, decimal=None) if reader == "read_json" else NOT_STATED
     elif text.decimal is None and likely.decimal == "," and _separated_beside_commas(engine, files):
         text = replace(text, decimal=",")
     encoding = text.encoding
@@ -131,6 +143,31 @@ def read_file(
     with copied_as_utf8(engine, path, encoding) as (place, copies):
         create, columns = _read_utf8(engine, path, reader, place, copies, relation, **how)
     return create, columns, replace(text, encoding=encoding)
+
+
+def read_excel(
+    engine: Engine, path: Path, wanted: str | None, relation: exp.Table
+) -> tuple[exp.Create, tuple[Column, ...], str | None]:
+    """Make a sheet of an Excel file a table; return as ``read_file`` does, and its name where there are others.
+
+    The statement that is returned names the lines of the sheet, as a script finds them.
+    """
+    with private_directory(Path(tempfile.gettempdir())) as private:
+        copy = private.path / "sheet.jsonl"
+        sheet = read_sheet(path, wanted, copy)
+        reader = text_reader(copy, dict.fromkeys(sheet.types, "VARCHAR"), csv=False)
+        values = [
+            sql.column(column)
+            if kind == "VARCHAR"
+            else sql.named(sql.cast(exp.Nullif(this=sql.column(column), expression=sql.literal("")), kind), column)
+            for column, kind in sheet.types.items()
+        ]
+        create = sql.create_table(relation, exp.select(*values).from_(exp.Table(this=reader)), temporary=True)
+        engine.run(create, f"read {path.name}")
+    words = ("python", "-m", read_sheet.__module__, str(path), sheet.name, lines := f"{path}.jsonl")
+    reader.expressions[0].replace(sql.literal(lines))
+    create.comments = [f"Before this, where kanon-sql[excel] is installed: {shlex.join(words)}"]
+    return create, engine.columns(relation), sheet.name if sheet.has_others else None
 
 
 @contextmanager

@@ -24,8 +24,18 @@ from kanon_sql.engine.sources.addresses import (
     path_in,
     written_address,
 )
-from kanon_sql.engine.sources.data_files import FrameKind, files_at, frame_kind, read_file, read_frame, reader_of
+from kanon_sql.engine.sources.data_files import (
+    EXCEL,
+    FrameKind,
+    files_at,
+    frame_kind,
+    read_excel,
+    read_file,
+    read_frame,
+    reader_of,
+)
 from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, format_of, stated
+from kanon_sql.engine.sources.excel import XLSX
 from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.engine.sources.remote import OF_THE_SERVER, attached, copied, read_objects
 from kanon_sql.engine.warehouse.warehouse import N
@@ -88,6 +98,7 @@ class Source:
         columns: its columns in their order.
         database: the DuckDB file that it lives in, if it lives in one.
         file: the data file that was read, or the pattern of several.
+        sheet: of it, where it is an Excel file with several.
         text: how it is written, where it is a text file that is not UTF-8.
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
@@ -104,6 +115,7 @@ class Source:
     columns: tuple[Column, ...] = ()
     database: Path | None = None
     file: Path | None = None
+    sheet: str | None = None
     text: TextFormat = NOT_STATED
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
@@ -131,7 +143,8 @@ class Source:
     def in_database(self) -> bool:
         """Whether it is a table among others, which a command has to name."""
         in_warehouse = self.warehouse is not None and self.frame_kind is None
-        return self.database is not None or in_warehouse or isinstance(self.address, DatabaseAddress)
+        in_file = self.database is not None or self.sheet is not None
+        return in_file or in_warehouse or isinstance(self.address, DatabaseAddress)
 
     def require_rows(self) -> None:
         """Raise where a release has taken the place of the table."""
@@ -278,10 +291,10 @@ def open_source(
     """Return the relation that a person points at.
 
     Args:
-        source: path of a DuckDB, SQLite, CSV, Parquet or JSON file, or of a directory of data files; a ``TextFile``,
-            whose encoding is stated; the address of a database or of data files (see ``addresses``); a DuckDB
-            connection; or a pandas, polars or Arrow table.
-        table: the table in a database; may be left out where there is just one.
+        source: path of a DuckDB, SQLite, CSV, Parquet, JSON or Excel file, or of a directory of data files; a
+            ``TextFile``, whose encoding is stated; the address of a database or of data files (see ``addresses``); a
+            DuckDB connection; or a pandas, polars or Arrow table.
+        table: the table in a database, or the sheet in an Excel file; may be left out where there is just one.
         writable: whether a table will be created in the database.
         as_text: whether it is a published table: the values of a CSV file are taken as they are written, not as numbers
             or dates. If not, a table is the only one of a database also where there are releases of it.
@@ -306,7 +319,7 @@ def open_source(
             return _in_warehouse(bench, source, table, original=not as_text)
     address = address_of(source)
     path = None if address is not None else _path_of(source)
-    if format_of(source) != NOT_STATED and (path is None or path.suffix == ".parquet" or is_database(path)):
+    if format_of(source) != NOT_STATED and (path is None or path.suffix in {".parquet", XLSX} or is_database(path)):
         raise UsageError(f"{source} is no text file on this machine: leave its encoding and decimal sign out.")
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
@@ -453,16 +466,19 @@ def _read(
     """Return a data file or a data frame as a relation in an engine; see ``read_file`` for ``text`` and ``likely``."""
     path = _path_of(source)
     if path is not None:
+        relation = engine.temporary_name("kanon_source")
+        if path.is_file() and reader_of(path) == EXCEL:
+            create, columns, sheet = read_excel(engine, path, table, relation)
+            return Source(engine, relation, sheet or path.name, columns, file=path, sheet=sheet, setup=(create,))
         if table is not None:
             raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
-        relation = engine.temporary_name("kanon_source")
         create, columns, text = read_file(engine, path, relation, as_text=as_text, text=text, likely=likely)
         return Source(engine, relation, path.name, columns, file=path, text=text, setup=(create,))
     kind = frame_kind(source)
     if kind is None:
         raise UsageError(
-            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet or JSON file, a DuckDB "
-            "connection, or a pandas, polars or Arrow table."
+            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet, JSON or Excel file, a "
+            "DuckDB connection, or a pandas, polars or Arrow table."
         )
     if table is not None:
         raise UsageError("A data frame has no tables: leave the table name out.")

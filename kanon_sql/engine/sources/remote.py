@@ -17,7 +17,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, not_installed
 from kanon_sql.engine.sources.addresses import EXTENSIONS
-from kanon_sql.engine.sources.data_files import empty_texts, raw_names, reader_of
+from kanon_sql.engine.sources.data_files import EXCEL, empty_texts, raw_names, reader_of
 from kanon_sql.engine.sources.reading import PACKED, look_at, reading
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
@@ -173,6 +173,8 @@ def read_objects(
     pattern = f"{address.given}**/*.parquet" if address.given.endswith("/") else address.given
     path = address.path / "all.parquet" if address.given.endswith("/") else address.path
     reader = reader_of(path)
+    if reader == EXCEL:
+        raise UsageError(f"{address.shown} is an Excel file, which is read on this machine only: download it first.")
     setup = [load_extension(engine, address.extension, address.shown), *_access(engine, address)]
     place: exp.Expr = sql.literal(pattern)
     if address.is_signed:  # it must not be in a log or in a script

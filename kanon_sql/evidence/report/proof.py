@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.sources.data_files import EXCEL
 from kanon_sql.engine.sources.encodings import decode
+from kanon_sql.engine.sources.excel import read_sheet, write_sheet
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
@@ -172,6 +174,14 @@ def _as_texts(
         again = private.path / file.name
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
         engine.run(copy_statement(rows, again, form, publication), "write the release as it was written")
+        if form == EXCEL:
+            sheets = {private.path / "own.xlsx": private.path / "own", file: private.path / "published"}
+            write_sheet(again, next(iter(sheets)), publication.published_types)
+            for sheet, lines in sheets.items():
+                read_sheet(sheet, None, lines)
+            own, given = (as_written(lines, form, names, ",") for lines in sheets.values())
+            yield _texts(names, own), _texts(names, given)
+            return
         if form in _TEXTS:
             if published.text.encoding is not None:
                 written, file = file, private.path / "published"

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
-from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from
+from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from, shown_source
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import UsageError
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ROWS = 500_000
 POLICY_FILE = "kanon.toml"
-_SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json"})  # of files that a release can be written to
+_SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json", ".xlsx"})  # of files that a release can be written to
 _FEW_MISSING = 0.2  # share of the values, up to which it is worth to mend them
 _HEX_DIGITS = 8
 
@@ -356,7 +356,7 @@ def _where(source: Source) -> tuple[str, ...]:
     if source.address is not None:
         table = (source.name,) if isinstance(source.address, DatabaseAddress) else ()
         return (source.address.shown, *table)
-    return ("SOURCE",) if source.file is None else (str(source.file),)
+    return ("SOURCE",) if source.file is None else (shown_source(str(source.file)), *filter(None, [source.sheet]))
 
 
 def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:

@@ -34,6 +34,7 @@ from kanon_sql.engine.files import (
     workspace,
 )
 from kanon_sql.engine.progress import timed
+from kanon_sql.engine.sources.data_files import EXCEL
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
@@ -86,7 +87,8 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
     real = require_replaceable(file)
     check_backup(file, how)
     if source.database is None:
-        check_format(file)
+        if check_format(file) == EXCEL:
+            raise UsageError(f"{file} may hold more than one table, and is not anonymized in place: give --out FILE.")
         needed = real.stat().st_size
     else:
         require_copyable(source.engine, facts_of(source).others)

@@ -1,4 +1,4 @@
-"""Releases as files: Parquet, CSV and JSON, and DuckDB files of their own, with one table and nothing of its source.
+"""Releases as files: Parquet, CSV, JSON, Excel, and DuckDB files with one table and nothing of its source.
 
 Below the sinks: which types and values a format can hold, the statement that writes a file, and the query that reads it
 back.
@@ -18,8 +18,16 @@ from kanon_sql.engine.base import Column
 from kanon_sql.engine.files import private_directory, require_no_log, take_name, unwritable, workspace
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
-from kanon_sql.engine.sources.data_files import is_among
+from kanon_sql.engine.sources.data_files import EXCEL, is_among
 from kanon_sql.engine.sources.encodings import NOT_STATED, UTF_8, decode, encode
+from kanon_sql.engine.sources.excel import (
+    XLSX,
+    can_hold,
+    read_sheet,
+    require_openpyxl,
+    require_size,
+    write_sheet,
+)
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
@@ -50,6 +58,7 @@ _FORMATS = {
     ".json": "json",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    XLSX: EXCEL,
     ".duckdb": DATABASE,
     ".ddb": DATABASE,
     ".db": DATABASE,
@@ -80,6 +89,8 @@ def check_format(path: Path) -> str:
     format_name = _FORMATS.get(path.suffix.lower())
     if format_name is None:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
+    if format_name == EXCEL:
+        require_openpyxl()
     return format_name
 
 
@@ -194,13 +205,16 @@ def write_file(engine: Engine, publication: Publication, query: exp.Select, part
     """Write the rows of a query to a file that does not have its name yet."""
     first = readable(publication, partial)
     engine.run(copy_statement(query, first, format_name, publication), "write the release")
-    if publication.encoding is not None:
+    if format_name == EXCEL:
+        write_sheet(first, partial, publication.published_types)
+    elif publication.encoding is not None:
         encode(first, partial, publication.encoding, publication.delimiter)
 
 
 def readable(publication: Publication, partial: Path) -> Path:
-    """Return where a file is as UTF-8: beside it, if it has another encoding."""
-    return partial if publication.encoding is None else partial.with_name(f"utf8-{partial.name}")
+    """Return where a file is as text in UTF-8: beside it, if it is an Excel file or has another encoding."""
+    is_readable = publication.encoding is None and partial.suffix.lower() != XLSX
+    return partial if is_readable else partial.with_name(f"utf8-{partial.name}")
 
 
 def verify_file(
@@ -209,7 +223,9 @@ def verify_file(
     """Return what is found in a file that was written and does not have its name yet."""
     if format_name in {"json", "jsonl"}:
         require_json(engine, publication, partial)
-    if publication.encoding is not None:
+    if format_name == EXCEL:
+        read_sheet(partial, None, readable(publication, partial))
+    elif publication.encoding is not None:
         decode(partial, readable(publication, partial), publication.encoding)
     output = reading_back(publication, readable(publication, partial), format_name)
     return verified(engine, publication, readable_lookups(publication.hierarchies), output, expected)
@@ -259,24 +275,29 @@ def require_types(publication: Publication, format_name: str) -> None:
         "csv": [_NOT_IN_TEXT],
         "a data frame": [_NOT_IN_FRAMES],
     }.get(format_name, [_NOT_IN_TEXT, _NOT_IN_JSON])
+    if format_name == EXCEL:
+        require_size(0, len(publication.published_types))
     for name, kind in publication.published_types.items():
-        if any(pattern.search(kind) for pattern in unknown):
+        if any(pattern.search(kind) for pattern in unknown) or (format_name == EXCEL and not can_hold(kind)):
             raise UsageError(
                 f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
                 "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
             )
 
 
-def _as_written_in_csv(query: exp.Select, publication: Publication) -> exp.Select:
+def _as_text_written(query: exp.Select, publication: Publication, format_name: str) -> exp.Select:
     """Return the query of a release with its decimal signs, and an apostrophe before what a spreadsheet would run.
 
-    The latter for texts and names, if it is asked for (``spreadsheet_safe``). A text that begins with apostrophes and
-    such a character gets one more, so that each can be read back.
+    For Excel, where no text is run, with all values as texts. Apostrophes are for texts and names, if they are asked
+    for (``spreadsheet_safe``). A text that begins with apostrophes and such a character gets one more, so that each can
+    be read back.
     """
     made = query.copy()
     projections = []
     for (name, kind), shown in zip(publication.published_types.items(), written_names(publication), strict=True):
         value = next((each for each in query.selects if each.alias_or_name == name), sql.column(name)).unalias().copy()
+        if format_name == EXCEL:
+            value = sql.cast(value, "VARCHAR")
         if publication.decimal != "." and _has_decimals(kind):
             value = sql.replaced(sql.cast(value, "VARCHAR"), ".", publication.decimal)
         if publication.spreadsheet_safe and _is_text(kind):
@@ -308,9 +329,10 @@ def copy_statement(query: exp.Select, path: Path, format_name: str, publication:
     Where values of a CSV file are not separated by commas, texts are quoted: labels such as [10, 20) have commas, and
     who reads the file may guess what separates values.
     """
-    if format_name == "csv" and (publication.spreadsheet_safe or publication.decimal != "."):
-        query = _as_written_in_csv(query, publication)
-    settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
+    if format_name == EXCEL or publication.spreadsheet_safe or publication.decimal != ".":
+        query = _as_text_written(query, publication, format_name)
+    written = {"jsonl": "json", EXCEL: "json"}.get(format_name, format_name)
+    settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var(written))]
     if format_name == "csv":
         settings += [("HEADER", exp.true())]
         if publication.delimiter != ",":
