@@ -11,14 +11,15 @@ in it cannot slip through. The search reads the source, where these columns play
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, find_column
+from kanon_sql.engine.base import Column, bounds_of, find_column
 from kanon_sql.engine.equality import as_text, published
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.profile.patterns import BY_KIND
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.keys import Key
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Roles
 
@@ -87,6 +89,8 @@ class PublishedRules:
         key: what pseudonyms and days are made with.
         tables: by column, the temporary table that its values are looked up in; of those that need one.
         starts: by column that is microaggregated, the places where its groups start.
+        bench: the workbench beside the warehouse that has the source; None if it is in none.
+        values: by column that is microaggregated, the relation that its values are read from.
     """
 
     columns: tuple[RuledColumn, ...]
@@ -97,6 +101,8 @@ class PublishedRules:
     key: Key
     tables: dict[str, exp.Table]
     starts: dict[str, str]
+    bench: Workbench | None = None
+    values: dict[str, exp.Table] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -168,7 +174,7 @@ class PublishedRules:
                 "starts": self.starts[ruled.column.name],
                 "size": int(ruled.rules[0].number),
             },
-            relations={"source": sql.aliased(self.origin, "source")},
+            relations={"source": sql.aliased(self.values[ruled.column.name], "source")},
         )
 
     def _view_statement(self) -> exp.Create:
@@ -184,7 +190,7 @@ class PublishedRules:
             if (table := self.tables.get(column.name)) is not None:
                 own = {"hash": column, _SHIFTS: self.entity}.get(ruled.kind)
                 sought = _value(column) if own is None else canonical_bytes(own)
-                same = sql.same(sought, sql.column(_VALUE, place))
+                same = sql.same(sought, sql.column(_VALUE, place), None if own is not None else column.family)
                 query = query.join(sql.aliased(table, place), on=same, join_type="left")
         return sql.create_view(self.view.copy(), query, temporary=True)
 
@@ -197,11 +203,11 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
     columns = ruled_columns(policy.publish, roles, source.columns, source.name)
     if not columns:
         return None
-    refuse_in_warehouse(source)
+    refuse_in_warehouse(source, policy)
     hashed = [ruled.column for ruled in columns if ruled.kind == "hash"]
     shifts = [ruled for ruled in columns if ruled.kind == _SHIFTS]
     require_canonical([*hashed, *([_known(roles.entity)] if shifts else [])])
-    engine, tables, starts = source.engine, {}, {}
+    engine, tables, starts, values = source.engine, {}, {}, {}
     shared = {
         "hash": engine.temporary_name("kanon_hashed") if hashed else None,
         _SHIFTS: engine.temporary_name("kanon_shifted") if shifts else None,
@@ -212,25 +218,46 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
             tables[name] = table
         if ruled.kind == "microaggregate":
             tables[name] = engine.temporary_name("kanon_microaggregated")
-            starts[name] = _starts(engine, source.relation, ruled)
+            values[name] = _values_of(source, ruled.column)
+            starts[name] = _starts(engine, values[name], ruled)
         if ruled.kind == "round":
-            _require_room(engine, source.relation, ruled)
+            _require_room(source, ruled)
     return PublishedRules(
         columns=columns,
-        view=engine.temporary_name("kanon_ruled"),
+        view=(engine.temporary_name if source.warehouse is None else source.warehouse.unused_view)("kanon_ruled"),
         origin=source.relation,
         taken=columns_read(source.columns, roles),
         entity=roles.entity,
         key=key,
         tables=tables,
         starts=starts,
+        bench=source.workbench if source.in_warehouse else None,
+        values=values,
     )
 
 
-def refuse_in_warehouse(source: Source) -> None:
-    source.refuse_in_warehouse(
-        "where no columns are published by rules: leave --publish out, or export the table to Parquet first."
-    )
+def refuse_in_warehouse(source: Source, policy: Policy) -> None:
+    """Raise where a table is in a warehouse and a rule cannot be used there."""
+    for name, texts in policy.publish.items():
+        for rule in parse_publish_rules(name, texts):
+            if why := _NOT_IN_WAREHOUSES.get(rule.kind):
+                source.refuse_in_warehouse(
+                    f"and the rule {rule.text} of column {name!r} is for tables in DuckDB, files and data frames: "
+                    f"{why}. Leave it out, or export the table to Parquet first."
+                )
+
+
+_KEY = "the key of pseudonyms would be in statements, which servers may write to their logs"
+_NOT_IN_WAREHOUSES = {
+    "hash": _KEY,
+    _SHIFTS: _KEY,
+    "redact": "its patterns are those of DuckDB's regular expressions, and others would find something else",
+}
+
+
+def _values_of(source: Source, column: Column) -> exp.Table:
+    """Return what has the values of a column: the table, or what is fetched of it from a warehouse, by one scan."""
+    return source.workbench.values_of(source.relation, [column]) if source.in_warehouse else source.relation
 
 
 # The value of a column by its rule
@@ -345,11 +372,15 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
     column, base = ruled.column, ruled.rules[0].number
     if column.family == "float":
         number: exp.Expr = sql.cast(value, "DOUBLE")
-        times = exp.Round(this=exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
-        multiple = exp.Mul(this=times, expression=sql.double(float(base)))
-        decimals = -int(base.normalize().as_tuple().exponent)
-        return multiple if decimals <= 0 else exp.Round(this=multiple, decimals=sql.literal(decimals))
-    wide = "HUGEINT" if column.family == "integer" else f"DECIMAL(38,{column.type.rstrip(')').partition(',')[2]})"
+        times = sql.rounded(exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
+        # A base with decimals is a fraction, so that the multiple is rounded once, as its text is: 3 * 0.1 is not 0.3.
+        parts, whole = (float(part) for part in base.as_integer_ratio())
+        multiple: exp.Expr = exp.Mul(this=times, expression=sql.double(parts))
+        if whole > 1:
+            multiple = exp.Div(this=multiple, expression=sql.double(whole), typed=False, safe=False)
+        small = exp.LT(this=exp.Abs(this=number.copy()), expression=sql.double(_LARGE))
+        return exp.Case().when(small, exp.Add(this=exp.paren(multiple), expression=sql.double(0.0))).else_(number.copy())
+    wide = "HUGEINT" if column.family == "integer" else "DECIMAL({},{})".format(*_digits_of(ruled))
     number, step = sql.cast(value, wide), sql.cast(_number(base), wide)
     rest = exp.Mod(this=number, expression=step)
     twice = exp.Abs(this=exp.Paren(this=exp.Add(this=rest.copy(), expression=rest.copy())))
@@ -359,6 +390,16 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
         this=exp.Sub(this=number.copy(), expression=exp.Paren(this=rest)),
         expression=carried.else_(sql.cast(sql.literal(0), wide)),
     )
+
+
+def _digits_of(ruled: RuledColumn) -> tuple[int, int]:
+    """Return the digits that a DECIMAL is rounded with, which has room for the base and for sums, and its decimals."""
+    digits, scale = map(int, re.findall("[0-9]+", ruled.column.type))
+    return min(38, max(digits, len(as_written(ruled.rules[0].number).partition(".")[0]) + scale) + 3), scale
+
+
+_LARGE = 1e290
+"""Larger numbers, infinity and NaN stay as they are: to divide by a base below 1 may be more than a DOUBLE has."""
 
 
 def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
@@ -444,14 +485,28 @@ def _starts(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> str:
     return ",".join(str(start + 1) for start in group_starts(values, size)) or "1"
 
 
-def _require_room(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> None:
+_SPARK_KEEPS, _SPARK_ADDS = 6, 36  # decimals that are kept in any case, and digits up to which all are
+
+
+def _require_room(source: Source, ruled: RuledColumn) -> None:
     """Raise if some value is rounded to one that the type of its column does not have."""
     column = ruled.column
-    there = sql.column(column.name, "source").is_(exp.null()).not_()
-    to = sql.cast(exp.null(), column.type).to
-    lost = exp.TryCast(this=_rounded(ruled, _value(column)), to=to).is_(exp.null())
-    query = exp.select(sql.where(sql.count_rows(), exp.and_(there, lost))).from_(sql.aliased(origin, "source"))
-    (found,) = engine.row(query, f"values of {column.name} that are rounded to what its type does not have")
+    if column.family == "decimal" and source.in_warehouse and source.holder.dialect == "spark":
+        digits, scale = _digits_of(ruled)
+        if scale > _SPARK_KEEPS and digits > _SPARK_ADDS:
+            source.refuse_in_warehouse(
+                f"whose sums of numbers such as those of column {column.name!r}, {column.kind}, lose decimals: cast it "
+                f"to fewer digits in a view there, or leave {ruled.text} out."
+            )
+    if (bounds := bounds_of(column)) is None:
+        return
+    least, most = map(exp.Literal.number, bounds)
+    lost: exp.Expr = exp.Not(this=exp.Between(this=exp.paren(_rounded(ruled, _value(column))), low=least, high=most))
+    if column.family == "float":
+        lost = exp.and_(sql.finite(sql.column(column.name, "source"), "float"), lost)
+    query = exp.select(sql.where(sql.count_rows(), lost)).from_(sql.aliased(source.relation, "source"))
+    title = f"values of {column.name} that are rounded to what its type does not have"
+    ((found,),) = source.holder.rows(query, title)
     if found:
         raise UsageError(
             f"{ruled.text} rounds {found:,} values of column {column.name!r} to numbers that its type, {column.kind}, "

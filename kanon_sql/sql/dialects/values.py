@@ -10,6 +10,7 @@ the same text as DuckDB, the rule is refused: its rows are written out instead.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -230,6 +231,29 @@ def value_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         known = _AS_DUCKDB if family in {"float", "decimal", "boolean", "date", "timestamp"} else set()
         if family not in {"text", "integer"} and capabilities.name not in known:
             raise UsageError(f"{capabilities.title} may write values of this type in another way than DuckDB.")
+    return node
+
+
+def halves_away(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a number rounded with halves away from zero; PostgreSQL rounds them to even numbers."""
+    if not isinstance(node, exp.Round) or "halves" not in node.meta or capabilities.name != "postgres":
+        return node
+    whole = exp.Anonymous(this="TRUNC", expressions=[node.this.copy()])
+    rest = exp.Paren(this=exp.Sub(this=exp.paren(node.this), expression=whole))
+    twice = exp.Anonymous(this="TRUNC", expressions=[exp.Mul(this=rest, expression=sql.literal(2))])
+    return exp.Paren(this=exp.Add(this=whole.copy(), expression=twice))
+
+
+def in_postgres_pattern(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return what looks for a pattern in PostgreSQL, which has other words for the end of a text and for a part."""
+    if capabilities.name != "postgres" or not isinstance(node, exp.RegexpReplace | exp.RegexpLike | exp.RegexpExtract):
+        return node
+    if isinstance(node.expression, exp.Literal):
+        pattern = re.sub(r"\\x\{([0-9A-F]{4})\}", r"\\u\1", node.expression.name)
+        node.set("expression", sql.literal(re.sub(r"\\z$", r"\\Z", pattern)))
+    if isinstance(node, exp.RegexpExtract):  # of the first group; what is put in its place is not gone through again
+        text = node.this.transform(in_postgres_pattern, capabilities)
+        return exp.Anonymous(this="SUBSTRING", expressions=[text, node.expression])
     return node
 
 
