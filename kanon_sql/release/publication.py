@@ -160,7 +160,9 @@ def make_replaced(engine: Engine, publication: Publication) -> None:
             engine.rows(table, title, bound)
             if rules.bench is not None:
                 rules.bench.send(table.this, rules.origin, {}, title)
-        (engine if rules.bench is None else rules.bench.warehouse).run(view, "the source with columns published by rules")
+        (engine if rules.bench is None else rules.bench.warehouse).run(
+            view, "the source with columns published by rules"
+        )
     make_pseudonyms(engine, publication.pseudonyms)
 
 

@@ -379,7 +379,9 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
         if whole > 1:
             multiple = exp.Div(this=multiple, expression=sql.double(whole), typed=False, safe=False)
         small = exp.LT(this=exp.Abs(this=number.copy()), expression=sql.double(_LARGE))
-        return exp.Case().when(small, exp.Add(this=exp.paren(multiple), expression=sql.double(0.0))).else_(number.copy())
+        return (
+            exp.Case().when(small, exp.Add(this=exp.paren(multiple), expression=sql.double(0.0))).else_(number.copy())
+        )
     wide = "HUGEINT" if column.family == "integer" else "DECIMAL({},{})".format(*_digits_of(ruled))
     number, step = sql.cast(value, wide), sql.cast(_number(base), wide)
     rest = exp.Mod(this=number, expression=step)

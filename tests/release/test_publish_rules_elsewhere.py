@@ -1,4 +1,4 @@
-"""Rules for columns that are kept, on tables in PostgreSQL and Spark: each is what its definition says, as in DuckDB."""
+"""Rules for columns that are kept, on tables in PostgreSQL and Spark: each is what its definition says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import random
 import re
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,9 +58,7 @@ def values(kind: str) -> list[Any]:
 
 
 COLUMNS = {
-    f"{letter}{place}": (kind, rules)
-    for kind, letter in KINDS.items()
-    for place, rules in enumerate(RULES[kind])
+    f"{letter}{place}": (kind, rules) for kind, letter in KINDS.items() for place, rules in enumerate(RULES[kind])
 }
 
 
@@ -68,7 +67,7 @@ def written(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, Decimal) else str(value if isinstance(value, int) else value + 0.0)
 
 
-def by_rule(rules: Sequence[str], value: Any, column: Sequence[Any]) -> Any:
+def by_rule(rules: Sequence[str], value: Any, column: Sequence[Any]) -> Any:  # noqa: PLR0911 - one for each rule
     """Return what a rule makes of a value, by its definition."""
     if value is None:
         return None
@@ -88,9 +87,8 @@ def by_rule(rules: Sequence[str], value: Any, column: Sequence[Any]) -> Any:
         known = sorted((one for one in column if one is not None), key=Decimal)
         counted = [(one, known.count(one)) for one in dict.fromkeys(known)]
         starts = [*group_starts(counted, int(rest)), len(counted)]
-        (group,) = [
-            counted[a:b] for a, b in zip(starts, starts[1:], strict=False) if any(one == value for one, _ in counted[a:b])
-        ]
+        groups = [counted[a:b] for a, b in pairwise(starts)]
+        (group,) = [group for group in groups if any(one == value for one, _ in group)]
         return float(sum(Decimal(one) * n for one, n in group) / sum(n for _, n in group))
     for rule in rules:
         kind, _, rest = rule.partition(":")
@@ -111,7 +109,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     with PLACES[request.param](request, tmp_path) as found:
         table = [values(kind) for kind, _ in COLUMNS.values()]
         rows = [(place, 1, *row) for place, row in enumerate(zip(*table, strict=True))]
-        found.load("t", {"place": "INTEGER", "g": "INTEGER"} | {name: kind for name, (kind, _) in COLUMNS.items()}, rows)
+        found.load(
+            "t", {"place": "INTEGER", "g": "INTEGER"} | {name: kind for name, (kind, _) in COLUMNS.items()}, rows
+        )
         yield found
 
 
@@ -143,7 +143,11 @@ def test_each_rule_is_its_definition(place: Place) -> None:
 
 @pytest.mark.on_spark
 def test_one_value_and_none(place: Place) -> None:
-    place.load("few", {"place": "INTEGER", "g": "INTEGER", "v": "DOUBLE", "n": "INTEGER"}, [(i, 1, 7.5, None) for i in range(6)])
+    place.load(
+        "few",
+        {"place": "INTEGER", "g": "INTEGER", "v": "DOUBLE", "n": "INTEGER"},
+        [(i, 1, 7.5, None) for i in range(6)],
+    )
     for v, n, expected in (("round:5", "top:3", (10.0, None)), ("microaggregate:6", "bins:5", (7.5, None))):
         with kanon.anonymize(place.source, "few", publish={"v": v, "n": n}, k=2, **ROLES) as release:
             assert {(row["v"], row["n"]) for row in release.to_arrow().to_pylist()} == {expected}
@@ -177,7 +181,14 @@ def test_what_a_rule_does_not_make_is_seen(place: Place, monkeypatch: pytest.Mon
     ],
 )
 def test_what_is_refused(place: Place, rule: dict[str, str], said: str) -> None:
-    types = {"who": "VARCHAR", "g": "INTEGER", "when": "DATE", "note": "VARCHAR", "n": "SMALLINT", "long": "DECIMAL(38,9)"}
+    types = {
+        "who": "VARCHAR",
+        "g": "INTEGER",
+        "when": "DATE",
+        "note": "VARCHAR",
+        "n": "SMALLINT",
+        "long": "DECIMAL(38,9)",
+    }
     place.load("other", types, [(f"p{i}", 1, dt.date(2024, 1, 1), "a", 32767 if i == 0 else 5, 1) for i in range(6)])
     if "lose decimals" in said and place.name != "spark":
         return

@@ -122,7 +122,7 @@ class PostgresWarehouse:
         return next((listed.kind for listed in self.relations() if (listed.schema, listed.name) == place), None)
 
     def unused_view(self, wanted: str) -> exp.Table:
-        """Return a name in the schema of temporary tables: it is looked at last, so that others would hide a bare one."""
+        """Return a name in the schema of temporary tables, which is looked at last: others would hide a bare name."""
         names = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
         views = (sql.relation(name, CAPABILITIES[self.dialect].temporary_schema) for name in names)
         return next(view for view in views if not self.columns(view))

@@ -58,7 +58,7 @@ _HOURS = re.compile(r"%-?[HIMSfgnpzZcXs]")
 # Classes of characters are written out, and patterns end in \z, so that all engines read them alike.
 _SPACE = r"[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
 _CURRENCY = (
-    "(?:[$¢-¥֏؋߾߿৲৳৻૱௹฿៛₠-⃀꠸﷼﹩＄￠￡￥￦𑿝-𑿠𞋿𞲰元円]|EUR|"
+    "(?:[$¢-¥֏؋߾߿৲৳৻૱௹฿៛₠-⃀꠸﷼﹩\uff04￠￡￥￦𑿝-𑿠𞋿𞲰元円]|EUR|"
     r"USD|GBP|CHF|SFr\.?|Fr\.?|CNY|RMB|JPY|SEK|NOK|DKK|kr\.?|PLN|zł|CZK|Kč|HUF|Ft|CAD|AUD|INR|BRL)"
 )
 _GROUPS = "|".join(rf"(?:{sign}[0-9]{{3}}){{1,4}}" for sign in ("[THOUSANDS]", r"['\x{2019}]", _SPACE))
@@ -213,7 +213,8 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     expressions = {name: given[name][0] for name, rules in known.items() if not rules}
     for name, text in expressions.items():
         source.refuse_in_warehouse(
-            f"and the new column {name!r} is made by an expression of DuckDB's SQL: make it in a view there, and name that."
+            f"and the new column {name!r} is made by an expression of DuckDB's SQL: make it in a view there, and name "
+            "that."
         )
         if find_column(name, source.columns) is not None:
             raise UsageError(
@@ -232,7 +233,10 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
         create = raw.workbench.keep_view("kanon_prepared", query.from_(sql.aliased(raw.relation, "source")), TITLE)
         unread, idle = _unread(raw, values)
         return replace(
-            raw, relation=create.this, columns=(), preparation=Preparation(raw, steps_as_texts, {}, create, unread, idle)
+            raw,
+            relation=create.this,
+            columns=(),
+            preparation=Preparation(raw, steps_as_texts, {}, create, unread, idle),
         )
     unread, idle = _unread(raw, values)
     # 3. The view.
@@ -482,7 +486,7 @@ def _is_cast_alike(column: Column, to: Column) -> bool:
     pairs = {("text", "integer"), ("text", "decimal"), ("float", "integer"), ("boolean", "integer")}
     numbers_to_boolean = column.family in _NUMBERS and to.family == "boolean"
     is_double = column.family == "integer" and to.type == "DOUBLE"
-    return (column.family, to.family) in pairs or numbers_to_boolean or is_double or column.type == to.type
+    return bool((column.family, to.family) in pairs or numbers_to_boolean or is_double or column.type == to.type)
 
 
 def _digits(column: Column) -> tuple[int, int]:
@@ -498,32 +502,42 @@ def _read_there(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
         return _number_of(rule.argument, value)
     if rule.kind == "date":
         return _date_there(rule, value)
-    to, made = rule.type, sql.cast(value.copy(), rule.type.type)
+    to = rule.type
     if to.type == column.type:
         return value.copy()
     if to.family == "text":
-        return sql.float_as_text(value.copy()) if column.family == "float" else made
-    if to.family == "boolean":
-        cases = [(exp.EQ(this=value.copy(), expression=sql.literal(number)), number) for number in (0, 1)]
-        return exp.Case(ifs=[exp.If(this=one, true=exp.Boolean(this=bool(number))) for one, number in cases])
+        return sql.float_as_text(value.copy()) if column.family == "float" else sql.cast(value.copy(), to.type)
+    return (
+        _truth_there(value, column, to) if "boolean" in {column.family, to.family} else _number_there(value, column, to)
+    )
+
+
+def _truth_there(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
+    """Return a number as a truth value, or the other way round."""
     if column.family == "boolean":
         number = exp.Case().when(value.copy(), sql.literal(1)).when(exp.Not(this=value.copy()), sql.literal(0))
         return sql.cast(number, to.type)
+    zero, one = (exp.EQ(this=value.copy(), expression=sql.literal(number)) for number in (0, 1))
+    return exp.Case().when(zero, exp.false()).when(one, exp.true())
+
+
+def _number_there(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
+    """Return a number in another type, without an error where that does not have it, or rounds it."""
+    made: exp.Expr = sql.cast(value.copy(), to.type)
     if column.family == "text":
         decimals = _digits(to)[1]
         whole = _MOST_DIGITS - decimals
         digits = f"[0-9]{{1,{whole}}}" if whole else "0"
         pattern = rf"^[+-]?0*{digits}(\.[0-9]{{0,{decimals}}}0*)?\z"
         number = sql.cast(value.copy(), f"DECIMAL({_MOST_DIGITS},{decimals})")
-        return exp.Case().when(sql.matches(value, pattern), exp.Case().when(_between(number, to), sql.cast(number, to.type)))
-    if column.family == "float" or to.family == "float":
-        number, whole = (value.copy(), to) if column.family == "float" else (made, column)
-        least, most = (int(bound) for bound in bounds_of(whole) or ())
-        fits = exp.and_(
-            exp.GTE(this=number.copy(), expression=sql.double(float(least))),
-            exp.LT(this=number.copy(), expression=sql.double(float(most + 1))),
-        )
-        back = sql.cast(number.copy(), whole.type)
+        read = exp.Case().when(_between(number, to), sql.cast(number, to.type))
+        return exp.Case().when(sql.matches(value, pattern), read)
+    if "float" in {column.family, to.family}:
+        floating, integer = (value, to) if column.family == "float" else (made, column)
+        least, most = map(int, bounds_of(integer) or ())
+        over = exp.LT(this=floating.copy(), expression=sql.double(float(most + 1)))
+        fits: exp.Expr = exp.and_(exp.GTE(this=floating.copy(), expression=sql.double(float(least))), over)
+        back: exp.Expr = sql.cast(floating.copy(), integer.type)
     else:
         fits, back = _between(value, to), made
     return exp.Case().when(fits, exp.Case().when(exp.EQ(this=back.copy(), expression=value.copy()), made.copy()))
@@ -550,8 +564,8 @@ def _fields_of(written: str) -> list[tuple[str, str]] | None:
 
 def _literally(text: str) -> str:
     """Return the pattern of a text in which white space is any white space, as strptime reads it."""
-    parts = (_BLANK if part.isspace() else re.sub(r"([^\w])", r"\\\1", part) for part in re.split(r"(\s+)", text))
-    return "".join(parts)
+    parts = re.split(r"(\s+)", text, flags=re.ASCII)
+    return "".join(_BLANK if number % 2 else re.sub(r"([^\w])", r"\\\1", part) for number, part in enumerate(parts))
 
 
 def _date_there(rule: Rule, text: exp.Expr) -> exp.Expr:
@@ -560,7 +574,8 @@ def _date_there(rule: Rule, text: exp.Expr) -> exp.Expr:
 
     def pattern(wanted: str = "") -> str:
         parts = [
-            _literally(before) + (f"({_DIRECTIVES[letter]})" if letter and letter == wanted else _DIRECTIVES.get(letter, ""))
+            _literally(before)
+            + (f"({_DIRECTIVES[letter]})" if letter and letter == wanted else _DIRECTIVES.get(letter, ""))
             for letter, before in fields
         ]
         return rf"^{_SPACE}*{_BLANK[:-1]}*{''.join(parts)}{_BLANK[:-1]}*{_SPACE}*\z"
