@@ -130,7 +130,7 @@ class PublishedRules:
 
     def statements(self) -> tuple[exp.Create, ...]:
         """Return the statements that make the tables, with placeholders for the key, and the view."""
-        return (*self.table_statements(), self._view_statement())
+        return (*self.table_statements(), self.view_statement())
 
     def table_statements(self) -> tuple[exp.Create, ...]:
         made: dict[exp.Table, exp.Query] = {}
@@ -177,7 +177,7 @@ class PublishedRules:
             relations={"source": sql.aliased(self.values[ruled.column.name], "source")},
         )
 
-    def _view_statement(self) -> exp.Create:
+    def view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
         by_name = {ruled.column.name: ruled for ruled in self.columns}
         for column in self.taken:

@@ -1,4 +1,4 @@
-"""Rules for columns that are kept, on tables in PostgreSQL and Spark: each is what its definition says."""
+"""Rules for columns that are kept, on each engine: they are what their definitions say, and their SQL is approved."""
 
 from __future__ import annotations
 
@@ -103,9 +103,11 @@ PUBLISH = {column: list(rules) for column, (_, rules) in COLUMNS.items()}
 ROLES: dict[str, Any] = {"quasi_identifiers": ["g"], "rest": "keep", "seed": 1}
 
 
-@pytest.fixture(params=["postgres", "spark"])
+@pytest.fixture(params=["duckdb", "postgres", "spark"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An engine with a table of all columns."""
+    if request.param == "duckdb" and "refused" in request.node.name:
+        pytest.skip("refused in warehouses")
     with PLACES[request.param](request, tmp_path) as found:
         table = [values(kind) for kind, _ in COLUMNS.values()]
         rows = [(place, 1, *row) for place, row in enumerate(zip(*table, strict=True))]
@@ -135,10 +137,11 @@ def test_each_rule_is_its_definition(place: Place) -> None:
         require_as_defined([[*row.values()] for row in release.to_arrow().to_pylist()])
         release.to_table("released", ignore_ledger=True)
         assert "MICROAGGREGATED" in release.statements_run().upper()
-        with pytest.raises(UsageError, match="--sql=all prints the statements"):
-            release.sql()
+        if place.name != "duckdb":
+            with pytest.raises(UsageError, match="A script cannot have the temporary views"):
+                release.sql()
     require_as_defined(place.rows("released"))
-    assert place.tables() - before == {"released"}
+    assert {name for name in place.tables() - before if not name.startswith("kanon.")} == {"released"}
 
 
 @pytest.mark.on_spark
@@ -203,7 +206,7 @@ def test_approved_statements(place: Place, request: pytest.FixtureRequest) -> No
     with kanon.anonymize(place.source, "t", publish=PUBLISH, k=2, **ROLES) as release:
         rules = release.publication.rules
         assert rules is not None
-        text = script(rules.statements()[-1:], place.name) + "\n"
+        text = script([rules.view_statement()], place.name) + "\n"
     path = REPOSITORY / "tests" / "snapshots" / f"rules.{place.name}.sql"
     if request.config.getoption("--approve"):
         path.write_text(text, encoding="utf-8")

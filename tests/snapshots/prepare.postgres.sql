@@ -433,7 +433,7 @@ SELECT
     WHEN ABS(source."text") = CAST('Infinity' AS DOUBLE PRECISION)
     THEN REGEXP_REPLACE(CAST(source."text" AS TEXT), 'Infinity', 'inf')
     WHEN ABS(source."text") >= 1e15 AND ABS(source."text") < 1e16
-    THEN TO_CHAR(source."text", 'FM9999999999999990.0')
+    THEN REGEXP_REPLACE(CAST(CAST(CAST(source."text" AS TEXT) AS DECIMAL) AS TEXT), '^(-?[0-9]+)$', '\1.0')
     ELSE REGEXP_REPLACE(CAST(source."text" AS TEXT), '^(-?[0-9]+)$', '\1.0')
   END AS "text",
   CASE

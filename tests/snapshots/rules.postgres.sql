@@ -250,15 +250,16 @@ SELECT
           ELSE source.f2
         END
       ) < 1e16
-      THEN TO_CHAR(
-        CASE
+      THEN REGEXP_REPLACE(
+        CAST(CAST(CAST(CASE
           WHEN source.f2 = 0
           THEN 0
           WHEN source.f2 = CAST('NaN' AS DOUBLE PRECISION)
           THEN CAST('NaN' AS DOUBLE PRECISION)
           ELSE source.f2
-        END,
-        'FM9999999999999990.0'
+        END AS TEXT) AS DECIMAL) AS TEXT),
+        '^(-?[0-9]+)$',
+        '\1.0'
       )
       ELSE REGEXP_REPLACE(
         CAST(CASE

@@ -481,12 +481,12 @@ def _is_cast_alike(column: Column, to: Column) -> bool:
     if to.family == "text":
         return column.family in _WRITTEN_ALIKE
     if column.family in {"integer", "decimal"} and to.family in {"integer", "decimal"}:
-        digits = [_digits(each) for each in (column, to)]
-        return sum(max(each) for each in zip(*digits, strict=True)) <= _MOST_DIGITS  # or they cannot be compared
+        (whole, decimals), (whole_to, decimals_to) = _digits(column), _digits(to)
+        return max(whole, whole_to) + max(decimals, decimals_to) <= _MOST_DIGITS  # or they cannot be compared
     pairs = {("text", "integer"), ("text", "decimal"), ("float", "integer"), ("boolean", "integer")}
     numbers_to_boolean = column.family in _NUMBERS and to.family == "boolean"
     is_double = column.family == "integer" and to.type == "DOUBLE"
-    return bool((column.family, to.family) in pairs or numbers_to_boolean or is_double or column.type == to.type)
+    return (column.family, to.family) in pairs or numbers_to_boolean or is_double or column.type == to.type
 
 
 def _digits(column: Column) -> tuple[int, int]:

@@ -122,13 +122,14 @@ def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
 def _postgres(value: exp.Expr) -> exp.Expr:
     """``1`` is 1.0, ``1e+15`` is 1000000000000000.0; NaN is nan, and Infinity inf."""
     text = sql.cast(value.copy(), "VARCHAR")
-    whole = exp.Anonymous(this="TO_CHAR", expressions=[value.copy(), exp.Literal.string("FM9999999999999990.0")])
     size = exp.Abs(this=value.copy())
     in_between = exp.and_(
         exp.GTE(this=size, expression=exp.Literal.number("1e15")),
         exp.LT(this=size.copy(), expression=exp.Literal.number("1e16")),
     )
-    dotted = _replaced(text.copy(), "^(-?[0-9]+)$", "\\1.0")
+    number = exp.Cast(this=text.copy(), to=exp.DataType.build("DECIMAL"))  # of any number of digits
+    digits = sql.cast(number, "VARCHAR")  # without an exponent
+    whole, dotted = (_replaced(one, "^(-?[0-9]+)$", "\\1.0") for one in (digits, text.copy()))
     case = exp.Case().when(exp.EQ(this=value.copy(), expression=sql.cast(exp.Literal.string("NaN"), "DOUBLE")), "'nan'")
     case = case.when(
         exp.EQ(this=size.copy(), expression=sql.cast(exp.Literal.string("Infinity"), "DOUBLE")),
