@@ -160,9 +160,7 @@ def make_replaced(engine: Engine, publication: Publication) -> None:
             engine.rows(table, title, bound)
             if rules.bench is not None:
                 rules.bench.send(table.this, rules.origin, {}, title)
-        (engine if rules.bench is None else rules.bench.warehouse).run(
-            view, "the source with columns published by rules"
-        )
+        rules.holder(engine).run(view, "the source with columns published by rules")
     make_pseudonyms(engine, publication.pseudonyms)
 
 
@@ -184,7 +182,6 @@ def forget_replaced(engine: Engine, publication: Publication) -> None:
     forget_pseudonyms(engine, publication.pseudonyms)
     rules = publication.rules
     if rules is not None:
-        there = engine if rules.bench is None else rules.bench.warehouse
-        there.run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
+        rules.holder(engine).run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
         for table in dict.fromkeys(rules.tables.values()):
             engine.run(sql.drop(table), "drop the values of columns that are published by a rule")

@@ -24,6 +24,7 @@ from kanon_sql.engine.equality import as_text, published
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.profile.patterns import BY_KIND
 from kanon_sql.policy.publish_rules import (
+    KEYED,
     NUMBERS,
     PURPOSES,
     RuledColumn,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.keys import Key
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Roles
@@ -103,6 +105,10 @@ class PublishedRules:
     starts: dict[str, str]
     bench: Workbench | None = None
     values: dict[str, exp.Table] = field(default_factory=dict)
+
+    def holder(self, engine: Engine) -> Engine | Warehouse:
+        """Return what has the source: the engine, or the warehouse."""
+        return engine if self.bench is None else self.bench.warehouse
 
     @property
     def names(self) -> list[str]:
@@ -249,8 +255,7 @@ def refuse_in_warehouse(source: Source, policy: Policy) -> None:
 
 _KEY = "the key of pseudonyms would be in statements, which servers may write to their logs"
 _NOT_IN_WAREHOUSES = {
-    "hash": _KEY,
-    _SHIFTS: _KEY,
+    **dict.fromkeys(KEYED, _KEY),
     "redact": "its patterns are those of DuckDB's regular expressions, and others would find something else",
 }
 
