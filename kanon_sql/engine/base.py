@@ -78,6 +78,23 @@ class Column:
         return "VARCHAR" if self.family == "text" else self.type
 
 
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
+_LARGEST_FLOAT = "3.4028234663852886e38"
+
+
+def bounds_of(column: Column) -> tuple[str, str] | None:
+    """Return the least and the largest number that the type of a column has; None where it has all that are read."""
+    if column.family == "integer":
+        is_signed = column.type in _BITS
+        bits = _BITS[column.type if is_signed else column.type.removeprefix("U")]
+        return (str(-(2 ** (bits - 1))), str(2 ** (bits - 1) - 1)) if is_signed else ("0", str(2**bits - 1))
+    if column.family == "decimal":
+        digits, scale = map(int, re.findall(r"[0-9]+", column.type))
+        largest = f"{'9' * (digits - scale)}.{'9' * scale}".strip(".")
+        return f"-{largest}", largest
+    return (f"-{_LARGEST_FLOAT}", _LARGEST_FLOAT) if column.type == "FLOAT" else None
+
+
 class _Closable(Protocol):
     def close(self) -> None: ...
 

@@ -203,7 +203,7 @@ def make_release(
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
         if policy.publish:
-            refuse_in_warehouse(source)
+            refuse_in_warehouse(source, policy)
         _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
         prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
         return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)
@@ -260,7 +260,7 @@ def _searched(
     rules = published_rules_of(source, policy, roles, key)
     pseudonyms = pseudonyms_of(source, roles, key, None if rules is None else rules.view)
     columns = published_columns(source.columns, roles)
-    replaced = pseudonyms or rules
+    replaced = None if source.in_warehouse else pseudonyms or rules
     publication = Publication(
         source=source.relation if replaced is None else replaced.view,
         columns=columns if rules is None else rules.typed(columns),

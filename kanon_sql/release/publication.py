@@ -36,7 +36,7 @@ class Publication:
 
     Attributes:
         source: the relation that is anonymized; where there are pseudonyms or rules, the view of it that has them
-            already.
+            already. In a warehouse, only what makes the release reads that view: see ``PublishedRules.view``.
         columns: the published columns in the order of the source; identifying and dropped ones are not among them, but
             for those that are published as pseudonyms.
         roles: the role of every column of the source.
@@ -154,10 +154,13 @@ def make_replaced(engine: Engine, publication: Publication) -> None:
         if rules.keyed:
             require_unprofiled(engine)
         *tables, view = rules.statements()
+        title = "values of columns that are published by a rule"
         for table in tables:
             bound = secrets if next(table.find_all(exp.Placeholder), None) is not None else None
-            engine.rows(table, "values of columns that are published by a rule", bound)
-        engine.run(view, "the source with columns published by rules")
+            engine.rows(table, title, bound)
+            if rules.bench is not None:
+                rules.bench.send(table.this, rules.origin, {}, title)
+        rules.holder(engine).run(view, "the source with columns published by rules")
     make_pseudonyms(engine, publication.pseudonyms)
 
 
@@ -179,6 +182,6 @@ def forget_replaced(engine: Engine, publication: Publication) -> None:
     forget_pseudonyms(engine, publication.pseudonyms)
     rules = publication.rules
     if rules is not None:
-        engine.run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
+        rules.holder(engine).run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
         for table in dict.fromkeys(rules.tables.values()):
             engine.run(sql.drop(table), "drop the values of columns that are published by a rule")

@@ -12,18 +12,20 @@ in it cannot slip through. The search reads the source, where these columns play
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, find_column
+from kanon_sql.engine.base import Column, bounds_of, find_column
 from kanon_sql.engine.equality import as_text, published
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.profile.patterns import BY_KIND
 from kanon_sql.policy.publish_rules import (
+    KEYED,
     NUMBERS,
     PURPOSES,
     RuledColumn,
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.keys import Key
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
+    from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Roles
 
@@ -89,6 +93,8 @@ class PublishedRules:
         groups: by column that is microaggregated, the places where its groups start; or, of columns together, the
             number of the group of each of their tuples.
         lost: by column that is microaggregated, the share of its variance that is lost.
+        bench: the workbench beside the warehouse that has the source; None if it is in none.
+        values: by column that is microaggregated by itself, the relation that its values are read from.
     """
 
     columns: tuple[RuledColumn, ...]
@@ -100,6 +106,12 @@ class PublishedRules:
     tables: dict[str, exp.Table]
     groups: dict[str, str]
     lost: dict[str, float]
+    bench: Workbench | None = None
+    values: dict[str, exp.Table] = field(default_factory=dict)
+
+    def holder(self, engine: Engine) -> Engine | Warehouse:
+        """Return what has the source: the engine, or the warehouse."""
+        return engine if self.bench is None else self.bench.warehouse
 
     @property
     def names(self) -> list[str]:
@@ -127,7 +139,7 @@ class PublishedRules:
 
     def statements(self) -> tuple[exp.Create, ...]:
         """Return the statements that make the tables, with placeholders for the key, and the view."""
-        return (*self.table_statements(), self._view_statement())
+        return (*self.table_statements(), self.view_statement())
 
     def table_statements(self) -> tuple[exp.Create, ...]:
         made: dict[exp.Table, exp.Query] = {}
@@ -171,10 +183,10 @@ class PublishedRules:
         return sql.query(
             "release/microaggregated",
             values={"value": _value(ruled.column), "groups": groups, "size": int(ruled.rules[0].number)},
-            relations={"source": sql.aliased(self.origin, "source")},
+            relations={"source": sql.aliased(self.values[ruled.column.name], "source")},
         )
 
-    def _view_statement(self) -> exp.Create:
+    def view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
         by_name = {ruled.column.name: ruled for ruled in self.columns}
         for column in self.taken:
@@ -186,10 +198,12 @@ class PublishedRules:
             query = query.select(sql.named(_expression(ruled, place), column.name))
             if (table := self.tables.get(column.name)) is not None and column not in ruled.together[1:]:
                 own = {"hash": column, _SHIFTS: self.entity}.get(ruled.kind)
+                family = column.family if own is None else None
                 sought = {_VALUE: _value(column) if own is None else canonical_bytes(own)}
                 if ruled.together:
                     sought = dict(zip(_value_names(ruled.together), map(_value, ruled.together), strict=True))
-                same = sql.all_of(sql.same(value, sql.column(name, place)) for name, value in sought.items())
+                    family = None
+                same = sql.all_of(sql.same(value, sql.column(name, place), family) for name, value in sought.items())
                 query = query.join(sql.aliased(table, place), on=same, join_type="left")
         return sql.create_view(self.view.copy(), query, temporary=True)
 
@@ -202,11 +216,11 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
     columns = ruled_columns(policy.publish, roles, source.columns, source.name)
     if not columns:
         return None
-    refuse_in_warehouse(source)
+    refuse_in_warehouse(source, policy)
     hashed = [ruled.column for ruled in columns if ruled.kind == "hash"]
     shifts = [ruled for ruled in columns if ruled.kind == _SHIFTS]
     require_canonical([*hashed, *([_known(roles.entity)] if shifts else [])])
-    engine, tables = source.engine, {}
+    engine, tables, values = source.engine, {}, {}
     groups: dict[str, str] = {}
     lost: dict[str, float] = {}
     shared = {
@@ -219,15 +233,17 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
             tables[name] = table
         if ruled.kind in {"microaggregate", "mdav"} and name not in tables:
             grouped = [one.name for one in ruled.together or (ruled.column,)]
-            found, shares = _groups(engine, source.relation, ruled)
+            if not ruled.together:
+                values[name] = _values_of(source, ruled.column)
+            found, shares = _groups(engine, values.get(name, source.relation), ruled)
             tables |= dict.fromkeys(grouped, engine.temporary_name("kanon_microaggregated"))
             groups |= dict.fromkeys(grouped, found)
             lost |= dict(zip(grouped, shares, strict=True))
         if ruled.kind == "round":
-            _require_room(engine, source.relation, ruled)
+            _require_room(source, ruled)
     return PublishedRules(
         columns=columns,
-        view=engine.temporary_name("kanon_ruled"),
+        view=(engine.temporary_name if source.warehouse is None else source.warehouse.unused_view)("kanon_ruled"),
         origin=source.relation,
         taken=columns_read(source.columns, roles),
         entity=roles.entity,
@@ -235,13 +251,33 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
         tables=tables,
         groups=groups,
         lost=lost,
+        bench=source.workbench if source.in_warehouse else None,
+        values=values,
     )
 
 
-def refuse_in_warehouse(source: Source) -> None:
-    source.refuse_in_warehouse(
-        "where no columns are published by rules: leave --publish out, or export the table to Parquet first."
-    )
+def refuse_in_warehouse(source: Source, policy: Policy) -> None:
+    """Raise where a table is in a warehouse and a rule cannot be used there."""
+    for name, texts in policy.publish.items():
+        for rule in parse_publish_rules(name, texts):
+            if why := _NOT_IN_WAREHOUSES.get(rule.kind):
+                source.refuse_in_warehouse(
+                    f"and the rule {rule.text} of column {name!r} is for tables in DuckDB, files and data frames: "
+                    f"{why}. Leave it out, or export the table to Parquet first."
+                )
+
+
+_KEY = "the key of pseudonyms would be in statements, which servers may write to their logs"
+_NOT_IN_WAREHOUSES = {
+    **dict.fromkeys(KEYED, _KEY),
+    "mdav": "columns are put into groups together in DuckDB only",
+    "redact": "its patterns are those of DuckDB's regular expressions, and others would find something else",
+}
+
+
+def _values_of(source: Source, column: Column) -> exp.Table:
+    """Return what has the values of a column: the table, or what is fetched of it from a warehouse, by one scan."""
+    return source.workbench.values_of(source.relation, [column]) if source.in_warehouse else source.relation
 
 
 # The value of a column by its rule
@@ -356,11 +392,17 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
     column, base = ruled.column, ruled.rules[0].number
     if column.family == "float":
         number: exp.Expr = sql.cast(value, "DOUBLE")
-        times = exp.Round(this=exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
-        multiple = exp.Mul(this=times, expression=sql.double(float(base)))
-        decimals = -int(base.normalize().as_tuple().exponent)
-        return multiple if decimals <= 0 else exp.Round(this=multiple, decimals=sql.literal(decimals))
-    wide = "HUGEINT" if column.family == "integer" else f"DECIMAL(38,{column.type.rstrip(')').partition(',')[2]})"
+        times = sql.rounded(exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
+        # A base with decimals is a fraction, so that the multiple is rounded once, as its text is: 3 * 0.1 is not 0.3.
+        parts, whole = (float(part) for part in base.as_integer_ratio())
+        multiple: exp.Expr = exp.Mul(this=times, expression=sql.double(parts))
+        if whole > 1:
+            multiple = exp.Div(this=multiple, expression=sql.double(whole), typed=False, safe=False)
+        small = exp.LT(this=exp.Abs(this=number.copy()), expression=sql.double(_LARGE))
+        return (
+            exp.Case().when(small, exp.Add(this=exp.paren(multiple), expression=sql.double(0.0))).else_(number.copy())
+        )
+    wide = "HUGEINT" if column.family == "integer" else "DECIMAL({},{})".format(*_digits_of(ruled))
     number, step = sql.cast(value, wide), sql.cast(_number(base), wide)
     rest = exp.Mod(this=number, expression=step)
     twice = exp.Abs(this=exp.Paren(this=exp.Add(this=rest.copy(), expression=rest.copy())))
@@ -370,6 +412,16 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
         this=exp.Sub(this=number.copy(), expression=exp.Paren(this=rest)),
         expression=carried.else_(sql.cast(sql.literal(0), wide)),
     )
+
+
+def _digits_of(ruled: RuledColumn) -> tuple[int, int]:
+    """Return the digits that a DECIMAL is rounded with, which has room for the base and for sums, and its decimals."""
+    digits, scale = map(int, re.findall("[0-9]+", ruled.column.type))
+    return min(38, max(digits, len(as_written(ruled.rules[0].number).partition(".")[0]) + scale) + 3), scale
+
+
+_LARGE = 1e290
+"""Larger numbers, infinity and NaN stay as they are: to divide by a base below 1 may be more than a DOUBLE has."""
 
 
 def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
@@ -532,14 +584,28 @@ def _quoted(columns: Sequence[Column]) -> str:
     return " and ".join(repr(column.name) for column in columns)
 
 
-def _require_room(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> None:
+_SPARK_KEEPS, _SPARK_ADDS = 6, 36  # decimals that are kept in any case, and digits up to which all are
+
+
+def _require_room(source: Source, ruled: RuledColumn) -> None:
     """Raise if some value is rounded to one that the type of its column does not have."""
     column = ruled.column
-    there = sql.column(column.name, "source").is_(exp.null()).not_()
-    to = sql.cast(exp.null(), column.type).to
-    lost = exp.TryCast(this=_rounded(ruled, _value(column)), to=to).is_(exp.null())
-    query = exp.select(sql.where(sql.count_rows(), exp.and_(there, lost))).from_(sql.aliased(origin, "source"))
-    (found,) = engine.row(query, f"values of {column.name} that are rounded to what its type does not have")
+    if column.family == "decimal" and source.in_warehouse and source.holder.dialect == "spark":
+        digits, scale = _digits_of(ruled)
+        if scale > _SPARK_KEEPS and digits > _SPARK_ADDS:
+            source.refuse_in_warehouse(
+                f"whose sums of numbers such as those of column {column.name!r}, {column.kind}, lose decimals: cast it "
+                f"to fewer digits in a view there, or leave {ruled.text} out."
+            )
+    if (bounds := bounds_of(column)) is None:
+        return
+    least, most = map(exp.Literal.number, bounds)
+    lost: exp.Expr = exp.Not(this=exp.Between(this=exp.paren(_rounded(ruled, _value(column))), low=least, high=most))
+    if column.family == "float":
+        lost = exp.and_(sql.finite(sql.column(column.name, "source"), "float"), lost)
+    query = exp.select(sql.where(sql.count_rows(), lost)).from_(sql.aliased(source.relation, "source"))
+    title = f"values of {column.name} that are rounded to what its type does not have"
+    ((found,),) = source.holder.rows(query, title)
     if found:
         raise UsageError(
             f"{ruled.text} rounds {found:,} values of column {column.name!r} to numbers that its type, {column.kind}, "

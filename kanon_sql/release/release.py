@@ -421,6 +421,12 @@ class Release:
                 "Pseudonyms are made by functions that other dialects have under other names and with other types: "
                 "leave --dialect out, or --pseudonymize."
             )
+        in_warehouse = self.prepared.source.in_warehouse
+        if in_warehouse and (self.prepared.source.preparation is not None or self.publication.rules is not None):
+            raise UsageError(
+                "A script cannot have the temporary views in which a warehouse prepares columns, or publishes them by "
+                "rules: --sql=all prints the statements that are run."
+            )
         if dialect != own:
             self.prepared.source.refuse_prepared("by functions that DuckDB alone has: leave --dialect out.")
         if dialect != own and self.publication.rules is not None:

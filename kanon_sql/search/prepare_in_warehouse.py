@@ -65,6 +65,7 @@ def values_in_warehouse(source: Source, columns: Sequence[Column]) -> Source:
 
     Its rows have one value each, and NULL in every other column; one scan.
     """
+    source.workbench.seal(source.relation)
     return replace(source, relation=source.workbench.values_of(source.relation, columns))
 
 

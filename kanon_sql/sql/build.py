@@ -297,6 +297,13 @@ def float_as_text(number: exp.Expr) -> exp.Cast:
     return text
 
 
+def rounded(number: exp.Expr) -> exp.Round:
+    """Return a DOUBLE as a whole number, halves away from zero in every dialect."""
+    whole = exp.Round(this=number)
+    whole.meta["halves"] = "away from zero"
+    return whole
+
+
 def finite(value: exp.Expr, family: str) -> exp.Anonymous:
     """Return whether a number (of family ``float``) or a date is finite; of NULL, maybe NULL."""
     has_end = exp.Anonymous(this="ISFINITE", expressions=[value])

@@ -14,7 +14,7 @@ JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamesp
 JOIN pg_catalog.pg_type AS types ON types.oid = attributes.atttypid
 LEFT JOIN pg_catalog.pg_type AS bases ON bases.oid = types.typbasetype
 LEFT JOIN pg_catalog.pg_collation AS collations ON collations.oid = attributes.attcollation
-WHERE namespaces.nspname = $schema
+WHERE (namespaces.nspname = $schema OR ($schema = 'pg_temp' AND namespaces.oid = pg_catalog.PG_MY_TEMP_SCHEMA()))
   AND classes.relname = $name
   AND attributes.attnum > 0
   AND NOT attributes.attisdropped

@@ -404,19 +404,6 @@ def test_the_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[...
     assert sorted((in_tmp / "o.csv").read_text().splitlines()[1:]) == ["1.5,x", "2.5,x"]
 
 
-def test_a_warehouse_is_refused_by_name() -> None:
-    source = open_source(FRAME)
-
-    class Elsewhere:
-        kind = "PostgreSQL"
-
-    source.warehouse = Elsewhere()  # type: ignore[assignment]
-    with pytest.raises(UsageError, match="is in PostgreSQL, where no columns are prepared"):
-        with_prepared(source, rules_of({"t": "trim"}))
-    source.warehouse = None
-    source.engine.close()
-
-
 def test_empty_tables_and_reserved_names() -> None:
     types, rows, _ = prepared(pd.DataFrame({"select": pd.Series([], dtype="string")}), {"select": "decimal:,"})
     assert (types, rows) == (["DOUBLE"], [])

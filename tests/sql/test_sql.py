@@ -80,6 +80,7 @@ CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_s
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
 CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2, 40, 'm', 'flu'))
     source(n, age, sex, disease);
+CREATE TABLE texts AS FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) texts(is_written, y, m, d, h, mi, s);
 CREATE TABLE whole_table AS FROM source;
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
 CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);

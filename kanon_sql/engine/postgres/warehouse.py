@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.warehouse.warehouse import ListedRelation
 from kanon_sql.errors import SourceError
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import NATIVE, rendered
+from kanon_sql.sql.dialects import CAPABILITIES, NATIVE, render, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,6 +67,7 @@ class PostgresWarehouse:
         self._begun = False
         self._publishing = False
         self._temporary: list[exp.Table] = []
+        self._views: list[exp.Table] = []
         self._sent: dict[str, str] = {}
         with postgres_errors("the settings of the session"):
             self._before = {name: setting(connection, name) for name in (*SESSION, "search_path")}
@@ -118,6 +120,21 @@ class PostgresWarehouse:
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
         place = (relation.db or self.schema, relation.name)
         return next((listed.kind for listed in self.relations() if (listed.schema, listed.name) == place), None)
+
+    def unused_view(self, wanted: str) -> exp.Table:
+        """Return a name in the schema of temporary tables, which is looked at last: others would hide a bare name."""
+        names = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
+        views = (sql.relation(name, CAPABILITIES[self.dialect].temporary_schema) for name in names)
+        return next(view for view in views if not self.columns(view))
+
+    def keep_view(self, create: exp.Create, title: str) -> None:
+        """Make a temporary view in a transaction of its own: the rows are read in the snapshot of the next one."""
+        self.forget()
+        self.run(create, title)
+        with postgres_errors(title):
+            self.connection.execute("COMMIT")
+        self._begun = False
+        self._views.append(create.this.copy())
 
     def definition_of(self, view: exp.Table) -> str:
         ((text,),) = self._ask("postgres/definition", "definition of the view", view)
@@ -284,6 +301,8 @@ class PostgresWarehouse:
         self.forget()
         if not self.connection.closed:
             with postgres_errors("the settings of the session"):
+                for view in self._views:
+                    self.connection.execute(render(sql.drop(view, "VIEW"), self.dialect))
                 self._set(self._before)
 
     def _set(self, settings: Mapping[str, str]) -> None:

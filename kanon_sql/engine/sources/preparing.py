@@ -28,7 +28,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, find_column, named_once, resolve_columns
+from kanon_sql.engine.base import Column, bounds_of, find_column, named_once, resolve_columns
 from kanon_sql.engine.sources.data_files import files_at, read_as_text, reader_of
 from kanon_sql.engine.sources.open_source import Preparation
 from kanon_sql.errors import ComputationError, SourceError, UsageError, counted
@@ -55,16 +55,21 @@ _MOST_DIGITS = 38
 _OR_NULL = re.compile(r"\s+or\s+null\s*$", re.IGNORECASE)
 _SIGNS = (",", ".")
 _HOURS = re.compile(r"%-?[HIMSfgnpzZcXs]")
-_SPACE = r"[\s\p{Z}]"
+# Classes of characters are written out, and patterns end in \z, so that all engines read them alike.
+_SPACE = r"[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
 _CURRENCY = (
-    r"(?:[\p{Sc}元円]|EUR|USD|GBP|CHF|SFr\.?|Fr\.?|CNY|RMB|JPY|SEK|NOK|DKK|kr\.?|PLN|zł|CZK|Kč|HUF|Ft|CAD|AUD|INR|BRL)"
+    "(?:[$¢-¥֏؋߾߿৲৳৻૱௹฿៛₠-⃀꠸﷼﹩\uff04￠￡￥￦𑿝-𑿠𞋿𞲰元円]|EUR|"
+    r"USD|GBP|CHF|SFr\.?|Fr\.?|CNY|RMB|JPY|SEK|NOK|DKK|kr\.?|PLN|zł|CZK|Kč|HUF|Ft|CAD|AUD|INR|BRL)"
 )
 _GROUPS = "|".join(rf"(?:{sign}[0-9]{{3}}){{1,4}}" for sign in ("[THOUSANDS]", r"['\x{2019}]", _SPACE))
 _NUMBER = (
-    rf"^{_SPACE}*(?:([+-]?){_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*([+-]?)){_SPACE}*"
-    rf"((?:[1-9][0-9]{{0,2}}(?:{_GROUPS})|[0-9]{{1,15}})(?:[SIGN][0-9]*)?){_SPACE}*{_CURRENCY}?{_SPACE}*$"
+    rf"^{_SPACE}*(?:[+-]?{_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*[+-]?){_SPACE}*"
+    rf"(?:[1-9][0-9]{{0,2}}(?:{_GROUPS})|[0-9]{{1,15}})(?:[SIGN][0-9]*)?{_SPACE}*{_CURRENCY}?{_SPACE}*\z"
 )
-"""A number, with its signs in the first two groups and its digits in the third."""
+_ABBREVIATED = "[A-Za-z][.]"
+"""The points in currencies, which are no decimal sign."""
+_MOST_CHARACTERS = 300
+"""Of a number: more decimals change no DOUBLE, and some engines cannot read those that are nearly zero."""
 _FIRST = "1000-01-01"
 _TYPE = exp.DataType.Type
 _CASTS = {
@@ -198,7 +203,6 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     """
     if not given:
         return source
-    source.refuse_in_warehouse("where no columns are prepared: prepare them in a view there, and name that.")
     known = {name: [rule for text in texts if (rule := parse_preparing(text, name))] for name, texts in given.items()}
     ruled = {name: rules for name, rules in known.items() if rules}
     columns = resolve_columns(ruled, source.columns, source.name)
@@ -208,6 +212,10 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     steps_as_texts = {column.name: given[name] for column, name in zip(columns, ruled, strict=True)}
     expressions = {name: given[name][0] for name, rules in known.items() if not rules}
     for name, text in expressions.items():
+        source.refuse_in_warehouse(
+            f"and the new column {name!r} is made by an expression of DuckDB's SQL: make it in a view there, and name "
+            "that."
+        )
         if find_column(name, source.columns) is not None:
             raise UsageError(
                 f"{text!r} is no rule that prepares column {name!r}: {_known()}. An expression makes a "
@@ -216,8 +224,20 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     # 1. Texts as they are written.
     raw = _with_texts(source, steps)
     # 2. What cannot be read.
-    values = {column.name: Value(column, steps.get(column.name, [])) for column in raw.columns}
+    place = raw.warehouse.kind if raw.warehouse is not None else None
+    values = {column.name: Value(column, steps.get(column.name, []), place) for column in raw.columns}
     _require_formats(raw, steps)
+    if raw.in_warehouse:
+        query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
+        # Made first, since what is counted is then read in the snapshot in which all that follows is read.
+        create = raw.workbench.keep_view("kanon_prepared", query.from_(sql.aliased(raw.relation, "source")), TITLE)
+        unread, idle = _unread(raw, values)
+        return replace(
+            raw,
+            relation=create.this,
+            columns=(),
+            preparation=Preparation(raw, steps_as_texts, {}, create, unread, idle),
+        )
     unread, idle = _unread(raw, values)
     # 3. The view.
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
@@ -319,8 +339,11 @@ class Value:
         read: each rule that may make values NULL, with the value before and after it.
     """
 
-    def __init__(self, column: Column, rules: Sequence[Rule]) -> None:
+    def __init__(self, column: Column, rules: Sequence[Rule], place: str | None = None) -> None:
+        """Make the value; in a ``place``, a warehouse, by what all engines do alike, or raise a UsageError."""
         self.value: exp.Expr = sql.column(column.name, "source")
+        if place is not None and rules and column.family == "text":  # CHAR(5) and ENUM are compared in other ways
+            self.value = sql.cast(self.value, "VARCHAR")
         self.read: list[tuple[Rule, exp.Expr, exp.Expr]] = []
         for rule in rules:
             is_text = column.family == "text"
@@ -329,6 +352,11 @@ class Value:
                     f"Column {column.name!r} is of type {column.kind} where {str(rule)!r} is to read texts: leave the "
                     "rule out, or write it before those that make another type."
                 )
+            if place is not None and (why := _why_not_there(rule, column)):
+                raise UsageError(
+                    f"Column {column.name!r}, {str(rule)!r}: {place} does not do this exactly as DuckDB does: {why}. "
+                    "Or make the column in a view there, and name that."
+                )
             before = _without_blank(self.value) if is_text and rule.kind in _READING else self.value
             if rule.kind in _PLAIN:
                 self.value = _changed(rule, self.value)
@@ -336,9 +364,13 @@ class Value:
             if rule.kind == "null":
                 self.value = _nulled(rule, self.value, column)
             else:
-                # The pattern of a number leaves white space out by itself.
-                self.value = _read(rule, self.value if rule.kind == "decimal" else before, column)
+                # Some patterns leave white space out by themselves.
+                read = _read if place is None else _read_there
+                trims = rule.kind == "decimal" or (rule.kind == "date" and place is not None)
+                self.value = read(rule, self.value if trims else before, column)
                 column = replace(rule.type, name=column.name)
+            if place is not None and column.family == "decimal":  # PostgreSQL forgets the digits of a CASE
+                self.value = sql.cast(self.value, column.type)
             self.read.append((rule, before, self.value))
 
 
@@ -347,12 +379,11 @@ def _without_blank(text: exp.Expr) -> exp.Expr:
 
 
 def _trimmed(text: exp.Expr) -> exp.Expr:
-    return _without(text, rf"^{_SPACE}+|{_SPACE}+$")
+    return _without(text, rf"^{_SPACE}+|{_SPACE}+\z")
 
 
 def _without(text: exp.Expr, pattern: str) -> exp.Expr:
-    arguments = [text.copy(), *map(sql.literal, (pattern, "", "g"))]
-    return exp.Anonymous(this="REGEXP_REPLACE", expressions=arguments)
+    return exp.func("REGEXP_REPLACE", text.copy(), *map(sql.literal, (pattern, "", "g")), dialect="duckdb")
 
 
 def _changed(rule: Rule, text: exp.Expr) -> exp.Expr:
@@ -393,11 +424,11 @@ def _read(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
     read = exp.TryCast(this=value.copy(), to=_type_of(rule.argument))
     family = rule.type.family
     if column.family == "text" and family in {"date", "timestamp"}:
-        offset = _matches(value, r"[0-9]:[0-9.:]+\s*([+-]|[A-Za-z])")
+        offset = sql.matches(value, r"[0-9]:[0-9.:]+\s*([+-]|[A-Za-z])")
         return exp.Case().when(exp.Not(this=offset), _as_a_day(read, value, has_year=True))
     if column.family == "text" and family in {"integer", "decimal"}:
         decimals = 0 if family == "integer" else int((_CAST.fullmatch(rule.argument) or [0, 0, 0])[2] or 0)
-        is_exact = _matches(value, rf"^[+-]?[0-9]+(\.[0-9]{{0,{decimals}}}0*)?$")
+        is_exact = sql.matches(value, rf"^[+-]?[0-9]+(\.[0-9]{{0,{decimals}}}0*)?\z")
         return exp.Case().when(is_exact, read)
     if column.family in _NUMBERS and family in {*_NUMBERS, "boolean"}:  # what is rounded is another number
         back = exp.TryCast(this=read.copy(), to=_type_of(column.type))
@@ -407,7 +438,7 @@ def _read(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
 
 def _as_a_day(parsed: exp.Expr, text: exp.Expr, *, has_year: bool) -> exp.Expr:
     """Return a date that is written in digits: infinity is none, and 04.03.90 is not in the year 90."""
-    is_one: exp.Expr = _matches(text, "[0-9]")
+    is_one: exp.Expr = sql.matches(text, "[0-9]")
     if has_year:
         first = exp.GTE(this=parsed.copy(), expression=sql.cast(sql.literal(_FIRST), "DATE"))
         is_one = exp.and_(is_one, first)
@@ -418,14 +449,149 @@ def _number_of(sign: str, text: exp.Expr) -> exp.Expr:
     """Return the number that a text is, with a decimal sign; its whole part has at most the 15 digits of a DOUBLE."""
     other = next(each for each in _SIGNS if each != sign)
     pattern = _NUMBER.replace("THOUSANDS", other).replace("SIGN", sign)
-    arguments = [text.copy(), sql.literal(pattern), sql.literal(r"\1\2\3")]
-    number = _without(exp.Anonymous(this="REGEXP_REPLACE", expressions=arguments), rf"[^0-9+\-{sign}]")
-    point = exp.Anonymous(this="REPLACE", expressions=[number, sql.literal(sign), sql.literal(".")])
-    return exp.Case().when(_matches(text, pattern), sql.cast(point, "DOUBLE"))
+    number = _without(_without(text, _ABBREVIATED), f"[^0-9{sign}+-]")
+    point = exp.Left(this=sql.replaced(number, sign, "."), expression=sql.literal(_MOST_CHARACTERS))
+    return exp.Case().when(sql.matches(text, pattern), sql.cast(point, "DOUBLE"))
 
 
-def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
-    return exp.Anonymous(this="REGEXP_MATCHES", expressions=[text.copy(), sql.literal(pattern)])
+# In warehouses: what all engines do alike
+
+_WRITTEN_ALIKE = frozenset({"text", "integer", "decimal", "float", "boolean", "date"})
+_DIRECTIVES = {"Y": "[0-9]{4}", **dict.fromkeys("mdHMS", "(?:[0-9]{2}|[0-9](?![0-9]))")}
+_DATE_COLUMNS = {"Y": "y", "m": "m", "d": "d", "H": "h", "M": "mi", "S": "s"}
+"""By letter of a format, what sql/prepare/date.sql calls the number."""
+_BLANK = r"[ \t\n\x0B\f\r]+"
+
+
+def _why_not_there(rule: Rule, column: Column) -> str | None:
+    """Return why a rule is refused in warehouses; None where it is done there."""
+    family = column.family
+    if rule.kind == "lower":
+        return "which letters are capitals depends on its settings"
+    if rule.kind == "null" and family not in {"text", *_NUMBERS}:
+        return "values are compared there with texts and numbers alone"
+    if rule.kind == "date" and _fields_of(rule.argument) is None:
+        return "of formats it has those with %d, %m, %Y and maybe %H, %M, %S, each once, and other characters between"
+    if rule.kind != "cast" or _is_cast_alike(column, rule.type):
+        return None
+    if family == "text":
+        return "texts are cast to whole numbers and DECIMAL alone; decimal:. makes a DOUBLE, and date:%Y-%m-%d a date"
+    return f"{column.kind} is not cast to {rule.type.type} there"
+
+
+def _is_cast_alike(column: Column, to: Column) -> bool:
+    if to.family == "text":
+        return column.family in _WRITTEN_ALIKE
+    if column.family in {"integer", "decimal"} and to.family in {"integer", "decimal"}:
+        (whole, decimals), (whole_to, decimals_to) = _digits(column), _digits(to)
+        return max(whole, whole_to) + max(decimals, decimals_to) <= _MOST_DIGITS  # or they cannot be compared
+    pairs = {("text", "integer"), ("text", "decimal"), ("float", "integer"), ("boolean", "integer")}
+    numbers_to_boolean = column.family in _NUMBERS and to.family == "boolean"
+    is_double = column.family == "integer" and to.type == "DOUBLE"
+    return (column.family, to.family) in pairs or numbers_to_boolean or is_double or column.type == to.type
+
+
+def _digits(column: Column) -> tuple[int, int]:
+    """Return how many digits a number has before and behind its point at most."""
+    _, most = bounds_of(column) or ("", "")
+    whole, _, decimals = most.partition(".")
+    return len(whole), len(decimals)
+
+
+def _read_there(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
+    """Return what ``_read`` does, without the functions that only DuckDB has."""
+    if rule.kind == "decimal":
+        return _number_of(rule.argument, value)
+    if rule.kind == "date":
+        return _date_there(rule, value)
+    to = rule.type
+    if to.type == column.type:
+        return value.copy()
+    if to.family == "text":
+        return sql.float_as_text(value.copy()) if column.family == "float" else sql.cast(value.copy(), to.type)
+    return (
+        _truth_there(value, column, to) if "boolean" in {column.family, to.family} else _number_there(value, column, to)
+    )
+
+
+def _truth_there(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
+    """Return a number as a truth value, or the other way round."""
+    if column.family == "boolean":
+        number = exp.Case().when(value.copy(), sql.literal(1)).when(exp.Not(this=value.copy()), sql.literal(0))
+        return sql.cast(number, to.type)
+    zero, one = (exp.EQ(this=value.copy(), expression=sql.literal(number)) for number in (0, 1))
+    return exp.Case().when(zero, exp.false()).when(one, exp.true())
+
+
+def _number_there(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
+    """Return a number in another type, without an error where that does not have it, or rounds it."""
+    made: exp.Expr = sql.cast(value.copy(), to.type)
+    if column.family == "text":
+        decimals = _digits(to)[1]
+        whole = _MOST_DIGITS - decimals
+        digits = f"[0-9]{{1,{whole}}}" if whole else "0"
+        pattern = rf"^[+-]?0*{digits}(\.[0-9]{{0,{decimals}}}0*)?\z"
+        number = sql.cast(value.copy(), f"DECIMAL({_MOST_DIGITS},{decimals})")
+        read = exp.Case().when(_between(number, to), sql.cast(number, to.type))
+        return exp.Case().when(sql.matches(value, pattern), read)
+    if "float" in {column.family, to.family}:
+        floating, integer = (value, to) if column.family == "float" else (made, column)
+        least, most = map(int, bounds_of(integer) or ())
+        over = exp.LT(this=floating.copy(), expression=sql.double(float(most + 1)))
+        fits: exp.Expr = exp.and_(exp.GTE(this=floating.copy(), expression=sql.double(float(least))), over)
+        back: exp.Expr = sql.cast(floating.copy(), integer.type)
+    else:
+        fits, back = _between(value, to), made
+    return exp.Case().when(fits, exp.Case().when(exp.EQ(this=back.copy(), expression=value.copy()), made.copy()))
+
+
+def _between(number: exp.Expr, column: Column) -> exp.Expr:
+    """Return whether the type of a column has a number."""
+    low, high = map(_literal, bounds_of(column) or ())
+    return exp.Between(this=number.copy(), low=low, high=high)
+
+
+def _literal(number: str) -> exp.Expr:
+    literal = exp.Literal.number(number.removeprefix("-"))
+    return exp.Neg(this=literal) if number.startswith("-") else literal
+
+
+def _fields_of(written: str) -> list[tuple[str, str]] | None:
+    """Return the letters of a format, each with the text before it, and the text at its end; None if it has others."""
+    *fields, (end, rest) = re.findall(r"([^%]*)(?:%(.)|$)", written)[: written.count("%") + 1]
+    letters = [letter for _, letter in fields]
+    known = {*"Ymd"} <= {*letters} <= _DIRECTIVES.keys() and len({*letters}) == len(letters) and not rest
+    return [(letter, before) for before, letter in fields] + [("", end)] if known else None
+
+
+def _literally(text: str) -> str:
+    """Return the pattern of a text in which white space is any white space, as strptime reads it."""
+    parts = re.split(r"(\s+)", text, flags=re.ASCII)
+    return "".join(_BLANK if number % 2 else re.sub(r"([^\w])", r"\\\1", part) for number, part in enumerate(parts))
+
+
+def _date_there(rule: Rule, text: exp.Expr) -> exp.Expr:
+    """Return a date, or a timestamp, put together from the parts of a text; NULL where there is no such day."""
+    fields = _fields_of(rule.argument) or []
+
+    def pattern(wanted: str = "") -> str:
+        parts = [
+            _literally(before)
+            + (f"({_DIRECTIVES[letter]})" if letter and letter == wanted else _DIRECTIVES.get(letter, ""))
+            for letter, before in fields
+        ]
+        return rf"^{_SPACE}*{_BLANK[:-1]}*{''.join(parts)}{_BLANK[:-1]}*{_SPACE}*\z"
+
+    def part(letter: str) -> exp.Expr:
+        return exp.func("REGEXP_EXTRACT", text.copy(), sql.literal(pattern(letter)), sql.literal(1), dialect="duckdb")
+
+    letters = {letter for letter, _ in fields}
+    parts = {
+        column: part(letter) if letter in letters else sql.literal("0") for letter, column in _DATE_COLUMNS.items()
+    }
+    columns = {"is_written": sql.matches(text, pattern()), **parts}
+    day = sql.selected("prepare/date", "day", columns=columns)
+    return day if rule.type.type == "DATE" else sql.selected("prepare/date", "moment", columns={**columns, "day": day})
 
 
 def counting(relation: exp.Table, values: Mapping[str, Value]) -> exp.Select:
@@ -447,7 +613,7 @@ def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int]
     read = [(name, rule) for name, value in values.items() for rule, *_ in value.read]
     if not read:
         return {}, []
-    rows, *lost = source.engine.row(counting(source.relation, values), COUNTED)
+    ((rows, *lost),) = source.holder.rows(counting(source.relation, values), COUNTED)
     unread: dict[str, int] = {}
     for (name, rule), number in zip(read, lost, strict=True):
         if number and rule.kind != "null" and not rule.or_null:

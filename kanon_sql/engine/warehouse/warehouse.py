@@ -103,6 +103,12 @@ class Warehouse(Protocol):
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
         """Return what a relation is; None if there is none of that name."""
 
+    def unused_view(self, wanted: str) -> exp.Table:
+        """Return a name for a temporary view that the session does not have."""
+
+    def keep_view(self, create: exp.Create, title: str) -> None:
+        """Make a temporary view that stays until this is closed, whatever transactions end meanwhile."""
+
     def definition_of(self, view: exp.Table) -> str:
         """Return the text of the query of a view."""
 

@@ -179,10 +179,14 @@ class Workbench(DuckDBEngine):
         """Carry the rows of a query over, and return the query of them there."""
         table = self.temporary_name("kanon_carried")
         self.run(sql.create_table(table, query, temporary=True), title)
+        return exp.select(*map(sql.column, self.send(table, source, typed, title))).from_(table.copy())
+
+    def send(self, table: exp.Table, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> list[str]:
+        """Have a temporary table in the warehouse too, under the same name; return the names of its columns."""
         kinds = {column.name: column.type for column in self.columns(table)}
         rows = written_rows(self, table, kinds, title)
         self.warehouse.upload(table, shape_of(source, {**kinds, **typed}), [*kinds], rows, title)
-        return exp.select(*(sql.column(name) for name in kinds)).from_(table.copy())
+        return [*kinds]
 
     def copy_rows(
         self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
@@ -218,19 +222,30 @@ class Workbench(DuckDBEngine):
         """Tell whether a table of kanon's own could be copied from the warehouse, if it is there."""
         return self._key(relation) not in self.unreadable
 
-    def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
-        """Return a view of the values of each column by itself, NULL in all others, by one scan; the tuples stay there.
+    def seal(self, relation: exp.Table) -> None:
+        """Refuse from now on what would need the tuples of a relation (see ``is_sealed``): they are not to be moved."""
+        self.mirror(relation).sealed = True
 
-        From now on, what would need them is refused (see ``is_sealed``): they were not to be moved.
-        """
+    def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
+        """Return a view of the values of each column by itself, NULL in all others, by one scan."""
         query, types = counted_values_query(self.warehouse, relation, columns)
         table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
         self.warehouse.fetch(query, types, self, table, f"values of each column of {relation.name} and their counts")
         mirror = Mirror(view.copy(), tuple(columns), frozenset(types), tuples=table)
         self._mirrors[self._key(view)] = mirror
         self._show(mirror, table)
-        self.mirror(relation).sealed = True
         return view
+
+    def keep_view(self, wanted: str, query: exp.Query, title: str) -> exp.Create:
+        """Make a temporary view in the warehouse that is known here from now on, and return the statement."""
+        view = self.warehouse.unused_view(wanted)
+        create = sql.create_view(view, query, temporary=True)
+        self.warehouse.keep_view(create, title)
+        if view.db:
+            schema = exp.Create(this=exp.Table(db=sql.identifier(view.db)), kind="SCHEMA", exists=True)
+            self._execute(schema, "the schema of temporary views")
+        self.mirror(view)
+        return create
 
     def searches_with(self, engine: WarehouseEngine) -> None:
         """Close an engine that searches on the warehouse together with this one."""

@@ -28,8 +28,10 @@ from kanon_sql.models.base import RowModel
 from kanon_sql.release.publish.files import finish_file, require_types, verify_file, write_file
 from kanon_sql.release.publish.publisher import KINDS, Sink, check_target, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
+from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements
+from kanon_sql.release.verify.verify import verify_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -256,9 +258,17 @@ def _tables_of_view(warehouse: Warehouse, view: exp.Table) -> list[exp.Table]:
 
 
 def _verified(bench: Workbench, publication: Publication, staging: exp.Table, expected: Expected) -> Verification:
-    """Return what is found in a release that the warehouse has; its classes are fetched by one scan of it."""
+    """Return what is found in a release that the warehouse has; its classes are fetched by one scan of it.
+
+    By another one, the values of columns that are published by rules, each by itself.
+    """
     lookups = readable_lookups(publication.hierarchies)
     columns = bench.mirror(staging).columns
+    if (rules := publication.rules) is not None:
+        values = bench.values_of(staging, [column for column in columns if column.name in rules.names])
+        verify_rules(bench, *rule_check_query(rules, values))
+        bench.forget_mirror(values)
+        publication = replace(publication, rules=None)
     if bench.searching is not None and bench.is_sealed(publication.source):
         return verified(bench.searching, publication, lookups, staging, expected)
     about = [model.sensitive for model in publication.models]

@@ -58,6 +58,8 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
     published is counted again when it is verified.
     """
     there = carry(bench, warehouse, publication)
+    if publication.rules is not None:
+        there = replace(there, source=publication.rules.view)
     lookups = readable_lookups(publication.hierarchies)
     if bench.is_sealed(publication.source):  # the classes are counted where they are
         return release_query(there, lookups)

@@ -196,10 +196,7 @@ def verify(
     tied, wrong = check_ties(engine, publication, checks.ties)
     if wrong is not None:
         raise _failed(wrong)
-    found_by_rule = engine.row(checks.rules, "verify the columns published by rules") if checks.rules else ()
-    for ruled, count in zip(checks.ruled, found_by_rule, strict=True):
-        if count:
-            raise _failed(f"{count:,} values of column {ruled.column.name!r} are none that {ruled.text} makes")
+    verify_rules(engine, checks.ruled, checks.rules)
     # 5. The columns, and that every row and every class is accounted for.
     if columns_found != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
@@ -209,6 +206,14 @@ def verify(
         _require_unchanged(engine, publication, output, expected)
     _require_same_files(engine)  # people are looked up in the source once more
     return replace(verification, pseudonyms=tied)
+
+
+def verify_rules(engine: Engine, columns: Sequence[RuledColumn], query: exp.Select | None) -> None:
+    """Raise if columns that are published by a rule have values that it does not make."""
+    counts = () if query is None else engine.row(query, "verify the columns published by rules")
+    for ruled, count in zip(columns, counts, strict=True):
+        if count:
+            raise _failed(f"{count:,} values of column {ruled.column.name!r} are none that {ruled.text} makes")
 
 
 def _require_same_files(engine: Engine) -> None:

@@ -40,6 +40,7 @@ class Capabilities:
         exists: whether EXISTS may read columns of the query around it at all.
         views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
         barrier: how a view keeps functions and conditions of its readers away from the rows that it leaves out.
+        temporary_schema: what names of temporary views begin with, where tables of the same name would hide them.
         quotes: whether every name is quoted, because other words are reserved than those that we know.
         types: names of types that sqlglot writes otherwise, by its own names for them.
         no_types: types that there are not.
@@ -62,6 +63,7 @@ class Capabilities:
     exists: bool = True
     views: bool = False
     barrier: Barrier = "none"
+    temporary_schema: str | None = None
     quotes: bool = False
     types: dict[str, str] = field(default_factory=dict)
     no_types: frozenset[str] = frozenset()
@@ -110,6 +112,7 @@ _ALL = (
         filters=True,
         views=True,
         barrier="security_barrier",
+        temporary_schema="pg_temp",
     ),
     Capabilities(
         "spark",

@@ -10,6 +10,7 @@ the same text as DuckDB, the rule is refused: its rows are written out instead.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -121,13 +122,14 @@ def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
 def _postgres(value: exp.Expr) -> exp.Expr:
     """``1`` is 1.0, ``1e+15`` is 1000000000000000.0; NaN is nan, and Infinity inf."""
     text = sql.cast(value.copy(), "VARCHAR")
-    whole = exp.Anonymous(this="TO_CHAR", expressions=[value.copy(), exp.Literal.string("FM9999999999999990.0")])
     size = exp.Abs(this=value.copy())
     in_between = exp.and_(
         exp.GTE(this=size, expression=exp.Literal.number("1e15")),
         exp.LT(this=size.copy(), expression=exp.Literal.number("1e16")),
     )
-    dotted = _replaced(text.copy(), "^(-?[0-9]+)$", "\\1.0")
+    number = exp.Cast(this=text.copy(), to=exp.DataType.build("DECIMAL"))  # of any number of digits
+    digits = sql.cast(number, "VARCHAR")  # without an exponent
+    whole, dotted = (_replaced(one, "^(-?[0-9]+)$", "\\1.0") for one in (digits, text.copy()))
     case = exp.Case().when(exp.EQ(this=value.copy(), expression=sql.cast(exp.Literal.string("NaN"), "DOUBLE")), "'nan'")
     case = case.when(
         exp.EQ(this=size.copy(), expression=sql.cast(exp.Literal.string("Infinity"), "DOUBLE")),
@@ -230,6 +232,29 @@ def value_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         known = _AS_DUCKDB if family in {"float", "decimal", "boolean", "date", "timestamp"} else set()
         if family not in {"text", "integer"} and capabilities.name not in known:
             raise UsageError(f"{capabilities.title} may write values of this type in another way than DuckDB.")
+    return node
+
+
+def halves_away(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a number rounded with halves away from zero; PostgreSQL rounds them to even numbers."""
+    if not isinstance(node, exp.Round) or "halves" not in node.meta or capabilities.name != "postgres":
+        return node
+    whole = exp.Anonymous(this="TRUNC", expressions=[node.this.copy()])
+    rest = exp.Paren(this=exp.Sub(this=exp.paren(node.this), expression=whole))
+    twice = exp.Anonymous(this="TRUNC", expressions=[exp.Mul(this=rest, expression=sql.literal(2))])
+    return exp.Paren(this=exp.Add(this=whole.copy(), expression=twice))
+
+
+def in_postgres_pattern(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return what looks for a pattern in PostgreSQL, which has other words for the end of a text and for a part."""
+    if capabilities.name != "postgres" or not isinstance(node, exp.RegexpReplace | exp.RegexpLike | exp.RegexpExtract):
+        return node
+    if isinstance(node.expression, exp.Literal):
+        pattern = re.sub(r"\\x\{([0-9A-F]{4})\}", r"\\u\1", node.expression.name)
+        node.set("expression", sql.literal(re.sub(r"\\z$", r"\\Z", pattern)))
+    if isinstance(node, exp.RegexpExtract):  # of the first group; what is put in its place is not gone through again
+        text = node.this.transform(in_postgres_pattern, capabilities)
+        return exp.Anonymous(this="SUBSTRING", expressions=[text, node.expression])
     return node
 
 
