@@ -4,6 +4,7 @@ kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL
                                                                      side by side (kanon_sql.classes.packing)
 kanon_remaining                                                      what is left, as a view
 kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that are tested, several at once
+kanon_priced(key_0, [key_1, ...], n, [persons, entity], price, worth)   all rows with what a row loses, and the tuple
 """
 
 from __future__ import annotations
