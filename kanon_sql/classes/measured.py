@@ -71,6 +71,7 @@ class Members:
         taken: names that steps must not have, since a step would hide the table that it is made from.
         coded: whether they are rows of the frequency set.
         packing: where its counts stand, if they stand side by side.
+        weight: what a member adds to ``Columns.tuples``; None where that is 1.
     """
 
     rows: exp.Select
@@ -85,6 +86,7 @@ class Members:
     taken: tuple[str, ...] = ()
     coded: bool = False
     packing: Packing | None = None
+    weight: exp.Expr | None = None
 
     @property
     def names(self) -> list[str]:
@@ -94,6 +96,10 @@ class Members:
     def rows_of_members(self) -> exp.Expr:
         """Return the rows of a group of members, as an aggregate."""
         return sql.count_rows() if self.n is None else sql.sum_of(self.n.copy())
+
+    def weights(self) -> exp.Expr:
+        """Return what a group of members adds to ``Columns.tuples``, as an aggregate."""
+        return sql.count_rows() if self.weight is None else sql.sum_of(self.weight.copy())
 
     def grouped(self, *selected: exp.Expr, by: Sequence[exp.Expr] = ()) -> exp.Select:
         """Return the query of the members, grouped by class and by something else."""
@@ -109,7 +115,7 @@ class Columns:
     Attributes:
         n: rows of the class.
         measures: of each model.
-        tuples: members of the class; None where they are not wanted.
+        tuples: members of the class, or their weights; None where they are not wanted.
         bounds: of each model, the rows of a class that could be published at most; None where they are not wanted.
         kept: whether the answer is kept in a table, for which a sum is wider than it needs to be.
     """
@@ -249,7 +255,7 @@ def _plain(members: Members, models: Mapping[int, RowModel], columns: Columns) -
     rows = exp.Sum(this=members.n.copy()) if members.n is not None and not columns.kept else members.rows_of_members()
     counted = [sql.named(rows, columns.n)]
     if columns.tuples is not None:
-        counted.append(sql.named(sql.count_rows(), columns.tuples))
+        counted.append(sql.named(members.weights(), columns.tuples))
     measures = [sql.named(members.measure(model), columns.measures[number]) for number, model in models.items()]
     return members.grouped(*counted, *measures)
 
@@ -307,7 +313,7 @@ class _Steps:
         value = members.value(first)
         counted = [sql.named(value, names["value"]), sql.named(members.rows_of_members(), names["n"])]
         if tuples:
-            counted.append(sql.named(sql.count_rows(), tuples))
+            counted.append(sql.named(members.weights(), tuples))
         step = self.add("counted", members.grouped(*counted, by=[value.copy()]))
         # 2. What they are compared to.
         if needed & {names[name] for name in ("class_n", "place", "share", "values")}:
@@ -466,7 +472,7 @@ def packed_query(members: Members, packing: Packing, models: Sequence[PrivacyMod
     # 1. Rows of each class, and its counts side by side.
     counted = [sql.named(members.rows_of_members(), _CLASS_N)]
     if columns.tuples is not None:
-        counted.append(sql.named(sql.count_rows(), columns.tuples))
+        counted.append(sql.named(members.weights(), columns.tuples))
     packed = members.grouped(*counted, *packing.summed())
     # 2. and 3. For all that is compared, its models.
     by_compared: dict[str, dict[int, SensitiveModel]] = {}

@@ -51,6 +51,7 @@ def coded_members(
     classes: Iterable[exp.Expr],
     populations: Callable[[PopulationModel], exp.Query] | None = None,
     packing: Packing | None = None,
+    weight: exp.Expr | None = None,
 ) -> Members:
     """Return rows of the frequency set as the members of classes.
 
@@ -59,6 +60,7 @@ def coded_members(
         classes: what makes a class, each with a name.
         populations: for a model that compares with a population, the same classes of it.
         packing: where counts stand in the rows, if they stand side by side.
+        weight: what a member adds to ``Columns.tuples``; None where that is 1.
     """
 
     def features(model: TCloseness) -> exp.Table:
@@ -78,6 +80,7 @@ def coded_members(
         populations=populations,
         coded=True,
         packing=packing,
+        weight=weight,
     )
 
 

@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kanon_sql.classes.lattice import Lattice, Node
+    from kanon_sql.measures.base import Cost
     from kanon_sql.search.full_domain.evidence import Evidence
+    from kanon_sql.search.problem import Problem
 
 HOT, WARM, COLD = 0.02, 0.005, 0.0002
 """Temperatures at the beginning of a round that begins at the top, of a later one, and at the end of each."""
@@ -33,6 +35,23 @@ _STEPS = 500  # of the first round
 _IN_VAIN = 5  # rounds without a better node, after which no more are made
 _PAIRS = 0.6  # of the neighbours differ in two columns, or twice in one
 _DRAWN = 200  # neighbours after which those are tested that need it, however few they are
+
+
+class Estimates(Protocol):
+    """What a walk goes by: ``Evidence``, or what else tells what nodes cost."""
+
+    problem: Problem
+
+    @property
+    def most_together(self) -> int: ...
+
+    def estimate(self, node: Node) -> Cost | float: ...
+
+    def estimate_at_least(self, node: Node) -> Cost | float: ...
+
+    def knows(self, node: Node) -> bool: ...
+
+    def look_ahead(self, nodes: Iterable[Node]) -> None: ...
 
 
 def anneal(evidence: Evidence) -> Iterator[None]:
@@ -53,14 +72,14 @@ def anneal(evidence: Evidence) -> Iterator[None]:
         yield
 
 
-def walk(evidence: Evidence, draw: random.Random, node: Node, hot: float, steps: int) -> Node:
-    """Go from a node to others for so many steps, from a temperature downwards; return the best by its estimate."""
+def walk(evidence: Estimates, draw: random.Random, node: Node, hot: float, steps: int, cold: float = COLD) -> Node:
+    """Go from a node to others for so many steps, from hot to cold; return the best by its estimate."""
     lattice = evidence.problem.lattice
     cost = evidence.estimate(node)
     everything = evidence.problem.frequency.rows * sum(evidence.problem.costs.full)
     best, step = (cost, node), 0
     while step < steps:
-        temperature = everything * hot * (COLD / hot) ** (step / steps)
+        temperature = everything * hot * (cold / hot) ** (step / steps)
         # 2. Neighbours, and what each may cost.
         drawn: list[tuple[Node, float]] = []
         unknown: dict[Node, None] = {}

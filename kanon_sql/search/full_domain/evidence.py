@@ -65,7 +65,6 @@ class Evidence:
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
         promising: the node of the least ``estimate`` that was not measured yet, after its estimate.
-        price: what an estimate charges for a row that is left out, as a share of what it loses with all its cells.
     """
 
     problem: Problem
@@ -73,7 +72,6 @@ class Evidence:
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
     promising: tuple[Cost | float, Node] | None = field(default=None, init=False)
-    price: float = field(default=1, init=False)
 
     def __post_init__(self) -> None:
         self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
@@ -262,7 +260,7 @@ class Evidence:
             return measure.cost(self._sizes[node])
         costs, published = self.problem.costs, self.problem.frequency.rows - suppressed
         lost = published * costs.generalization(node) // max(1, costs.rows)
-        return lost + suppressed * sum(costs.full) * self.price
+        return lost + suppressed * sum(costs.full)
 
     @property
     def best_estimate(self) -> Cost | float:

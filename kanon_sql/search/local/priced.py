@@ -1,99 +1,156 @@
-"""Steps of ``local`` where it cannot go through all nodes: those that annealing finds by a price of what is left.
+"""Steps of ``local`` where it cannot go through all nodes: each looked for by what it would save the others.
 
-A step leaves rows for later ones, and how much these will lose is not known: a row that a node does not publish is
-charged a share of what it would lose if all its cells were lost. At the full price the node costs least that would be
-the only step; at a low price those at which some rows are published with little loss.
+Steps stand in the order of what rows lose at them. A node that is put among them publishes rows that would leave at a
+later step, or never; each of these saves what it would lose there, its price, less what it loses at the node.
 
-1. For each price from the full one to the lowest: anneal on what is left, beginning at the node of the price before.
-2. After the first node, take SPOLG's steps, note what they cost, and begin again; note what the node alone costs.
-3. Publish at the nodes of the lower prices, the one that generalizes least first. A step that publishes few rows is
-   taken back: its rows lose little more at a later one, and each step is a rule that is read.
-4. Again with what is left, until a round publishes few rows, or time is up: then publish at all nodes of the round.
-5. Where SPOLG's steps, or the first node alone, cost less than these, take them instead.
+1. Take SPOLG's steps to the end, and note what they cost.
+2. Begin without steps: each row has the price of all its cells.
+3. Add a step: anneal from one of the steps, at first of SPOLG's, by what a node would save. Publish at the best node
+   in its place, and at the steps after it again. If all rows cost less then, that is the new sequence.
+4. Exchange a step: its rows have the price of the next one then; anneal from its node. Steps take turns, and where
+   there is room for more of them, with steps that are added.
+5. End when neither helped for a while, or time is up. Where SPOLG's steps cost less in the end, take those instead.
+
+What a row loses at a step is taken to be what rows lose at its node on average, and what a node would save leaves out
+that classes of later steps may become too small: 3 finds that out.
 """
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.progress import DeadlineReachedError
-from kanon_sql.search.full_domain.annealing import HOT, WARM, walk
-from kanon_sql.search.local.remaining import Other
+from kanon_sql.engine.progress import next_deadline, stopped
+from kanon_sql.search.full_domain.annealing import walk
 from kanon_sql.search.local.spolg import path
 
 if TYPE_CHECKING:
-    from kanon_sql.classes.lattice import Node
-    from kanon_sql.search.full_domain.evidence import Evidence
-    from kanon_sql.search.local.remaining import Remaining
-    from kanon_sql.search.problem import SearchProgress
+    from collections.abc import Iterable, Iterator
 
-_PRICES = (1.0, 0.85, 0.72, 0.6, 0.5, 0.42, 0.35, 0.29, 0.24, 0.2)
-_LAST = 2  # of the prices, the highest: rows are published at their nodes in the last round only
-_FIRST, _LATER = 1_000, 250  # steps of annealing
-_FEW = 0.0005  # of all rows: a step that publishes fewer is none
-_ENOUGH = 0.01  # of all rows: a round that publishes fewer is the last one
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.search.local.remaining import Other, Remaining
+    from kanon_sql.search.problem import Problem, SearchProgress
+
+_MOST = 18  # steps: each is a rule that is read
+_FEW = 8  # steps up to which only new ones are looked for, near SPOLG's
+_WORTHY = 0.005  # of all rows: of SPOLG's steps, those that publish more
+_NEIGHBOURS = 60  # drawn for each step
+_COLD = 0.00005  # the temperature: what is looked for is near, and warmer walks were farther from it
+_IN_VAIN = 2  # times as many tries as there are steps, after which no more are made
+_TRIES = 60  # at most
+_TOGETHER, _READ = 16, 130_000  # nodes that are tested in one statement, and tuples that it reads, at most
+_AT_THE_END = 3  # times as long as it took to measure SPOLG's steps: what is kept of a time limit to measure the best
+_SHARE = 1 << 30  # of what all cells of a row cost: prices are whole numbers, which add up alike in any order
 
 
 def publish_by_price(remaining: Remaining, progress: SearchProgress | None = None) -> None:
-    """Publish in rounds, at several nodes in each."""
+    """Publish at the steps that were found when none helps any more, or time is up."""
     others: list[Other] = []
+    best: list[Node] | None = None
     try:
-        _publish_in_rounds(remaining, others, progress)
+        # 1. SPOLG's steps. Where these are interrupted, those that were taken are what there is.
+        for step in path(remaining.problem):
+            remaining.publish(step)
+        rows = _WORTHY * remaining.problem.frequency.rows
+        starts = [step for step, own in zip(remaining.steps, remaining.published, strict=True) if own > rows]
+        starts = starts or [remaining.problem.lattice.top]
+        begin = time.monotonic()
+        others += remaining.finished("spolg")
+        end = _AT_THE_END * (time.monotonic() - begin)
+        # 2. to 4.
+        best = []
+        for best in _better_and_better(remaining, starts, progress):  # noqa: B007 - the last one is used
+            if (at := next_deadline()) is not None and at - time.monotonic() < end:
+                raise stopped("steps")
     finally:
         # 5. What costs least.
+        if best is not None:
+            remaining.go(best)
         remaining.take_cheapest(others)
 
 
-def _publish_in_rounds(remaining: Remaining, others: list[Other], progress: SearchProgress | None) -> None:
+def _better_and_better(
+    remaining: Remaining, starts: list[Node], progress: SearchProgress | None
+) -> Iterator[list[Node]]:
+    """Yield the best sequence of steps so far, after each try."""
     draw = random.Random(0)  # noqa: S311 - the same search takes the same way
-    node, hot, steps = remaining.problem.lattice.top, HOT, _FIRST
-    rows = left = remaining.problem.frequency.rows
-    few = int(_FEW * rows)
-    # 4. Round by round.
-    while left:
-        found: list[Node] = []
-        with remaining.evidence() as evidence:
-            try:
-                # 1. A node for each price.
-                for price in _PRICES:
-                    evidence.price = price
-                    node = walk(evidence, draw, node, hot, steps)
-                    found.append(node)
-                    # 2. What others lose.
-                    if hot == HOT:
-                        others += _others(remaining, evidence, node)
-                    hot, steps = WARM, _LATER
-                    if progress is not None:
-                        progress(remaining.tested + evidence.nodes_tested, None, None)
-            except (DeadlineReachedError, KeyboardInterrupt):
-                remaining.forget_later_steps()  # a statement of a step may have ended just when the search was stopped
-                promising = node if evidence.promising is None else evidence.promising[1]
-                _publish(remaining, found or [promising], 0)
-                raise
-        node = found[0]
-        # 3. The steps.
-        before = left
-        left = _publish(remaining, found[_LAST:], few)
-        if before - left <= _ENOUGH * rows:
-            _publish(remaining, found, few)
+    generalization = remaining.problem.costs.generalization
+    best: list[Node] = []
+    least, in_vain = _SHARE * remaining.problem.frequency.rows, 0
+    for number in range(_TRIES):
+        if in_vain > _IN_VAIN * (len(best) + 1):
             return
+        # 3. A step more. 4. Another one in the place of a step.
+        more = len(best) < _MOST and (len(best) < _FEW or number % 2)
+        gone = None if more else number % len(best)
+        start = best[gone] if gone is not None else draw.choice(starts if len(best) < _FEW else best)
+        remaining.go(best)
+        savings = _Savings(remaining, gone)
+        node = walk(savings, draw, start, _COLD, _NEIGHBOURS, _COLD)
+        if progress is not None:
+            progress(remaining.tested, None, None)
+        in_vain += 1
+        if node == start or savings.estimate(node) >= 0:
+            yield best
+            continue
+        others = [step for place, step in enumerate(best) if place != gone]
+        remaining.go(sorted(dict.fromkeys([*others, node]), key=generalization))
+        cost = _cost(remaining)
+        if cost < least:
+            best, least, in_vain = list(remaining.steps), cost, 0
+        yield best
 
 
-def _others(remaining: Remaining, evidence: Evidence, node: Node) -> list[Other]:
-    """Return what other algorithms find: SPOLG's steps, and the node as the only step if it leaves out few enough."""
-    limit = remaining.problem.limit
-    alone = [Other("optimal", (node,), int(evidence.cost(node)))] if evidence.test(node) <= limit else []
-    for step in path(remaining.problem):
-        remaining.publish(step)
-    found = remaining.finished("spolg")
-    remaining.begin_again()
-    return [*alone, *found]
+def _price(problem: Problem, node: Node) -> int:
+    """Return what a row costs at a node on average, as a share of what all its cells cost."""
+    everything = problem.frequency.rows * sum(problem.costs.full)
+    return problem.costs.generalization(node) * _SHARE // max(1, everything)
 
 
-def _publish(remaining: Remaining, nodes: list[Node], few: int) -> int:
-    """Publish at nodes, the one that generalizes least first; return how many rows are left."""
-    for node in sorted(dict.fromkeys(nodes), key=remaining.problem.costs.generalization):
-        if remaining.publish(node) and remaining.rows_of(len(remaining.steps)) < few:
-            remaining.take_back()
-    return remaining.rows
+def _cost(remaining: Remaining) -> int:
+    """Return what all rows cost, by the prices of their steps."""
+    published = remaining.published
+    left = remaining.problem.frequency.rows - sum(published)
+    prices = [_price(remaining.problem, step) for step in remaining.steps]
+    return sum(rows * price for rows, price in zip(published, prices, strict=True)) + left * _SHARE
+
+
+class _Savings:
+    """What nodes would save if they were put among the steps, one of which may be gone: walks go to where it is most.
+
+    The rows of the step that is gone are taken to leave at the next one.
+    """
+
+    def __init__(self, remaining: Remaining, gone: int | None) -> None:
+        self.problem, self._remaining = remaining.problem, remaining
+        self._known: dict[Node, int] = {}
+        prices = [*(_price(self.problem, step) for step in remaining.steps), _SHARE]
+        if gone is not None:
+            prices[gone] = prices[gone + 1]
+        remaining.set_prices(prices)
+
+    @property
+    def most_together(self) -> int:
+        return max(1, min(_TOGETHER, _READ // max(1, self.problem.frequency.tuples)))
+
+    def knows(self, node: Node) -> bool:
+        return node in self._known
+
+    def look_ahead(self, nodes: Iterable[Node]) -> None:
+        unknown = [node for node in nodes if node not in self._known]
+        if not unknown:
+            return
+        prices = [_price(self.problem, node) for node in unknown]
+        found = self._remaining.worth(unknown, prices)
+        for node, price, (rows, worth) in zip(unknown, prices, found, strict=True):
+            self._known[node] = (rows * price - worth) * sum(self.problem.costs.full) // _SHARE
+
+    def estimate(self, node: Node) -> int:
+        self.look_ahead([node])
+        return self._known[node]
+
+    def estimate_at_least(self, node: Node) -> float:
+        """Return the estimate, if it is known."""
+        return self._known.get(node, -math.inf)

@@ -4,33 +4,40 @@ kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL
                                                                      side by side (kanon_sql.classes.packing)
 kanon_remaining                                                      what is left, as a view
 kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that are tested, several at once
+kanon_priced(key_0, [key_1, ...], n, [persons, entity], price, worth)   all rows with what a row loses, and the tuple
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import TUPLES, key_name, mask_name
 from kanon_sql.classes.measured import measured_query
-from kanon_sql.classes.of_node import PROBED, classes_query, coded_columns, coded_members, is_published, node_query
+from kanon_sql.classes.of_node import (
+    NODE,
+    PROBED,
+    classes_query,
+    coded_columns,
+    coded_members,
+    is_published,
+    node_query,
+)
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
-from kanon_sql.engine.base import make_table
 from kanon_sql.errors import NoSolutionError
 from kanon_sql.measures.recoding import STEP, local_cost, rows_by_step
 from kanon_sql.models.base import N
-from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.sql import build as sql
 
 _LATE = 30  # steps from the end among which one may be left out
 _TRIES = 6  # of them, those that are tried
+_PRICE, _WORTH = "price", "worth"
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.search.problem import Problem
@@ -58,6 +65,12 @@ class Other:
     cost: int
 
 
+def _listed(*names: str) -> exp.Select:
+    """Return a query of rows whose columns are lists of whole numbers, given by placeholders of the same names."""
+    lists = (exp.Explode(this=sql.cast(exp.Placeholder(this=name), "BIGINT[]")) for name in names)
+    return exp.select(*map(sql.named, lists, names))
+
+
 class Remaining:
     """The rows that are not published yet."""
 
@@ -81,11 +94,22 @@ class Remaining:
         if self._packing is not None:
             everything = self._packing.joined(everything.select(*self._packing.added()))
             names += self._packing.names
+        self._names = names
         self.engine.run(sql.create_table(self.relation, everything, temporary=True), "all rows are left")
         left = exp.select(*map(sql.column, names)).from_(self.relation.copy())
         view = sql.create_table(self._left, left.where(sql.column(STEP).is_(exp.null())), temporary=True)
         view.set("kind", "VIEW")
         self.engine.run(view, "what is left")
+        self._priced = self.engine.temporary_name("kanon_priced")
+        rows = exp.select().from_(sql.aliased(self._priced, "left_over"))
+        price, names = sql.column(_PRICE, "left_over"), [mask_name(key) for key in range(problem.frequency.keys)]
+        late = exp.GT(this=price, expression=exp.Placeholder(this=_PRICE))
+        one = [exp.Placeholder(this=name) for name in names]
+        self._worth = self._publishable_query(rows.where(late), one, weight=sql.column(_WORTH))
+        several = rows.join(_listed(NODE, _PRICE, *names).subquery("masks"), join_type="cross")
+        late = exp.GT(this=price.copy(), expression=sql.column(_PRICE, "masks"))
+        of_each = [sql.column(name, "masks") for name in names]
+        self._worth_of_several = self._by_node(several.where(late), of_each, weight=sql.column(_WORTH))
 
     @property
     def rows(self) -> int:
@@ -106,38 +130,56 @@ class Remaining:
     def tested(self) -> int:
         return len(self._tested)
 
-    @contextmanager
-    def evidence(self) -> Iterator[Evidence]:
-        """Return what node tests say of the rows that are left; any number of them may be left further."""
-        frequency, rows = self.problem.frequency, self.rows
-        names = [*map(key_name, range(frequency.keys)), *frequency.counted]
-        left = exp.select(*map(sql.column, names)).from_(self._left.copy())
-        relation = make_table(self.engine, "kanon_left", left, "what is left")
-        part = replace(frequency, relation=relation, rows=rows, tuples=self.tuples)
-        evidence = Evidence(replace(self.problem, frequency=part, limit=rows))
-        try:
-            evidence.expect_many()
-            yield evidence
-        finally:
-            self._tested |= evidence.tested.keys()
-            evidence.roll_ups.drop_all_but(relation)
-            self.engine.run(sql.drop(relation), "drop what was left")
+    def set_prices(self, prices: Sequence[int]) -> None:
+        """Give every row a price: that of its step, and the last one if it is left."""
+        given = _listed(STEP, _PRICE).subquery("prices")
+        step = exp.Coalesce(this=sql.column(STEP, self.relation.name), expressions=[exp.Placeholder(this="last")])
+        worth = exp.Mul(this=sql.column(N), expression=sql.column(_PRICE))
+        query = exp.select(*map(sql.column, [*self._names, _PRICE]), sql.named(worth, _WORTH)).from_(
+            self.relation.copy()
+        )
+        query = query.join(given, on=sql.column(STEP, "prices").eq(step))
+        values = {STEP: list(range(1, len(prices) + 1)), _PRICE: list(prices), "last": len(prices)}
+        self.engine.run(sql.drop(self._priced), "drop what all rows lost")
+        self.engine.rows(sql.create_table(self._priced, query, temporary=True), "what all rows lose", values)
+
+    def worth(self, nodes: Sequence[Node], prices: Sequence[int]) -> list[tuple[int, int]]:
+        """Return, for each node, how many rows with a price above its own it would publish, and their prices together.
+
+        One statement for all of them.
+        """
+        self._tested.update(nodes)
+        masks = zip(*map(self.problem.frequency.masks, nodes), strict=True)
+        values = {NODE: list(range(len(nodes))), _PRICE: list(prices)}
+        values |= {mask_name(key): list(own) for key, own in enumerate(masks)}
+        if len(nodes) == 1:
+            own = {name: one for name, (one,) in values.items() if name != NODE}
+            rows, worth = self.engine.row(self._worth, f"what {nodes[0]} would save", own)
+            return [(int(rows or 0), int(worth or 0))]
+        found = self.engine.rows(self._worth_of_several, f"what {len(nodes)} nodes would save", values)
+        answers = {number: (int(rows), int(worth)) for rows, worth, number in found}
+        return [answers.get(number, (0, 0)) for number in range(len(nodes))]
 
     def will_test(self, nodes: Sequence[Node]) -> None:
         frequency = self.problem.frequency
         self._nodes = self.engine.temporary_name("kanon_nodes")
         self._numbers = {node: number for number, node in enumerate(nodes)}
         masks = list(zip(*(frequency.masks(node) for node in nodes), strict=True))
-        columns = {"node": range(len(nodes))} | {mask_name(key): masks[key] for key in range(frequency.keys)}
+        columns = {NODE: range(len(nodes))} | {mask_name(key): masks[key] for key in range(frequency.keys)}
         self.engine.load(self._nodes, columns, "masks of the nodes", "BIGINT")
-        self._test = self._publishable_query(self._nodes)
+        numbers = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
+        some = exp.select("*").from_(self._nodes.copy())
+        some = some.where(exp.In(this=sql.column(NODE), query=numbers.subquery()))
+        rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
+        names = [sql.column(mask_name(key), "masks") for key in range(frequency.keys)]
+        self._test = self._by_node(rows, names)
 
     def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
         """Return what is left and could be published at each of several nodes of ``will_test``, in one statement."""
         self._tested.update(nodes)
         numbers = [self._numbers[node] for node in nodes]
         found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
-        answers = {number: Publishable(int(rows), int(tuples)) for number, rows, tuples in found}
+        answers = {number: Publishable(int(rows), int(tuples)) for rows, tuples, number in found}
         return [answers.get(number, Publishable(0, 0)) for number in numbers]
 
     def publishable_by_probe(self, node: Node) -> Publishable:
@@ -149,22 +191,24 @@ class Remaining:
         *_, rows = self.engine.row(counted, f"probe what is left at {node}")
         return Publishable(int(rows or 0) * PROBED, None)
 
-    def _publishable_query(self, nodes: exp.Table) -> exp.Select:
-        frequency, models = self.problem.frequency, self.problem.models
-        keys = range(frequency.keys)
-        masked = [
-            exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(mask_name(key), "masks"))
-            for key in keys
-        ]
-        numbers = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
-        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=numbers.subquery()))
-        rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
+    def _by_node(self, rows: exp.Select, masks: Sequence[exp.Expr], weight: exp.Expr | None = None) -> exp.Select:
+        """Return ``_publishable_query`` of several nodes, each with its number, of rows joined to their masks."""
+        node = sql.column(NODE, "masks")
+        query = self._publishable_query(rows, masks, [sql.named(node, NODE)], weight)
+        return query.select(sql.column(NODE)).group_by(sql.column(NODE))
+
+    def _publishable_query(
+        self, rows: exp.Select, masks: Sequence[exp.Expr], node: Sequence[exp.Expr] = (), weight: exp.Expr | None = None
+    ) -> exp.Select:
+        """Return the query of rows, and tuples or their weights, in classes that could be published, for each node."""
+        models = self.problem.models
+        keys = [sql.column(key_name(key), "left_over") for key in range(len(masks))]
+        masked = [exp.BitwiseAnd(this=key, expression=mask) for key, mask in zip(keys, masks, strict=True)]
         named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
-        members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named], packing=self._packing)
+        members = coded_members(rows, [*node, *named], packing=self._packing, weight=weight)
         classes = measured_query(members, models, coded_columns(models, tuples=True))
         totals = [exp.Sum(this=sql.column(N)), exp.Sum(this=sql.column("tuples"))]
-        counted = exp.select(sql.column("node"), *totals).from_(classes.subquery("classes"))
-        return counted.where(is_published(models)).group_by(sql.column("node"))
+        return exp.select(*totals).from_(classes.subquery("classes")).where(is_published(models))
 
     def publish(self, node: Node) -> int:
         """Publish what can be at a node, as the next step; return how many tuples that are. None is no step."""
@@ -238,15 +282,15 @@ class Remaining:
         found = []
         for number in fewest:
             steps = [*whole[:number], *whole[number + 1 :], top]
-            self._go(steps)
+            self.go(steps)
             if self.rows <= self.problem.limit:
                 found.append((self.cost(), steps))
         if found:
-            self._go(min(found)[1])
+            self.go(min(found)[1])
             return
         # 3. Without the last ones.
         for kept in range(len(whole) - 1, -1, -1):
-            self._go([*whole[:kept], top])
+            self.go([*whole[:kept], top])
             if self.rows <= self.problem.limit:
                 return
         raise NoSolutionError(
@@ -264,14 +308,14 @@ class Remaining:
 
     def begin_again(self) -> None:
         """Leave all rows again."""
-        self._go([])
+        self.go([])
 
     def take_cheapest(self, others: Sequence[Other]) -> None:
         """Take the steps of another algorithm in the place of these, if they cost less in the end; note whose."""
         own = self.finished("local")
         best = min([*own, *others], key=lambda one: one.cost, default=None)
         if best is not None and best not in own:
-            self._go(best.steps)
+            self.go(best.steps)
             self.instead = best.algorithm
 
     def cost(self) -> int:
@@ -282,7 +326,7 @@ class Remaining:
         recoding = Local(tuple(self.steps))
         return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
 
-    def _go(self, steps: Sequence[Node]) -> None:
+    def go(self, steps: Sequence[Node]) -> None:
         """Take other steps, from where they differ from those that were taken."""
         common = next(
             (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
@@ -294,7 +338,8 @@ class Remaining:
             self.publish(node)
 
     def close(self) -> None:
-        """Drop the view and the nodes; the copy is kept for measuring."""
+        """Drop the view, the nodes and the prices; the copy is kept for measuring."""
+        self.engine.run(sql.drop(self._priced), "drop what all rows lost")
         if self._nodes is not None:
             self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
         if self._packing is not None:
