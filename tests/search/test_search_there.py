@@ -178,8 +178,8 @@ def test_spark_tests_several_nodes_in_one_job(spark: Any) -> None:
     asked |= {"models": [kanon.KAnonymity(7)], "algorithm": "incognito"}
     with kanon.anonymize(spark, "tested_together", search_on="warehouse", **asked) as release:
         titles = [logged.title for logged in release.prepared.source.engine.statements]
-        together = [title for title in titles if "nodes together" in title]
-        alone = [title for title in titles if title.startswith("test node")]
+        together = [title for title in titles if title.startswith("test nodes ")]
+        alone = [title for title in titles if title.startswith("test node ")]
         assert together
         assert len(together) + len(alone) < release.result.nodes_tested
         with kanon.anonymize(spark, "tested_together", **asked) as here:

@@ -47,6 +47,7 @@ _FEWEST = 4  # nodes that are tested in one statement at first, and where most w
 _TOGETHER = 12  # nodes that are tested in one statement, at most, where planning it is what takes long
 _WORTH_JOINING = 100  # nodes of a lattice; in a smaller one few are tested, each by a statement that is easy to read
 _READ = 300_000  # tuples that such a statement reads, one time for each node
+_WORTH_JOINED = 30_000  # tuples, at most, that are joined to the masks of nodes; more are grouped by a query for each
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
 
 
@@ -87,14 +88,14 @@ class Evidence:
         self._probed: set[Node] = set()
         self._marks = Marks(self.problem.lattice)
         self._pass_screens: list[int] = []
-        self._statements: dict[tuple[str, str, tuple[bool, ...]], exp.Select] = {}
+        self._statements: dict[tuple[Any, ...], exp.Query] = {}
         self._best_classes: RollUp | None = None
         self._counted: set[Node] = set()
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
         self._screens_ahead: dict[Node, int] = {}
-        self._joined: list[Node] = []
+        self._looked_at: list[Node] = []
         self._together = _FEWEST
 
     def expect_many(self) -> None:
@@ -117,7 +118,7 @@ class Evidence:
 
     @property
     def nodes_tested(self) -> int:
-        return len(self._probed | self.tested.keys())
+        return len(self.tested) + sum(node not in self.tested for node in self._probed)
 
     def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
         """Return the best node so far, its suppressed rows and its cost; raise if there is none.
@@ -283,10 +284,14 @@ class Evidence:
             self._test_in_a_union(list(islice(unknown, _IN_A_UNION)))
         elif self._joins_masks and (first := next(unknown, None)) is not None:
             source = self.roll_ups.source(first)
-            needed = sum(node not in self._ahead for node in self._joined)
+            needed = sum(node not in self._ahead for node in self._looked_at)
             self._together = min(max(_FEWEST, 3 * needed), _TOGETHER)  # fewer where guesses were wrong
             alike = (node for node in unknown if self.roll_ups.source(node) is source)
-            self._join_masks(source, [first, *islice(alike, self._worth_joining(source) - 1)])
+            self._looked_at = [first, *islice(alike, self._worth_joining(source) - 1)]
+            if source.tuples > _WORTH_JOINED and self.problem.only_counts_rows:
+                self._test_in_a_union(self._looked_at)
+            else:
+                self._join_masks(source, self._looked_at)
 
     def knows(self, node: Node) -> bool:
         """Tell whether a node was tested, or looked at ahead."""
@@ -308,22 +313,38 @@ class Evidence:
         return max(1, min(most or self._together, _READ // max(1, source.tuples))) if self._joins_masks else 1
 
     def _test_in_a_union(self, nodes: list[Node]) -> None:
-        if len(nodes) > 1:
-            rows = self.problem.frequency.engine.rows(
-                sql.union_all([self._numbered(*one) for one in enumerate(nodes)]), f"test {len(nodes)} nodes together"
-            )
-            self._ahead |= {nodes[number]: tuple(found) for number, *found in rows}
-
-    def _numbered(self, number: int, node: Node) -> exp.Select:
+        if len(nodes) <= 1:
+            return
         problem = self.problem
-        relation = self.roll_ups.source(node).relation
-        test = node_query(relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free)
-        return exp.select(sql.named(sql.literal(number), NODE), "*").from_(test.subquery("tested"))
+        relations = [self.roll_ups.source(node).relation for node in nodes]
+        masks = [
+            {f"{mask_name(key)}_{number}": mask for key, mask in enumerate(problem.frequency.masks(node))}
+            for number, node in enumerate(nodes)
+        ]
+        shape = (
+            "union",
+            *(relation.name for relation in relations),
+            *(bool(mask) for own in masks for mask in own.values()),
+        )
+        if shape not in self._statements:
+            tests = [
+                node_query(
+                    relation,
+                    [exp.Placeholder(this=name) if mask else 0 for name, mask in own.items()],
+                    problem.models,
+                    with_sizes=not self.bounds_are_free,
+                ).select(sql.named(sql.literal(number), NODE), copy=False)
+                for number, (relation, own) in enumerate(zip(relations, masks, strict=True))
+            ]
+            self._statements[shape] = sql.union_all(tests)
+        values = {name: mask for own in masks for name, mask in own.items() if mask}
+        titled = f"test nodes {', '.join(map(str, nodes))}"
+        for *found, number in problem.frequency.engine.rows(self._statements[shape], titled, values):
+            self._ahead[nodes[number]] = tuple(found)
 
     def _join_masks(self, source: RollUp, nodes: list[Node]) -> None:
         if len(nodes) == 1:
             return
-        self._joined = nodes
         frequency = self.problem.frequency
         shape = ("nodes", source.relation.name, ())
         if shape not in self._statements:
@@ -444,7 +465,7 @@ class Evidence:
 
     def _masked(
         self, node: Node, relation: exp.Table, kind: str, query: Callable[[list[exp.Expr | int]], exp.Select]
-    ) -> tuple[exp.Select, dict[str, int]]:
+    ) -> tuple[exp.Query, dict[str, int]]:
         """Return a query on the masks of a node, made once for all nodes that leave the same keys; and its masks."""
         masks = self.problem.frequency.masks(node)
         shape = (kind, relation.name, tuple(mask != 0 for mask in masks))
