@@ -30,7 +30,7 @@ from kanon_sql.cli.options.destination_options import (
     figures_apart,
     instead_of_stdout,
     save_policy_as,
-    sent,
+    sent_to_stdout,
     what_is_there,
 )
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_repeated_columns, note_unread, with_policy
@@ -199,7 +199,7 @@ def anonymize_command(
             talk(Progress("Publishing"))
             published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(what_is_there(destination, published)):
-            published = sent(destination, published)
+            published = sent_to_stdout(destination, published)
             reported.after(release, pointed_at, destination, published, draft, talk)
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)

@@ -117,7 +117,7 @@ def what_is_there(destination: Destination, published: Published) -> str:
     return f"the release is there: {published.destination}"
 
 
-def sent(destination: Destination, published: Published) -> Published:
+def sent_to_stdout(destination: Destination, published: Published) -> Published:
     """Write a verified release to stdout if it goes there."""
     if destination.out is None or not _goes_to_stdout(destination):
         return published

@@ -32,7 +32,7 @@ from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.attributes import original_rows_query
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
-from kanon_sql.release.publish.files import as_written, check_format, copy_statement, written_names
+from kanon_sql.release.publish.files import check_format, copy_statement, read_as_written, written_names
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
 from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
 from kanon_sql.sql import build as sql
@@ -179,7 +179,7 @@ def _as_texts(
             write_sheet(again, next(iter(sheets)), publication.published_types)
             for sheet, lines in sheets.items():
                 read_sheet(sheet, None, lines)
-            own, given = (as_written(lines, form, names, ",") for lines in sheets.values())
+            own, given = (read_as_written(lines, form, names, ",") for lines in sheets.values())
             yield _texts(names, own), _texts(names, given)
             return
         if form in _TEXTS:
@@ -187,7 +187,10 @@ def _as_texts(
                 written, file = file, private.path / "published"
                 decode(written, file, published.text.encoding)
             delimiter = delimiter_of(engine, file, written_names(publication)) if form == "csv" else ","
-            own, given = as_written(again, form, names, publication.delimiter), as_written(file, form, names, delimiter)
+            own, given = (
+                read_as_written(again, form, names, publication.delimiter),
+                read_as_written(file, form, names, delimiter),
+            )
             yield _texts(names, own), _texts(names, given)
             return
         made, given = (_read_parquet(path) for path in (again, file))

@@ -383,7 +383,7 @@ def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: 
     return text_reader(path, kinds, csv=False)
 
 
-def as_written(path: Path, format_name: str, names: Sequence[str], delimiter: str) -> exp.Table:
+def read_as_written(path: Path, format_name: str, names: Sequence[str], delimiter: str) -> exp.Table:
     """Return a file of text, read with every value as it is written: of JSON, with its quotes."""
     types = dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON")
     return exp.Table(this=_as_text(path, format_name, types, delimiter))
