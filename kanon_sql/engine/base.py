@@ -73,6 +73,11 @@ class Column:
         return self.family in {"integer", "decimal", "float", "date", "timestamp"}
 
     @property
+    def decimals(self) -> int:
+        """Digits after the decimal point of a DECIMAL; 0 of other types."""
+        return int(self.type.rstrip(")").partition(",")[2]) if self.family == "decimal" else 0
+
+    @property
     def lookup_type(self) -> str:
         """The type that values of this column have in a hierarchy's lookup table."""
         return "VARCHAR" if self.family == "text" else self.type

@@ -6,7 +6,7 @@ rows lose on top (their cells cost ``full`` instead). The first part depends on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.lattice import Node
@@ -76,6 +76,20 @@ class Costs:
             min(suppressed * largest[level], totals[level])
             for totals, largest, level in zip(self.totals, self.largest, node, strict=True)
         ]
+
+    def of_columns(self, columns: Container[int]) -> Costs:
+        """Return what is charged for the cells of some columns, those of all others being free."""
+
+        def own(charged: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+            return tuple(costs if i in columns else (0,) * len(costs) for i, costs in enumerate(charged))
+
+        return replace(
+            self,
+            totals=own(self.totals),
+            largest=own(self.largest),
+            full=tuple(cost if i in columns else 0 for i, cost in enumerate(self.full)),
+            weights=tuple(weight if i in columns else 0 for i, weight in enumerate(self.weights)),
+        )
 
     @property
     def original(self) -> int:

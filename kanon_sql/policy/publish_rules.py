@@ -101,6 +101,12 @@ class RuledColumn:
         return f"mean_{self.together.index(self.column) + 1}" if self.together else "mean"
 
     @property
+    def decimals(self) -> int:
+        """Digits after the decimal point of the numbers in the rules."""
+        exponents = [int(number.normalize().as_tuple().exponent) for rule in self.rules for number in rule.numbers]
+        return max(0, *(-exponent for exponent in exponents), 0)
+
+    @property
     def is_keyed(self) -> bool:
         return self.kind in KEYED
 
@@ -255,11 +261,8 @@ def _require_type(ruled: RuledColumn) -> None:
             f"Column {column.name!r} is of type {kind}, whose days are not all of one length: cast it to TIMESTAMP in "
             "a view, and anonymize that."
         )
-    if ruled.kind == "round":
-        digits = -int(ruled.rules[0].number.normalize().as_tuple().exponent)
-        scale = int(column.type.rstrip(")").partition(",")[2]) if column.family == "decimal" else 0
-        if column.family != "float" and digits > scale:
-            raise UsageError(
-                f"Column {column.name!r} is of type {kind}, which cannot hold the multiples of "
-                f"{as_written(ruled.rules[0].number)}: give a base of {scale} decimals or fewer."
-            )
+    if ruled.kind == "round" and column.family != "float" and ruled.decimals > column.decimals:
+        raise UsageError(
+            f"Column {column.name!r} is of type {kind}, which cannot hold the multiples of "
+            f"{as_written(ruled.rules[0].number)}: give a base of {column.decimals} decimals or fewer."
+        )

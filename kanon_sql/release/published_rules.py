@@ -95,6 +95,7 @@ class PublishedRules:
         lost: by column that is microaggregated, the share of its variance that is lost.
         bench: the workbench beside the warehouse that has the source; None if it is in none.
         values: by column that is microaggregated by itself, the relation that its values are read from.
+        unshifted: dates that are published as they are, beside dates that are shifted.
     """
 
     columns: tuple[RuledColumn, ...]
@@ -108,6 +109,7 @@ class PublishedRules:
     lost: dict[str, float]
     bench: Workbench | None = None
     values: dict[str, exp.Table] = field(default_factory=dict)
+    unshifted: tuple[str, ...] = ()
 
     def holder(self, engine: Engine) -> Engine | Warehouse:
         """Return what has the source: the engine, or the warehouse."""
@@ -154,12 +156,17 @@ class PublishedRules:
             {
                 "column": ruled.column.name,
                 "rule": ruled.text,
-                "purpose": "; ".join(PURPOSES[rule.kind] for rule in ruled.rules),
+                "purpose": "; ".join([*(PURPOSES[rule.kind] for rule in ruled.rules), *self._known_beside(ruled)]),
                 "key": self.key.origin if ruled.is_keyed else None,
                 "sse_sst": self.lost.get(ruled.column.name),
             }
             for ruled in self.columns
         ]
+
+    def _known_beside(self, ruled: RuledColumn) -> list[str]:
+        if ruled.kind != _SHIFTS or not self.unshifted:
+            return []
+        return [f"dates that are not shifted may tell by how many days: {', '.join(self.unshifted)}"]
 
     def _lookup_query(self, ruled: RuledColumn) -> exp.Query:
         if ruled.kind == "hash":
@@ -253,6 +260,11 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
         lost=lost,
         bench=source.workbench if source.in_warehouse else None,
         values=values,
+        unshifted=tuple(
+            column.name
+            for column in (*roles.sensitive, *roles.insensitive)
+            if shifts and column.family in {"date", "timestamp"} and column not in [ruled.column for ruled in columns]
+        ),
     )
 
 
@@ -315,8 +327,10 @@ def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> 
             continue
         rules = parse_publish_rules(name, texts)
         # Of what type the values were before they were coded is not known.
-        whole = column.family == "integer" and "." not in "".join(rule.text for rule in rules)
-        ruled = RuledColumn(Column(column.name, column.type if whole else "DOUBLE"), rules)
+        ruled = RuledColumn(column, rules)
+        is_exact = column.family == "integer" or (column.family == "decimal" and ruled.kind == "round")
+        if not is_exact or ruled.decimals > column.decimals:
+            ruled = RuledColumn(Column(column.name, "DOUBLE"), rules)
         condition = _not_made_by(ruled, {})
         if condition is None:
             unknown.append(column.name)

@@ -185,17 +185,18 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
 
 
 def _require_roles_of_new_columns(source: Source, policy: Policy, roles: Roles) -> None:
-    """Raise where a new column is kept because no role is given to it, and it is made of one that says who it is."""
+    """Raise where a new column is kept because no role is given to it, and it is made of one that is not."""
     if source.preparation is None:
         return
-    who = {column.name for column in (*roles.identifying, *roles.pseudonymized, roles.entity) if column is not None}
+    changed = (*roles.identifying, *roles.pseudonymized, *roles.quasi_identifiers, roles.entity)
+    hidden = {folded(column.name) for column in changed if column is not None} | set(map(folded, policy.publish))
     named = {folded(name) for name in (*policy.columns.sensitive, *policy.columns.insensitive)}
     for column in roles.insensitive:
-        shown = [name for name in source.preparation.reads.get(column.name, ()) if name in who]
+        shown = [name for name in source.preparation.reads.get(column.name, ()) if folded(name) in hidden]
         if shown and folded(column.name) not in named:
             raise UsageError(
-                f"The new column {column.name!r} is made of {shown[0]!r}, which is not published, and has no role: it "
-                "would be published as it is. Give it one: --qi, --sensitive or --id, or insensitive in a policy file."
+                f"The new column {column.name!r} is made of {shown[0]!r}, which is not published as it is, and has "
+                "no role: it would be. Give it one: --qi, --sensitive or --id, or insensitive in a policy file."
             )
 
 

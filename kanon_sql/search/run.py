@@ -89,7 +89,7 @@ def _search_node(
         raise TypeError(f"{algorithm} returned a node that suppresses too much: {node}")
     classes = evidence.classes_of(node)
     evidence.roll_ups.drop_all_but(classes)
-    bound = None if evidence.proven is None else min(cost, evidence.proven)
+    bound = None if evidence.bound is None else min(cost, evidence.bound)
     return SearchResult(
         FullDomain(node),
         evidence.tested[node],

@@ -540,6 +540,7 @@ def test_a_number_of_many_digits_is_not_rounded() -> None:
         {"t": "null:a\nb"},
         {"t": "null:NA or null"},
         {"t": "date:%d %z"},
+        {"t": "date:%d.%m."},
         {"t": "date:%q"},
         {"t": ["cast:BIGINT", "trim"]},
         {"n": ["cast:DOUBLE", "decimal:,"]},
@@ -651,6 +652,21 @@ def test_a_copy_of_an_identifying_column_needs_a_role(people: Path, kanon: Calla
     assert refused.code == 2
     assert "made of 'id'" in refused.err
     assert kanon(*job, "--prepare", "who=upper(id::varchar)", "--id", "who", "--out", "o.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "options"),
+    [("v + 0", ["--publish", "v=round:1000"]), ("sex || 1", []), ("upper(sex)", ["--sensitive", "id"])],
+    ids=["rule", "quasi-identifier", "beside a role"],
+)
+def test_a_copy_of_a_changed_column_needs_a_role(
+    expression: str, options: list[str], people: Path, kanon: Callable[..., Ended]
+) -> None:
+    """Else --rest keep would publish what the rule or the hierarchy hides."""
+    job = ("anonymize", people, "p", "--qi", "sex", *options, "--rest", "keep", "-k", 5, "--count", "rows")
+    refused = kanon(*job, "--prepare", f"copy={expression}", "--out", "o.csv")
+    assert refused.code == 2
+    assert "not published as it is" in " ".join(refused.err.split())
 
 
 def test_prepared_columns_are_published_by_rules(in_tmp: Path, kanon: Callable[..., Ended]) -> None:

@@ -13,11 +13,13 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pandas as pd
 import pytest
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.policy.publish_rules import parse_publish_rules
+from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.release.microaggregation import group_starts
 
 if TYPE_CHECKING:
@@ -250,6 +252,35 @@ def test_dates_are_moved_by_the_days_of_the_person(key_file: Path, data_type: st
         days = days_of(f"p{place}", 30)
         assert 1 <= abs(days) <= 30
         assert moved == (None if value is None else value + dt.timedelta(days=days))
+
+
+def test_dates_beside_shifted_ones_are_named() -> None:
+    frame = pd.DataFrame({"who": ["a", "b"], "g": [1, 1], "came": pd.to_datetime(["2024-01-02", "2024-03-04"])})
+    frame["went"] = frame["came"] + pd.Timedelta(days=3)
+    roles: dict[str, Any] = {"quasi_identifiers": ["g"], "entity": "who", "rest": "keep"}
+    for rule, said in ({"came": "shift-dates:9"}, True), (dict.fromkeys(("came", "went"), "shift-dates:9"), False):
+        with kanon.anonymize(frame, **roles, models=ONE, publish=rule) as release:
+            purposes = [one["purpose"] for one in release.summary()["publish"]]
+        assert ["may tell by how many days: went" in purpose for purpose in purposes] == [said] * len(rule)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "rule", "value", "made"),
+    [
+        ("DECIMAL(20,0)", "round:100", Decimal(10**18 + 1), False),
+        ("DECIMAL(20,0)", "round:100", Decimal(10**18 + 100), True),
+        ("BIGINT", "round:100.0", 10**18 + 1, False),
+        ("DECIMAL(30,4)", "round:0.5", Decimal("123456789012345678.5"), True),
+        ("DECIMAL(30,4)", "round:0.5", Decimal("123456789012345678.5001"), False),
+        ("DOUBLE", "round:0.5", 2.25, False),
+    ],
+)
+def test_a_check_reads_long_numbers_to_the_last_digit(data_type: str, rule: str, value: object, made: bool) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT 1 AS g, CAST('{value}' AS {data_type}) AS v")
+        policy = kanon.Policy(columns=NamedColumns(quasi_identifiers=("g",)), models=tuple(ONE), publish={"v": [rule]})
+        found = kanon.check(connection, "t", policy=policy)
+    assert found.not_by_rule == ({} if made else {"v": 1})
 
 
 def test_days_are_spread_over_all_but_none() -> None:

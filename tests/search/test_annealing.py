@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ import kanon_sql as kanon
 from kanon_sql.cli.main import run
 from kanon_sql.search.full_domain.annealing import anneal
 from kanon_sql.search.full_domain.evidence import Evidence
-from kanon_sql.search.full_domain.optimal import optimal
+from kanon_sql.search.full_domain.optimal import optimal, proofs_of_sets
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.problem import rows_allowed
 
@@ -85,6 +86,38 @@ def test_what_is_proven_after_annealing_is_what_looking_at_all_nodes_finds(case:
                     assert best is not None
                     assert release.loss == pytest.approx(float(best.loss), abs=1e-12)
     assert found[0] == found[1]
+
+
+@given(cases(), st.integers(1, 8), st.integers(0, 30))
+@examples(40, quick=6)
+def test_optima_of_sets_of_columns_bound_the_whole(case: Case, listable: int, tests: int) -> None:
+    """At any time of the search; and in the end they are what looking at all nodes of each set finds."""
+    connection, person = load(case)
+    allowed = rows_allowed(case.max_suppressed, len(case.rows))
+    try:
+        release = anonymize(case, connection, person)
+    except kanon.NoSolutionError:
+        return
+    with release, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kanon_sql.search.full_domain.optimal.LISTABLE", listable)
+        evidence = Evidence(problem_of(release.prepared, release.policy))
+        evidence.require_top()
+        evidence.proven = evidence.problem.objective.least
+        proofs = proofs_of_sets(evidence)
+        for most in (tests, None):
+            for proof in proofs:
+                list(islice(proof, most))
+            assert evidence.bound is not None
+            assert release.result.cost is not None
+            assert evidence.bound <= release.result.cost
+        full, least = evidence.problem.costs.full, Fraction(0)
+        for own in evidence.sets:
+            columns = [i for i, cost in enumerate(own.problem.costs.weights) if cost or not full[i]]
+            rows = [tuple(row[i] for i in columns) for row in case.rows]
+            best = brute_force.best(rows, [case.hierarchies[i] for i in columns], case.k, allowed, case.persons)
+            assert best is not None
+            least += best.loss * len(columns)
+        assert evidence.problem.costs.mean(evidence.bound) * len(full) == least
 
 
 @pytest.mark.quick(1)

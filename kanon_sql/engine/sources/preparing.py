@@ -163,6 +163,8 @@ def _require_argument(rule: Rule, column: str) -> None:
             raise UsageError(f"{where}: write how dates are written, such as date:%d.%m.%Y or date:%Y年%m月%d日.")
         case "date" if re.search("%[zZ]", rule.argument):
             raise UsageError(f"{where}: time zones are not read, as a time of day would differ from place to place.")
+        case "date" if not re.search("%-?[yYcx]", rule.argument):
+            raise UsageError(f"{where}: a date without a year is none; write %Y or %y where the year stands.")
         case "null" if not _values_of(rule) or _OR_NULL.search(rule.argument):
             raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA, and no more.")
         case "cast" if not _is_known_type(rule):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
@@ -63,6 +63,7 @@ class Evidence:
     Attributes:
         problem: what is searched.
         proven: no node costs less than this; None until something is proven.
+        sets: evidence of what the cells of disjoint sets of columns cost, if there are any (``of_columns``).
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
         promising: the node of the least ``estimate`` that was not measured yet, after its estimate.
@@ -73,6 +74,7 @@ class Evidence:
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
     promising: tuple[Cost | float, Node] | None = field(default=None, init=False)
+    sets: list[Evidence] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
@@ -111,6 +113,23 @@ class Evidence:
             self.roll_ups.count_side_by_side(packing)
             self._packing = packing
 
+    def of_columns(self, columns: Container[int]) -> Evidence:
+        """Return evidence of what the cells of some columns cost, which shares what is known of suppression."""
+        objective = replace(self.problem.objective, costs=self.problem.costs.of_columns(columns))
+        own = Evidence(replace(self.problem, objective=objective, shared_tests=None))
+        own.roll_ups, own._marks, own._statements = self.roll_ups, self._marks, self._statements
+        own._expects_many, own._packing = self._expects_many, self._packing
+        own.proven = objective.least
+        self.sets.append(own)
+        return own
+
+    @property
+    def bound(self) -> Cost | None:
+        """No node costs less than this: what is proven of all columns, or of sets of them together."""
+        if self.proven is None or not self.sets:
+            return self.proven
+        return max(self.proven, sum(own.proven or 0 for own in self.sets))
+
     @property
     def monotone(self) -> bool:
         """Whether rows that a node suppresses are suppressed at every node below it."""
@@ -118,7 +137,8 @@ class Evidence:
 
     @property
     def nodes_tested(self) -> int:
-        return len(self.tested) + sum(node not in self.tested for node in self._probed)
+        own = len(self.tested) + sum(node not in self.tested for node in self._probed)
+        return own + sum(each.nodes_tested for each in self.sets)
 
     def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
         """Return the best node so far, its suppressed rows and its cost; raise if there is none.

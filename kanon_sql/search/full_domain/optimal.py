@@ -26,7 +26,11 @@ The lattice is never listed: an interval is two nodes. The design's first versio
 cost at ``b`` for the bound and neither tightened nor split by cost; on Adult it needs about twice as many tests.
 
 In a lattice that cannot be listed, rounds of annealing take turns with the proof, in the place of 5. A good node is
-worth as much to the proof as a good bound: every interval whose bound reaches it is done with.
+worth as much to the proof as a good bound: every interval whose bound reaches it is done with. And the columns are put
+into sets whose own lattices can be listed, of which the optima are looked for in turn with that of all columns. Let
+``w`` have the levels of a node ``v`` in the columns of a set, and be at the top in all others. Under monotone models
+``v`` suppresses the rows that ``w`` suppresses, and maybe more, of which no cell costs less then. So the cells of the
+set cost as much at ``v`` as at ``w``, or more; and ``v`` costs no less than the optima of disjoint sets together.
 """
 
 from __future__ import annotations
@@ -64,9 +68,10 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
         evidence.recall(shared)
     # 1. The top, which was tested before; then the whole lattice.
     if evidence.problem.lattice.size > LISTABLE:
-        _in_turn(evidence, anneal(evidence), _prove(evidence, progress, improve=False))
+        proof = _prove(evidence, progress, evidence.problem.lattice.bottom, improve=False)
+        _in_turn(evidence, anneal(evidence), _beside(evidence, proof, proofs_of_sets(evidence)))
     else:
-        for _ in _prove(evidence, progress, improve=True):
+        for _ in _prove(evidence, progress, evidence.problem.lattice.bottom, improve=True):
             pass
     # 6. Undo what costs nothing.
     node = lower_for_free(evidence)
@@ -88,14 +93,47 @@ def _in_turn(evidence: Evidence, rounds: Iterator[None], proof: Iterator[None]) 
         pass
 
 
-def _prove(evidence: Evidence, progress: SearchProgress | None, *, improve: bool) -> Iterator[None]:
-    """Work the open intervals off, smallest bound first, one after each ``next``.
+def proofs_of_sets(evidence: Evidence) -> list[Iterator[None]]:
+    """Return the searches for the optima of sets of columns that follow on each other; none where these bound nothing.
+
+    A set has as many columns as a lattice that can be listed.
+    """
+    if not (evidence.monotone and evidence.bounds_are_free):
+        return []
+    heights, size = evidence.problem.lattice.heights, 1
+    sets: list[list[int]] = [[]]
+    for column, height in enumerate(heights):
+        size *= height + 1
+        if sets[-1] and size > LISTABLE:
+            sets.append([])
+            size = height + 1
+        sets[-1].append(column)
+    lowest = [tuple(0 if i in own else height for i, height in enumerate(heights)) for own in sets]
+    return [
+        _prove(evidence.of_columns(own), None, lower, improve=True) for own, lower in zip(sets, lowest, strict=True)
+    ]
+
+
+def _beside(evidence: Evidence, proof: Iterator[None], others: list[Iterator[None]]) -> Iterator[None]:
+    """Go on with a proof, and with those of sets in turn, until all of them together prove that the best is best."""
+    for _ in proof:
+        yield
+        for other in others[:]:
+            if next(other, _ENDED) is _ENDED:
+                others.remove(other)
+            yield
+        if evidence.bound is not None and evidence.bound >= evidence.best_cost:
+            return
+
+
+def _prove(evidence: Evidence, progress: SearchProgress | None, lowest: Node, *, improve: bool) -> Iterator[None]:
+    """Work the open intervals above a node off, smallest bound first, one after each ``next``.
 
     No interval has a smaller bound than the one in hand, and none that comes later will: wherever this is stopped,
     ``evidence.proven`` is the bound of the one in hand.
     """
     lattice = evidence.problem.lattice
-    open_intervals: list[Interval] = [(evidence.proven or 0, 0, lattice.bottom, lattice.top)]
+    open_intervals: list[Interval] = [(evidence.proven or 0, 0, lowest, lattice.top)]
     arrival = count(1)
     descended = False
     best_known = evidence.best_cost
@@ -118,7 +156,7 @@ def _prove(evidence: Evidence, progress: SearchProgress | None, *, improve: bool
             _improve(evidence)
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
-            progress(evidence.nodes_tested, evidence.best[2], bound)
+            progress(evidence.nodes_tested, evidence.best[2], evidence.bound)
         yield
     *_, evidence.proven = evidence.the_best()
 
