@@ -86,9 +86,9 @@ def ward(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("attack", ["statistics", "cast error"])
+@pytest.mark.parametrize("attack", ["statistics", "statistics of a view over it"])
 def test_the_attacks_find_the_row_in_a_plain_view(ward: Path, attack: str) -> None:
-    """The attacks are real: the same rows in a view that is not secure."""
+    """The attacks are real: the same rows in a view that is not secure. Before DuckDB 2.0.1 errors had them, too."""
     with duckdb.connect(str(ward)) as connection:
         connection.execute(
             "CREATE VIEW plain AS SELECT * FROM ward WHERE age // 20 IN "

@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROFILES = {"quick": 20, "thorough": 60}
+PROFILES = {"quick": 20, "thorough": 30}
 """By name, how many examples a property has for which no number is given."""
 LEAST, PART, MOST = 3, 3, 20
+OF_A_RUN = 2
+"""The thorough run does one in so many examples of a property, others each time: CI ends after 90 minutes."""
 
 for _name, _examples in PROFILES.items():
     # A run of the whole tool takes a tenth of a second.
@@ -51,7 +53,7 @@ def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Calla
     part = min(thorough, max(LEAST, min(MOST, thorough // PART))) if quick is None else quick
 
     def decorate(test: Any) -> Any:
-        limited = settings(max_examples=count(thorough, quick=part), **others)(test)
+        limited = settings(max_examples=count(max(part, thorough // OF_A_RUN), quick=part), **others)(test)
         return pytest.mark.deeper(limited) if part < thorough else limited
 
     return decorate

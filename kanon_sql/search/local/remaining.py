@@ -10,6 +10,7 @@ kanon_priced(key_0, [key_1, ...], n, [persons, entity], price, worth)   all rows
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -101,15 +102,6 @@ class Remaining:
         view.set("kind", "VIEW")
         self.engine.run(view, "what is left")
         self._priced = self.engine.temporary_name("kanon_priced")
-        rows = exp.select().from_(sql.aliased(self._priced, "left_over"))
-        price, names = sql.column(_PRICE, "left_over"), [mask_name(key) for key in range(problem.frequency.keys)]
-        late = exp.GT(this=price, expression=exp.Placeholder(this=_PRICE))
-        one = [exp.Placeholder(this=name) for name in names]
-        self._worth = self._publishable_query(rows.where(late), one, weight=sql.column(_WORTH))
-        several = rows.join(_listed(NODE, _PRICE, *names).subquery("masks"), join_type="cross")
-        late = exp.GT(this=price.copy(), expression=sql.column(_PRICE, "masks"))
-        of_each = [sql.column(name, "masks") for name in names]
-        self._worth_of_several = self._by_node(several.where(late), of_each, weight=sql.column(_WORTH))
 
     @property
     def rows(self) -> int:
@@ -129,6 +121,22 @@ class Remaining:
     @property
     def tested(self) -> int:
         return len(self._tested)
+
+    @cached_property
+    def _saved_by(self) -> tuple[exp.Select, exp.Select]:
+        """The query of what a node would save, and that of several."""
+        rows = exp.select().from_(sql.aliased(self._priced, "left_over"))
+        price = sql.column(_PRICE, "left_over")
+        names = [mask_name(key) for key in range(self.problem.frequency.keys)]
+        late = exp.GT(this=price, expression=exp.Placeholder(this=_PRICE))
+        one = [exp.Placeholder(this=name) for name in names]
+        several = rows.join(_listed(NODE, _PRICE, *names).subquery("masks"), join_type="cross")
+        of_each = [sql.column(name, "masks") for name in names]
+        late_of_each = exp.GT(this=price.copy(), expression=sql.column(_PRICE, "masks"))
+        return (
+            self._publishable_query(rows.where(late), one, weight=sql.column(_WORTH)),
+            self._by_node(several.where(late_of_each), of_each, weight=sql.column(_WORTH)),
+        )
 
     def set_prices(self, prices: Sequence[int]) -> None:
         """Give every row a price: that of its step, and the last one if it is left."""
@@ -154,9 +162,9 @@ class Remaining:
         values |= {mask_name(key): list(own) for key, own in enumerate(masks)}
         if len(nodes) == 1:
             own = {name: one for name, (one,) in values.items() if name != NODE}
-            rows, worth = self.engine.row(self._worth, f"what {nodes[0]} would save", own)
+            rows, worth = self.engine.row(self._saved_by[0], f"what {nodes[0]} would save", own)
             return [(int(rows or 0), int(worth or 0))]
-        found = self.engine.rows(self._worth_of_several, f"what {len(nodes)} nodes would save", values)
+        found = self.engine.rows(self._saved_by[1], f"what {len(nodes)} nodes would save", values)
         answers = {number: (int(rows), int(worth)) for rows, worth, number in found}
         return [answers.get(number, (0, 0)) for number in range(len(nodes))]
 
