@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem
 
 
-_FINISHING = 1.0  # seconds that measuring, publishing and verifying take, for each second of preparing
+_FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
 _FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
