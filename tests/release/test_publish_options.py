@@ -235,6 +235,10 @@ def test_a_release_with_a_drawn_key_is_reported_on_at_once_and_not_later(
     assert ended.code == 0, ended.err
     report = (visits.parent / "one.md").read_text(encoding="utf-8")
     assert "No requirement above rests on these rules" in report
+    as_they_are, _, by_rule = report.partition("Published by a rule, and not as they are: ")
+    by_rule = by_rule.partition(".")[0]
+    assert [name for name in RULES if name.replace("_", chr(92) + "_") not in by_rule] == [], by_rule
+    assert "Published as they are: disease" in as_they_are
     assert "by a key that was drawn for this release and is kept nowhere" in report
     ended = kanon("report", "--policy", "k.toml", "--out", "two.md")
     assert ended.code != 0
