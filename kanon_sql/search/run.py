@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem, SearchProgress
 
 
+_SECONDS_OF_A_STEP = 0.06
+
+
 class NodeAlgorithm(Protocol):
     """Chooses a node of the lattice."""
 
@@ -128,7 +131,9 @@ def _search_steps(
             if progress is not None:
                 progress(remaining.tested, found, bound)
 
-        bound, proof_stopped = prove(problem, cost, deadline, tell)
+        # The release takes each step again, which a slow machine needs time for.
+        end_of_proof = None if deadline is None else deadline - _SECONDS_OF_A_STEP * len(remaining.steps)
+        bound, proof_stopped = prove(problem, cost, end_of_proof, tell)
     remaining.close()
     return SearchResult(
         Local(tuple(remaining.steps)),
