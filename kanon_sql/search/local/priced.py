@@ -50,7 +50,7 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None = Non
     others: list[Other] = []
     best: list[Node] | None = None
     try:
-        # 1. SPOLG's steps. Where these are interrupted, those that were taken are what there is.
+        # 1. SPOLG's steps. If this is interrupted, the steps taken so far are the result.
         for step in path(remaining.problem):
             remaining.publish(step)
         rows = _WORTHY * remaining.problem.frequency.rows
