@@ -107,6 +107,11 @@ class RuledColumn:
         return max(0, *(-exponent for exponent in exponents), 0)
 
     @property
+    def has_means(self) -> bool:
+        """Whether a value becomes the mean of its group."""
+        return self.kind in {"microaggregate", "mdav"}
+
+    @property
     def is_keyed(self) -> bool:
         return self.kind in KEYED
 

@@ -238,7 +238,7 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
         name = ruled.column.name
         if (table := shared.get(ruled.kind)) is not None:
             tables[name] = table
-        if ruled.kind in {"microaggregate", "mdav"} and name not in tables:
+        if ruled.has_means and name not in tables:
             grouped = [one.name for one in ruled.together or (ruled.column,)]
             if not ruled.together:
                 values[name] = _values_of(source, ruled.column)
@@ -298,7 +298,7 @@ def _values_of(source: Source, column: Column) -> exp.Table:
 def _published_type(ruled: RuledColumn) -> str:
     if ruled.kind in {"round", _SHIFTS}:
         return ruled.column.type
-    return "DOUBLE" if ruled.kind in {"microaggregate", "mdav"} else PSEUDONYM_TYPE
+    return "DOUBLE" if ruled.has_means else PSEUDONYM_TYPE
 
 
 def rule_check_query(rules: PublishedRules | None, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
@@ -360,7 +360,7 @@ def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr |
         return exp.NEQ(this=sql.cast(_rounded(ruled, value), column.type), expression=value.copy())
     if ruled.kind == "hash":
         return not_a_pseudonym(value)
-    if ruled.kind in {"microaggregate", "mdav"} and column.name in tables:
+    if ruled.has_means and column.name in tables:
         means = exp.select(sql.column(ruled.mean)).from_(tables[column.name].copy())
         means = means.where(sql.column(ruled.mean).is_(exp.null()).not_())
         there = value.copy().is_(exp.null()).not_()
@@ -398,7 +398,7 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
     if ruled.kind == _SHIFTS:
         days = exp.Anonymous(this="TO_DAYS", expressions=[sql.column("days", place)])
         return sql.cast(exp.Add(this=_value(column), expression=days), column.type)
-    return sql.column(ruled.mean if ruled.kind in {"microaggregate", "mdav"} else "pseudonym", place)
+    return sql.column(ruled.mean if ruled.has_means else "pseudonym", place)
 
 
 def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
