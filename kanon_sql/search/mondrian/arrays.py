@@ -9,7 +9,8 @@ through the columns one by one:
 3. Cuts, and what both sides would lose.
 
 What is known of a group are the ends of its places in each column; where texts are written as sets, its values as bits
-(``kanon_sql.search.mondrian.side_costs``).
+(``kanon_sql.search.mondrian.side_costs``). It is kept as two arrays, of which each column is a group, so that one call
+is for all quasi-identifiers; entries are picked by ``take``, which is several times as fast as an index.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Costs = NDArray[np.float64]
     Truths = NDArray[np.bool_]
-    Known = Sequence[Numbers]
+    Array = NDArray[np.int32] | NDArray[np.int64]
 
 MOST_VALUES = 4_000_000
 """Values of tuples that are held as arrays: some 400 MB at most, with what is known of groups."""
@@ -48,41 +49,64 @@ _ROW = "tuple_row"
 _SLAB = 32_768  # pairs of parts, or their tuples, that are looked at together: what is known of them stays in the cache
 _BOTH = 2  # parts of a pair
 _TABLE = 256  # places of a column up to which its costs are written out for all pairs of ends
+_SHORT = 4  # entries of a group up to which groups are merged entry by entry, all of them at once
+_NO_END = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
-class _Feature:
-    """What is known of groups in one column, or in several: the least or the greatest of a number, or bits.
+class _Known:
+    """What is known of tuples, groups or parts; each is one column of both arrays.
 
     Attributes:
-        merged: ``np.minimum``, ``np.maximum`` or ``np.bitwise_or``.
-        values: of the tuples.
-        empty: what is known of no rows.
-        span: more than any two values differ by.
+        ends: of some quasi-identifiers, the least place and the greatest one with its sign changed: what is known of
+            several is the least of both.
+        bits: values as bits, of several quasi-identifiers in one word.
+        size: more than any place.
     """
 
-    merged: np.ufunc
-    values: NDArray[np.int32] | Numbers
-    empty: int
-    span: int
+    ends: Array
+    bits: Numbers
+    size: int
 
-    def of_groups(self, entries: Numbers, starts: Numbers) -> Numbers:
-        return self.merged.reduceat(self.values[entries], starts).astype(np.int64)
+    def take(self, which: Numbers) -> _Known:
+        return replace(self, ends=self.ends.take(which, axis=1), bits=self.bits.take(which, axis=1))
 
-    def up_to(self, known: Numbers, parts: Numbers, longest: int) -> Numbers:
+    def where(self, condition: Truths) -> _Known:
+        """Return what is known of each, and nothing where the condition does not hold."""
+        return replace(self, ends=np.where(condition, self.ends, _NO_END), bits=np.where(condition, self.bits, 0))
+
+    def with_(self, other: _Known) -> _Known:
+        return replace(self, ends=np.minimum(self.ends, other.ends), bits=self.bits | other.bits)
+
+    def pairs(self, ones: slice, others: slice) -> _Known:
+        """Return what is known of each of some groups with each of others: arrays of three dimensions."""
+        ends = np.minimum(self.ends[:, ones, None], self.ends[:, None, others])
+        return replace(self, ends=ends, bits=self.bits[:, ones, None] | self.bits[:, None, others])
+
+    def of_groups(self, starts: Numbers) -> _Known:
+        ends, bits = _merged(np.minimum, self.ends, starts), _merged(np.bitwise_or, self.bits, starts)
+        return replace(self, ends=ends, bits=bits)
+
+    def up_to(self, parts: Numbers, longest: int) -> _Known:
         """Return what is known of each group and those before it in its part, of which none has more than ``longest``.
 
         ``parts`` never falls.
         """
-        if self.merged is not np.bitwise_or:
-            moved = parts * (self.span if self.merged is np.maximum else -self.span)
-            apart: Numbers = self.merged.accumulate(known + moved)
-            return apart - moved
-        found, step = known.copy(), 1
+        span = 2 * self.size + 2
+        narrow = np.int32 if span * (int(np.abs(parts).max()) + 1) < _NO_END else np.int64
+        moved = (parts * -span).astype(narrow)
+        ends = np.minimum.accumulate(self.ends + moved, axis=1)
+        ends -= moved
+        if not len(self.bits):
+            return replace(self, ends=ends)
+        bits, step = self.bits.copy(), 1
         while step < longest:
-            found[step:] |= np.where(parts[step:] == parts[:-step], found[:-step], 0)
+            bits[:, step:] |= np.where(parts[step:] == parts[:-step], bits[:, :-step], 0)
             step *= 2
-        return found
+        return replace(self, ends=ends, bits=bits)
+
+    def from_end(self) -> _Known:
+        return replace(self, ends=self.ends[:, ::-1], bits=self.bits[:, ::-1])
 
 
 @dataclass(frozen=True)
@@ -101,7 +125,7 @@ class _ArrayColumn:
     places: Numbers
     null: int | None
     nodes: tuple[tuple[Numbers, Numbers], ...] | None
-    cost: Callable[[Known], Costs] | None
+    cost: Callable[[_Known], Costs] | None
 
 
 @dataclass(frozen=True)
@@ -122,7 +146,7 @@ class _Groups:
     Attributes:
         up_to: rows of each group and those before it.
         total: rows of its part.
-        known: what is known of each, by feature.
+        known: what is known of each.
         before: ... of each and those before it.
         after: ... of each and those after it.
     """
@@ -132,18 +156,18 @@ class _Groups:
     rows: Numbers
     up_to: Numbers
     total: Numbers
-    known: Known
-    before: Known
-    after: Known
+    known: _Known
+    before: _Known
+    after: _Known
 
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Groups that stand side by side together: where each begins, its rows, and what is known of it, by feature."""
+    """Groups that stand side by side together: where each begins, its rows, and what is known of it."""
 
     begins: Numbers
     rows: Numbers
-    known: Known
+    known: _Known
 
 
 @dataclass(frozen=True)
@@ -168,8 +192,9 @@ class ArrayParts:
         found = np.array(parts.engine.rows(query, "the tuples as arrays"), dtype=np.int64).reshape(-1, len(names) + 1)
         values = np.ascontiguousarray(found.T)
         self.row, self.n, self.places = values[0], values[-1], values[1:-1]
-        self.features: list[_Feature] = []
-        self.columns = self._columns(parts)
+        tuples = _Tuples(len(self.n))
+        self.columns = self._columns(parts, tuples)
+        self.known = tuples.known()
         self.looked_at = np.zeros((2, 0), dtype=np.int64), _no_cuts()  # pairs of parts, and their best cuts
         whole = np.ones(len(self.n), dtype=np.int64)
         self.state = _State(whole, np.ones(len(self.n), dtype=bool), (), 1, 0)
@@ -207,8 +232,8 @@ class ArrayParts:
 
     # What is known of columns
 
-    def _columns(self, parts: Parts) -> list[_ArrayColumn]:
-        found, words = [], _Words()
+    def _columns(self, parts: Parts, tuples: _Tuples) -> list[_ArrayColumn]:
+        found = []
         for places, own in zip(parts.places, self.places, strict=True):
             levels = range(1, places.hierarchy.height) if not places.ordered else ()
             labels = [name for level in levels for name in (node_name(level), f"leaves_{level}")]
@@ -219,7 +244,7 @@ class ArrayParts:
             by_node = not places.ordered and parts.cutting.cut == "node"
             alone = None if by_node or places.ordered else places.null
             ends = tuple((first, first + leaves - 1) for first, leaves in nodes)
-            cost = self._cost(parts, places, own, rows, nodes, words)
+            cost = self._cost(parts, places, own, rows, nodes, tuples)
             found.append(_ArrayColumn(places.number + 1, own, alone, ends if by_node else None, cost))
         return found
 
@@ -230,9 +255,9 @@ class ArrayParts:
         own: Numbers,
         rows: Sequence[tuple[float | None, ...]],
         nodes: Sequence[tuple[Numbers, Numbers]],
-        words: _Words,
-    ) -> Callable[[Known], Costs] | None:
-        """Return what a label costs, of what is known of its rows; which is added to the features."""
+        tuples: _Tuples,
+    ) -> Callable[[_Known], Costs] | None:
+        """Return what a label costs, of what is known of its rows; which is added to what is known of tuples."""
         leaves, measure, written = places.labels.leaves, parts.problem.objective.name, parts.cutting.labels
         if leaves <= 1:
             return None
@@ -244,30 +269,27 @@ class ArrayParts:
             return np.where(number > 1, number / leaves, 0.0)
 
         if not places.ordered and written == "set" and leaves <= WORD_BITS:
-            place, shift = words.room(leaves, self.features, len(self.n))
-            bits = self.features[place].values
-            bits |= np.left_shift(np.int64(1), own - 1 + shift)
-            mask = np.int64(((1 << leaves) - 1) << shift)
-            return lambda known: share(np.bitwise_count(known[place] & mask).astype(np.int64))
+            place, mask = tuples.add_bits(own - 1, leaves)
+            return lambda known: share(np.bitwise_count(known.bits[place] & mask).astype(np.int64))
         if places.ordered and measure == "gcp":
-            return self._width(places, own, rows)
+            return self._width(places, own, rows, tuples)
         shares = [(first, share(under)) for first, under in nodes]
 
-        def of_tree(low: Numbers, high: Numbers) -> Costs:
+        def of_tree(low: Array, high: Array) -> Costs:
             cost = np.ones(low.shape)
             for first, costs in reversed(shares):
                 cost = np.where(first[low] == first[high], costs[low], cost)
             return np.where(low == high, 0.0, cost)
 
-        def of_places(low: Numbers, high: Numbers) -> Costs:
+        def of_places(low: Array, high: Array) -> Costs:
             return (high - low) / (leaves - 1) if places.ordered else share(high - low + 1)
 
         by_tree = not places.ordered and written == "tree"
-        return self._of_ends(self._ends(own, own, size), size, of_tree if by_tree else of_places)
+        return self._of_ends(tuples.add_ends(own, own, size), size, of_tree if by_tree else of_places)
 
     def _width(
-        self, places: Places, own: Numbers, rows: Sequence[tuple[float | None, ...]]
-    ) -> Callable[[Known], Costs] | None:
+        self, places: Places, own: Numbers, rows: Sequence[tuple[float | None, ...]], tuples: _Tuples
+    ) -> Callable[[_Known], Costs] | None:
         """Return what a range of numbers costs: NULL, and what is infinite, is passed over."""
         lower, upper = places.labels.lower, places.labels.upper
         if lower is None or upper is None or lower == upper:
@@ -278,28 +300,21 @@ class ArrayParts:
         for place, value, *_ in rows:
             number[int(place or 0)] = np.nan if value is None else value
         has_none = np.isnan(number)[own]
-        ends = self._ends(np.where(has_none, size, own), np.where(has_none, -1, own), size)
+        ends = tuples.add_ends(np.where(has_none, size, own), np.where(has_none, -1, own), size)
 
-        def width(low: Numbers, high: Numbers) -> Costs:
+        def width(low: Array, high: Array) -> Costs:
             found = (number[high] / 2 - number[low] / 2) / half
             return np.where((low == size) | (high < 0) | (high == size), 0.0, found)
 
         return self._of_ends(ends, size + 1, width)
 
     @staticmethod
-    def _of_ends(ends: int, size: int, cost: Callable[[Numbers, Numbers], Costs]) -> Callable[[Known], Costs]:
+    def _of_ends(ends: int, size: int, cost: Callable[[Array, Array], Costs]) -> Callable[[_Known], Costs]:
         """Return what a label costs by what is known of its ends, which are below ``size``; of few, by a table."""
         if size > _TABLE:
-            return lambda known: cost(known[ends], known[ends + 1])
+            return lambda known: cost(known.ends[ends], -known.ends[ends + 1])
         table = cost(*np.divmod(np.arange(size * size), size))
-        return lambda known: table[known[ends] * size + known[ends + 1]]
-
-    def _ends(self, low: Numbers, high: Numbers, size: int) -> int:
-        """Add the least and the greatest place to the features; return where they are."""
-        least, greatest = low.astype(np.int32), high.astype(np.int32)
-        self.features.append(_Feature(np.minimum, least, size, size + 2))
-        self.features.append(_Feature(np.maximum, greatest, -1, size + 2))
-        return len(self.features) - 2
+        return lambda known: table.take(known.ends[ends] * size - known.ends[ends + 1])
 
     # Cuts
 
@@ -363,30 +378,28 @@ class ArrayParts:
         return _least(_joined(found))
 
     def _groups(self, column: _ArrayColumn, entries: Numbers, index: Numbers, totals: Numbers) -> _Groups:
-        own = column.places[entries]
+        own = column.places.take(entries)
         order = _order(own)
-        order = order[_order(index[order])]
-        own, index, entries = own[order], index[order], entries[order]
+        order = order.take(_order(index.take(order)))
+        own, index, entries = own.take(order), index.take(order), entries.take(order)
         starts = _starts(own, index)
-        part = index[starts]
-        rows = np.add.reduceat(self.n[entries], starts)
-        known = [feature.of_groups(entries, starts) for feature in self.features]
+        part = index.take(starts)
+        up_to = np.cumsum(self.n.take(entries)).take(np.append(starts[1:], len(entries)) - 1)
+        rows = np.diff(up_to, prepend=0)
+        known = self.known.take(entries).of_groups(starts)
         first = _starts(part)
         sizes = np.diff(np.append(first, len(part)))
         longest = int(sizes.max())
-        before, after = [], []
-        for feature, of_groups in zip(self.features, known, strict=True):
-            before.append(feature.up_to(of_groups, part, longest))
-            after.append(feature.up_to(of_groups[::-1], -part[::-1], longest)[::-1])
-        up_to = np.cumsum(rows)
+        before = known.up_to(part, longest)
+        after = known.from_end().up_to(-part[::-1], longest).from_end()
         up_to -= np.repeat(up_to[first] - rows[first], sizes)
-        return _Groups(part, own[starts], rows, up_to, totals[part], known, before, after)
+        return _Groups(part, own.take(starts), rows, up_to, totals.take(part), known, before, after)
 
     def _prefixes(self, number: int, groups: _Groups) -> _Cuts:
         """Return the cuts of each group and all before it against all after it."""
         rest = groups.total - groups.up_to
         cut = np.flatnonzero((groups.up_to >= self.k) & (rest >= self.k))
-        inside, outside = [known[cut] for known in groups.before], [known[cut + 1] for known in groups.after]
+        inside, outside = groups.before.take(cut), groups.after.take(cut + 1)
         lost = groups.up_to[cut] * self._cost_of(inside) + rest[cut] * self._cost_of(outside)
         low, column = np.zeros(len(cut), dtype=np.int64), np.full(len(cut), number, dtype=np.int64)
         return _Cuts(groups.part[cut], column, low, groups.place[cut], lost)
@@ -394,9 +407,7 @@ class ArrayParts:
     def _united(self, groups: _Groups, each: _Neighbours, low: Numbers) -> _Neighbours:
         """Return neighbouring groups together that have one ``low``."""
         begins = _starts(low[each.begins], groups.part[each.begins])
-        both = zip(self.features, each.known, strict=True)
-        known = [feature.merged.reduceat(own, begins) for feature, own in both]
-        return _Neighbours(each.begins[begins], np.add.reduceat(each.rows, begins), known)
+        return _Neighbours(each.begins[begins], np.add.reduceat(each.rows, begins), each.known.of_groups(begins))
 
     def _alone(
         self,
@@ -416,21 +427,18 @@ class ArrayParts:
         has_before = (begun > 0) & (part[begun - 1] == part[begun])
         next_one = np.minimum(following, len(part) - 1)
         has_after = (following < len(part)) & (part[next_one] == part[begun])
-        outside = []
-        for feature, before, after in zip(self.features, groups.before, groups.after, strict=True):
-            one = np.where(has_before, before[begun - 1], feature.empty)
-            outside.append(feature.merged(one, np.where(has_after, after[next_one], feature.empty)))
-        inside = [known[cut] for known in each.known]
-        lost = each.rows[cut] * self._cost_of(inside) + others[cut] * self._cost_of(outside)
+        before, after = groups.before.take(np.maximum(begun - 1, 0)), groups.after.take(next_one)
+        outside = before.where(has_before).with_(after.where(has_after))
+        lost = each.rows[cut] * self._cost_of(each.known.take(cut)) + others[cut] * self._cost_of(outside)
         column = np.full(len(cut), number, dtype=np.int64)
         return _Cuts(part[begun], column, low[begun], high[begun], lost)
 
-    def _cost_of(self, known: Known) -> Costs:
+    def _cost_of(self, known: _Known) -> Costs:
         """Return what a row of each group costs in all columns."""
-        total = np.zeros(len(known[0]) if known else 1)
+        total = np.zeros(known.ends.shape[1:])
         for column in self.columns:
             if column.cost is not None:
-                total = total + column.cost(known)
+                total += column.cost(known)
         return total
 
     # Pairs of parts
@@ -444,7 +452,7 @@ class ArrayParts:
         sizes = np.bincount(index)
         starts = np.cumsum(sizes) - sizes
         rows = np.add.reduceat(self.n[entries], starts)
-        known = [feature.of_groups(entries, starts) for feature in self.features]
+        known = self.known.take(entries).of_groups(starts)
         lost = rows * self._cost_of(known)
         # 2. Pairs that could be merged at little cost.
         blocks = _blocks(names, before.made, number % 2 * best_cuts.BLOCK // 2)
@@ -473,17 +481,18 @@ class ArrayParts:
         self.state = self._recut_state(before, names, pairs[:, cuts.part[better]], _picked(cuts, better))
         return float(gain[better].sum()) > best_cuts.LEAST_GAIN * float(lost.sum())
 
-    def _nearest(self, block: Numbers, names: Numbers, rows: Numbers, known: Known, lost: Costs) -> Numbers:
+    def _nearest(self, block: Numbers, names: Numbers, rows: Numbers, known: _Known, lost: Costs) -> Numbers:
         """Return, for each part of a block, the pairs with the others that cost least more together than apart."""
         check_deadline("pairs that could be merged at little cost")
+        own, n, apart = known.take(block), rows.take(block), lost.take(block)
         more = np.full((len(block), len(block)), np.inf)
-        firsts, seconds = np.triu_indices(len(block), 1)
-        for begin in range(0, len(firsts), _SLAB):
-            places = firsts[begin : begin + _SLAB], seconds[begin : begin + _SLAB]
-            one, other = block[places[0]], block[places[1]]
-            both = [feature.merged(own[one], own[other]) for feature, own in zip(self.features, known, strict=True)]
-            n = rows[one] + rows[other]
-            more[places] = (n * self._cost_of(both) - (lost[one] + lost[other])) / n
+        some = max(1, _SLAB // max(1, 4 * len(block)))
+        for begin in range(0, len(block), some):
+            one, other = slice(begin, begin + some), slice(begin, len(block))
+            both = n[one, None] + n[other]
+            together = both * self._cost_of(own.pairs(one, other))
+            more[one, other] = (together - (apart[one, None] + apart[other])) / both
+        more[np.tril_indices(len(block))] = np.inf
         near = []
         for weighed in (more, more.T):
             most = np.partition(weighed, min(best_cuts.NEAREST, len(block)) - 1, axis=1)[
@@ -521,22 +530,54 @@ class ArrayParts:
         return _State(part, working, (*before.made, made), before.numbers + 2 * len(order), before.rounds)
 
 
-class _Words:
-    """Room for the bits of columns, several in one word."""
+class _Tuples:
+    """What is known of tuples, column by column."""
 
-    def __init__(self) -> None:
-        self._used: dict[int, int] = {}  # of a feature: its bits
+    def __init__(self, tuples: int) -> None:
+        self._tuples, self._size = tuples, 0
+        self._ends: list[Numbers] = []
+        self._words: list[Numbers] = []
+        self._used: list[int] = []  # bits of each word
 
-    def room(self, leaves: int, features: list[_Feature], rows: int) -> tuple[int, int]:
-        """Return the feature that has room for so many bits, and the first of them."""
-        place = next((place for place, bits in self._used.items() if bits + leaves <= WORD_BITS), None)
+    def known(self) -> _Known:
+        ends = np.array(self._ends, dtype=np.int32).reshape(-1, self._tuples)
+        return _Known(ends, np.array(self._words, dtype=np.int64).reshape(-1, self._tuples), self._size)
+
+    def add_ends(self, low: Numbers, high: Numbers, size: int) -> int:
+        """Add the places of a column, which are at most ``size``; return where they are."""
+        self._size = max(self._size, size + 1)
+        self._ends += [low, -high]
+        return len(self._ends) - 2
+
+    def add_bits(self, values: Numbers, leaves: int) -> tuple[int, np.int64]:
+        """Add values from 0 as bits; return the word that has room for so many, and the mask of them."""
+        place = next((place for place, bits in enumerate(self._used) if bits + leaves <= WORD_BITS), None)
         if place is None:
-            place = len(features)
-            self._used[place] = 0
-            features.append(_Feature(np.bitwise_or, np.zeros(rows, dtype=np.int64), 0, 0))
+            place = len(self._used)
+            self._used.append(0)
+            self._words.append(np.zeros(self._tuples, dtype=np.int64))
         shift = self._used[place]
+        self._words[place] |= np.left_shift(np.int64(1), values + shift)
         self._used[place] += leaves
-        return place, shift
+        return place, np.int64(((1 << leaves) - 1) << shift)
+
+
+def _merged(merge: np.ufunc, values: Array, starts: Numbers) -> Array:
+    """Return ``merge.reduceat`` of each row of an array; where groups are short, in a tenth of its time."""
+    many = values.shape[1]
+    if many > _SHORT * len(starts) or not len(values):
+        reduced: Array = merge.reduceat(values, starts, axis=1)
+        return reduced
+    sizes = np.diff(np.append(starts, many))
+    found = values.take(starts, axis=1)
+    for place in range(1, _SHORT):
+        longer = np.flatnonzero(sizes > place)
+        found[:, longer] = merge(found.take(longer, axis=1), values.take(starts[longer] + place, axis=1))
+    long = np.flatnonzero(sizes > _SHORT)
+    if len(long):
+        both = np.stack([starts[long], starts[long] + sizes[long]], axis=1).reshape(-1)
+        found[:, long] = merge.reduceat(values, both[both < many], axis=1)[:, ::2]  # not what is between them
+    return found
 
 
 def _by_place(rows: Sequence[tuple[float | None, ...]], size: int, column: int) -> tuple[Numbers, Numbers]:
