@@ -69,6 +69,7 @@ class _Deadline:
 _DEADLINES: ContextVar[tuple[_Deadline, ...]] = ContextVar("kanon_deadlines", default=())
 
 _GRACE = 0.4  # seconds after a time limit: a release that is nearly published is published
+_TO_FINISH = 0.25  # of a time limit: further time for a release that was found, where finishing it was thought quicker
 
 
 @contextmanager
@@ -92,13 +93,16 @@ def until(at: float | None) -> Iterator[None]:
 
 
 @contextmanager
-def within(limit: float | None, begun: float) -> Iterator[None]:
-    """Stop the block when a time limit in seconds is over; an inner block has the limit of the outer one."""
+def within(limit: float | None, begun: float, *, found: bool = False) -> Iterator[None]:
+    """Stop the block when a time limit in seconds is over; an inner block has the limit of the outer one.
+
+    What is left to do with a release that was ``found`` may take a little longer.
+    """
     if limit is None or _DEADLINES.get():
         yield
         return
     try:
-        with until(begun + limit + _GRACE):
+        with until(begun + limit + _GRACE + (_TO_FINISH * limit if found else 0.0)):
             yield
     except DeadlineReachedError as error:
         step = f" during this step: {error}" if str(error) else ""
@@ -124,6 +128,12 @@ def stopped(step: str) -> DeadlineReachedError:
     waiting = [deadline for deadline in _DEADLINES.get() if not deadline.reached]
     min(waiting, key=lambda deadline: deadline.at).reached = True
     return DeadlineReachedError(step)
+
+
+def allow_to_finish(limit: float) -> None:
+    """Let what follows the search of a release take a little longer than the time limit."""
+    for deadline in _DEADLINES.get():
+        deadline.at += _TO_FINISH * limit
 
 
 def lift_deadlines() -> None:

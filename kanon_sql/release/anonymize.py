@@ -12,7 +12,7 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key, require_apart
-from kanon_sql.engine.progress import Listener, Progress, silent, timed, within
+from kanon_sql.engine.progress import Listener, Progress, allow_to_finish, silent, timed, within
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
@@ -253,6 +253,8 @@ def _searched(
     """Return the release that a search finds, with pseudonyms, before it is checked what these tie together."""
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress, begun)
+    if policy.time_limit is not None:
+        allow_to_finish(policy.time_limit)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)

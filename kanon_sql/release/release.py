@@ -564,7 +564,7 @@ class Release:
 
     def _in_time(self) -> AbstractContextManager[None]:
         """Return a context that ends when the time limit does, of which making this release took a part."""
-        return within(self.policy.time_limit, time.monotonic() - self.spent)
+        return within(self.policy.time_limit, time.monotonic() - self.spent, found=True)
 
 
 def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Published:

@@ -349,6 +349,10 @@ def test_redact_replaces_what_patterns_find_and_leaves_the_rest() -> None:
         "4111 1111 1111 1111": "[payment card]",
         "ssn 123-45-6789.": "ssn [national number].",
         "id 6a2f41a3-c54c-fce8-32d2-0324e1c32e22": "id [UUID]",
+        "scan_6a2f41a3-c54c-fce8-32d2-0324e1c32e22_1.pdf": "scan_[UUID]_1.pdf",  # _ is no part of a word here
+        "123-45-6789_00:1a:2b:3c:4d:5e_a": "[national number]_[hardware address]_a",
+        "_a_ +49\u00a030\u202f1234567, 123\u201145\u20116789": "_a_ [phone], [national number]",
+        "иван@пример.рф, 张三@公司.中国; x@mail.xn--p1ai": "[e-mail], [e-mail]; [e-mail]",
         "Ann Smith, 120/80, on 2020-01-02": "Ann Smith, 120/80, on 2020-01-02",  # names stay, as the docs say
         "": "",
     }

@@ -168,3 +168,18 @@ def test_stopped_early_it_publishes_what_it_has(prepared: kanon.PreparedTable) -
             assert_replayed(release)
     assert losses[0] >= losses[1] >= losses[2]
     assert losses[2] < losses[0]
+
+
+def test_a_path_that_takes_too_long_is_taken_in_fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step takes a second: of 99 in 10 seconds few are taken, the last among them, and none twice."""
+    now = 0.0
+    monkeypatch.setattr(priced.time, "monotonic", lambda: now)
+    path = [(level,) for level in range(100)]
+    taken = []
+    for step in priced.in_time(path, 10.0):
+        taken.append(step)
+        now += 1
+    assert len(taken) <= 8
+    assert taken[-1] == path[-1]
+    assert taken == sorted(set(taken))
+    assert list(priced.in_time(path, None)) == list(priced.in_time(path, now + 10_000)) == path

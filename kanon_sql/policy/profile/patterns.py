@@ -173,7 +173,7 @@ class Pattern:
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern("email", "e-mail addresses", r"[^@\s,;]+@[^@\s,;]+\.[a-z]{2,}"),
+    Pattern("email", "e-mail addresses", r"[^@\s,;]+@[^@\s,;]+\.(xn--[a-z0-9-]+|[a-z]{2,}|[^ -~\s]{2,})"),
     Pattern("mac_address", "hardware addresses", "([0-9a-f]{2}[:-]){5}[0-9a-f]{2}"),
     Pattern("url", "web addresses", r"(https?://|www\.)\S+"),
     Pattern(

@@ -3,7 +3,8 @@
 Steps stand in the order of what rows lose at them. A node that is put among them publishes rows that would leave at a
 later step, or never; each of these saves what it would lose there, its price, less what it loses at the node.
 
-1. Take SPOLG's steps to the end, and note what they cost.
+1. Take SPOLG's steps to the end, and note what they cost. With a time limit, some are left out where all of them would
+   take more than a good half of the time: their rows leave at a later one.
 2. Begin without steps: each row has the price of all its cells.
 3. Add a step: anneal from one of the steps, at first of SPOLG's, by what a node would save. Publish at the best node
    in its place, and at the steps after it again. If all rows cost less then, that is the new sequence.
@@ -27,7 +28,7 @@ from kanon_sql.search.full_domain.annealing import walk
 from kanon_sql.search.local.spolg import path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.search.local.remaining import Other, Remaining
@@ -41,6 +42,7 @@ _COLD = 0.00005  # the temperature: what is looked for is near, and warmer walks
 _IN_VAIN = 2  # times as many tries as there are steps, after which no more are made
 _TRIES = 60  # at most
 _TOGETHER, _READ = 16, 130_000  # nodes that are tested in one statement, and tuples that it reads, at most
+_OF_SPOLG, _LEAST = 0.6, 0.001  # of the time until a limit, at most; seconds, at least
 _AT_THE_END = 3  # times as long as it took to measure SPOLG's steps: what is kept of a time limit to measure the best
 _SHARE = 1 << 30  # of what all cells of a row cost: prices are whole numbers, which add up alike in any order
 
@@ -51,7 +53,7 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None = Non
     best: list[Node] | None = None
     try:
         # 1. SPOLG's steps. If this is interrupted, the steps taken so far are the result.
-        for step in path(remaining.problem):
+        for step in in_time(path(remaining.problem), next_deadline()):
             remaining.publish(step)
         rows = _WORTHY * remaining.problem.frequency.rows
         starts = [step for step, own in zip(remaining.steps, remaining.published, strict=True) if own > rows]
@@ -69,6 +71,19 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None = Non
         if best is not None:
             remaining.go(best)
         remaining.take_cheapest(others)
+
+
+def in_time(steps: Sequence[Node], at: float | None) -> Iterator[Node]:
+    """Yield the steps of a path; where all would take too long by the time that the others took, the last and some."""
+    begin, place = time.monotonic(), 0
+    end = math.inf if at is None else begin + _OF_SPOLG * (at - begin)
+    for number in range(len(steps)):
+        yield steps[place]
+        if place == len(steps) - 1:
+            return
+        now, left = time.monotonic(), len(steps) - 1 - place
+        seconds = left * (now - begin) / (number + 1)
+        place += min(left, max(1, math.ceil(seconds / max(end - now, _LEAST))))
 
 
 def _better_and_better(

@@ -16,7 +16,7 @@ is for all quasi-identifiers; entries are picked by ``take``, which is several t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Costs = NDArray[np.float64]
     Truths = NDArray[np.bool_]
-    Array = NDArray[np.int32] | NDArray[np.int64]
+    Array = NDArray[Any]
 
 MOST_VALUES = 4_000_000
 """Values of tuples that are held as arrays: some 400 MB at most, with what is known of groups."""
@@ -93,8 +93,8 @@ class _Known:
         ``parts`` never falls.
         """
         span = 2 * self.size + 2
-        narrow = np.int32 if span * (int(np.abs(parts).max()) + 1) < _NO_END else np.int64
-        moved = (parts * -span).astype(narrow)
+        fits = span * (int(np.abs(parts).max()) + 1) < _NO_END
+        moved = (parts * -span).astype(np.int32 if fits else np.int64)
         ends = np.minimum.accumulate(self.ends + moved, axis=1)
         ends -= moved
         if not len(self.bits):

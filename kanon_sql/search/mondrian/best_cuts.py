@@ -43,7 +43,7 @@ _TOTAL = "total"
 _BY_COLUMN = ("part", "column_number", "level")
 
 BLOCK = 512  # parts among which all pairs are looked at
-NEAREST = 3  # of them, those that are cut together
+NEAREST = 2  # of them, those that are cut together: a third saves a thousandth of the loss in a sixth more time
 LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
 SMALL = 1e-9
 _CUT = ("column_number", "from_place", "to_place")
