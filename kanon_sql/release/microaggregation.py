@@ -36,6 +36,9 @@ MOST_TUPLES = 100_000
 long, and smaller groups longer."""
 
 
+_LARGE = 1e100
+
+
 def group_starts(values: Sequence[tuple[Any, int]], size: int) -> list[int]:
     """Return the places of the first values of the groups, in their order.
 
@@ -47,8 +50,9 @@ def group_starts(values: Sequence[tuple[Any, int]], size: int) -> list[int]:
         values: numbers in ascending order, each once, with how many rows have it.
         size: rows of a group at least; there are as many.
     """
-    origin = values[0][0] if values else 0
-    numbers = [float(value - origin) for value, _ in values]
+    numbers = _from_least([value for value, _ in values]).tolist()
+    if numbers and numbers[-1] > _LARGE:  # squares would be infinite
+        numbers = [number / numbers[-1] for number in numbers]
     weights = [n for _, n in values]
     best: list[float] = [0.0]  # up to each place, the least error
     first: list[int] = []  # where the last group of it starts
@@ -151,7 +155,13 @@ def _scaled(tuples: Sequence[tuple[Any, ...]]) -> tuple[NDArray[np.float64], NDA
     *columns, weights = zip(*tuples, strict=True)
     points = []
     for values in columns:
-        origin = min(values)  # subtracted first: floats would lose digits far from zero
-        numbers = np.nan_to_num(np.array([float(value - origin) for value in values]))
+        numbers = _from_least(values)
         points.append(numbers / (numbers.max() or 1.0))
     return np.array(points), np.array(weights, dtype=np.float64)
+
+
+def _from_least(values: Sequence[Any]) -> NDArray[np.float64]:
+    """Return numbers less the least of them, which is subtracted first: floats would lose digits far from zero."""
+    origin = min(values, default=0)
+    numbers: NDArray[np.float64] = np.nan_to_num(np.array([float(value - origin) for value in values]))
+    return numbers

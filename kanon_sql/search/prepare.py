@@ -35,6 +35,7 @@ from kanon_sql.models.t_closeness import (
     ordered_features,
     require_few,
 )
+from kanon_sql.policy.profile.copies import find_copy
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.models.t_closeness import Distance
     from kanon_sql.policy.policy import Policy
+
+
+_ROLES = "--qi, --sensitive or --id, or insensitive in a policy file."
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     text. Hierarchies from files and from the database read nothing of the source.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
-    _require_roles_of_new_columns(source, policy, roles)
+    _require_roles_of_copies(source, policy, roles)
     about = [model for model in policy.models if isinstance(model, SensitiveModel)]
     in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
     for name in policy.hierarchies:
@@ -184,20 +188,30 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
 
 
-def _require_roles_of_new_columns(source: Source, policy: Policy, roles: Roles) -> None:
-    """Raise where a new column is kept because no role is given to it, and it is made of one that is not."""
-    if source.preparation is None:
-        return
+def _require_roles_of_copies(source: Source, policy: Policy, roles: Roles) -> None:
+    """Raise where a column is kept because no role is given to it, and is a copy of one that is not published as it is.
+
+    Or is a new column that is made of one.
+    """
     changed = (*roles.identifying, *roles.pseudonymized, *roles.quasi_identifiers, roles.entity)
     hidden = {folded(column.name) for column in changed if column is not None} | set(map(folded, policy.publish))
     named = {folded(name) for name in (*policy.columns.sensitive, *policy.columns.insensitive)}
-    for column in roles.insensitive:
-        shown = [name for name in source.preparation.reads.get(column.name, ()) if folded(name) in hidden]
-        if shown and folded(column.name) not in named:
+    kept = [column for column in roles.insensitive if folded(column.name) not in named | hidden]
+    reads = {} if source.preparation is None else source.preparation.reads
+    for column in kept:
+        shown = [name for name in reads.get(column.name, ()) if folded(name) in hidden]
+        if shown:
             raise UsageError(
                 f"The new column {column.name!r} is made of {shown[0]!r}, which is not published as it is, and has "
-                "no role: it would be. Give it one: --qi, --sensitive or --id, or insensitive in a policy file."
+                f"no role: it would be. Give it one: {_ROLES}"
             )
+    copy = find_copy(source, kept, [column for column in source.columns if folded(column.name) in hidden])
+    if copy is not None:
+        raise UsageError(
+            f"Column {copy.name!r} has the values of {copy.of!r}, which is not published as it is, in each of the "
+            f"first {copy.rows:,} rows, and has no role: they would be published. Drop it, or give it a role: "
+            f"{_ROLES}"
+        )
 
 
 def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:

@@ -20,7 +20,8 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SETTINGS: dict[str, Any] = {"quasi_identifiers": ["g"], "rest": "keep", "models": [kanon.KAnonymity(1)]}
+ROLES: dict[str, Any] = {"quasi_identifiers": ["g"], "insensitive": ["place"], "rest": "keep"}
+SETTINGS = ROLES | {"models": [kanon.KAnonymity(1)]}
 TOGETHER = {"a": "mdav:3", "b": "mdav:3", "c": "mdav:3"}
 
 

@@ -369,6 +369,12 @@ def test_hash_of_values_of_other_types(key_file: Path) -> None:
         released([None], "INTERVAL", "hash")
 
 
+def test_numbers_whose_squares_are_infinite_are_microaggregated() -> None:
+    """They were a crash: no group was better than infinitely bad."""
+    assert group_starts([(-1e154, 3), (1.0, 1), (2.0, 2), (1e154, 3)], 3) == [0, 1, 3]
+    assert group_starts([(-1.7e308, 1), (-1.6e308, 2), (1.6e308, 2), (1.7e308, 1)], 3) == [0, 2]
+
+
 # What is refused
 
 

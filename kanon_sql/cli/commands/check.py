@@ -133,7 +133,8 @@ def _print_result(result: CheckResult) -> None:
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
     verdict = "satisfies" if result.holds else "DOES NOT SATISFY" if result.fails else "IS NOT VERIFIED to satisfy"
-    print_prose(f"{visible(result.table)} {verdict} the policy")
+    but_for = ", but for what was not checked" if result.holds and result.rules_not_checked else ""
+    print_prose(f"{visible(result.table)} {verdict} the policy{but_for}")
     print_pairs(pairs)
     if result.worst:
         print_table(

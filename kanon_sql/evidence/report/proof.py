@@ -146,6 +146,11 @@ def _require_rows_of(release: Release, publication: Publication, made_rows: exp.
                 "drawn and is kept nowhere. Make the report with the release (kanon anonymize --report), or use a key "
                 "file (--key-file). Nothing was written."
             )
+        if missing == release.rows_out and not more:
+            raise VerificationError(
+                f"{not_it} none of its {missing:,} rows is in it. It is empty, or another program saved it, which ends "
+                f"lines or writes values in another way. {_WHAT_TO_DO}"
+            )
         raise VerificationError(
             f"{not_it} {missing:,} of the {release.rows_out:,} rows that the policy makes are not in it, and {more:,} "
             f"rows that are in it are not what the policy makes. {_WHAT_TO_DO}"

@@ -1,0 +1,55 @@
+"""Columns that are copies of others, by the first rows of a table: the same values, but for spaces and capitals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+
+_ROWS = 1_000
+_BITS = 20  # that values have together, at least: fewer may be alike by chance
+
+
+@dataclass(frozen=True)
+class ColumnCopy:
+    """A column that has the values of another one in the first rows of a table."""
+
+    name: str
+    of: str
+    rows: int
+
+
+def find_copy(source: Source, columns: Sequence[Column], originals: Sequence[Column]) -> ColumnCopy | None:
+    """Return the first of some columns that is a copy of one of others; None where none is, or rows are too few."""
+    if not columns or not originals:
+        return None
+    both = [*columns, *originals]
+    texts = [sql.named(sql.cast(sql.column(one.name), "VARCHAR"), f"text_{place}") for place, one in enumerate(both)]
+    query = exp.select(*texts).from_(source.relation.copy()).limit(_ROWS)
+    rows = source.holder.rows(query, "the first rows, where columns may be copies")
+    if not rows:
+        return None
+    values = [tuple(map(_plain, column)) for column in zip(*rows, strict=True)]
+    found = dict(zip(values[len(columns) :], originals, strict=True))
+    for column, own in zip(columns, values, strict=False):
+        if own in found and len(rows) * log2(len({*own} - {None}) or 1) >= _BITS:
+            return ColumnCopy(column.name, found[own].name, len(rows))
+    return None
+
+
+def _plain(value: str | None) -> str | float | None:
+    text = None if value is None else value.strip().casefold()
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,65 @@
+"""Columns that are kept without a role, and are copies of columns that are not published as they are."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+import kanon_sql as kanon
+from kanon_sql.errors import UsageError
+
+ROLES = {"quasi_identifiers": ["age"], "identifying": ["name"], "entity": "person", "rest": "keep", "k": 2}
+TABLE = """CREATE TABLE t AS SELECT 'p' || i AS person, 'Name ' || i AS name, 20 + i % 7 AS age, 1000 + 37 * i AS pay
+FROM range(60) AS r(i)"""
+
+
+def released(column: str, **settings: object) -> list[str]:
+    with duckdb.connect() as connection:
+        connection.execute(TABLE)
+        connection.execute(f"CREATE TABLE u AS SELECT *, {column} AS other FROM t")  # noqa: S608 - of a test
+        asked = ROLES | {"hierarchies": {"age": "intervals:4"}, "publish": {"pay": "round:500"}} | settings
+        with kanon.anonymize(connection, "u", **asked) as release:  # type: ignore[arg-type]
+            return release.to_arrow().column_names
+
+
+@pytest.mark.parametrize(
+    ("column", "of"),
+    [
+        ("person", "person"),
+        ("upper(name) || ' '", "name"),
+        ("' ' || age", "age"),
+        ("age::DOUBLE", "age"),
+        ("pay", "pay"),
+        ("pay || '.0'", "pay"),
+    ],
+)
+def test_a_copy_is_refused_until_it_has_a_role(column: str, of: str) -> None:
+    with pytest.raises(UsageError, match=f"Column 'other' has the values of '{of}'.* first 60 rows, and has no role"):
+        released(column)
+    assert "other" in released(column, insensitive=["other"])
+    assert "other" not in released(column, identifying=["name", "other"])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "age + 1",
+        "CASE WHEN age = 20 THEN 21 ELSE age END",
+        "1",
+        "NULL",
+        "CASE WHEN name = 'Name 59' THEN 0 ELSE pay END",
+    ],
+)
+def test_what_is_no_copy_is_kept(column: str) -> None:
+    """Columns that are computed from others are, as the docs say."""
+    assert "other" in released(column)
+
+
+def test_few_rows_may_be_alike_by_chance() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT i % 2 AS sex, i % 2 AS ward FROM range(12) AS r(i)")
+        for rows in (12, 0):
+            asked = {"quasi_identifiers": ["sex"], "rest": "keep", "k": 2, "count": "rows"}
+            with kanon.anonymize(connection, "t", **asked) as release:  # type: ignore[arg-type]
+                assert release.to_arrow().num_rows == rows
+            connection.execute("DELETE FROM t")
