@@ -95,7 +95,7 @@ def test_the_type_of_a_column_tells_nothing_of_suppressed_rows(connection: duckd
     connection.execute(
         "CREATE TABLE t AS SELECT ... AS a, ... AS kept, [...] AS kept_too FROM range(100) r(i)".replace("...", value)
     )
-    with release_of(connection, "t") as release:
+    with release_of(connection, "t", insensitive=["kept"]) as release:
         assert release.rows_suppressed == 1
         release.to_table("released")
         frame = release.to_pandas()

@@ -188,7 +188,8 @@ def test_hostile_names_and_values(foreign: Any, algorithm: str) -> None:
     table = '"{}"'.format(HOSTILE_TABLE.replace('"', '""'))
     connection.execute(f"CREATE TABLE {table} ({columns})")
     for i in range(72):
-        row = [texts[(i * (place + 1) + i // 9) % len(texts)] if place < 3 else texts[i % 2] for place in range(8)]
+        row = [texts[(i * (place + 1) + i // 9) % len(texts)] if place < 3 else texts[i % 2] for place in range(6)]
+        row += [texts[i // 2 % 2]] * 2  # kept, and no copies of quasi-identifiers
         connection.table(table).insert(row)
     qi = HOSTILE[:6]
     asked = {"quasi_identifiers": qi, "rest": "keep", "models": [kanon.KAnonymity(3)], "max_suppressed": 0.3}
