@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import log2
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
 
 _ROWS = 1_000
+_LONGEST = 100  # characters of a value that are looked at
 _BITS = 20  # that values have together, at least: fewer may be alike by chance
 
 
@@ -34,22 +35,26 @@ def find_copy(source: Source, columns: Sequence[Column], originals: Sequence[Col
     if not columns or not originals:
         return None
     both = [*columns, *originals]
-    texts = [sql.named(sql.cast(sql.column(one.name), "VARCHAR"), f"text_{place}") for place, one in enumerate(both)]
-    query = exp.select(*texts).from_(source.relation.copy()).limit(_ROWS)
+    texts = [exp.Left(this=sql.cast(sql.column(one.name), "VARCHAR"), expression=sql.literal(_LONGEST)) for one in both]
+    query = exp.select(*(sql.named(text, f"text_{place}") for place, text in enumerate(texts)))
+    query = query.from_(source.relation.copy()).limit(_ROWS)
     rows = source.holder.rows(query, "the first rows, where columns may be copies")
     if not rows:
         return None
     values = [tuple(map(_plain, column)) for column in zip(*rows, strict=True)]
     found = dict(zip(values[len(columns) :], originals, strict=True))
     for column, own in zip(columns, values, strict=False):
-        if own in found and len(rows) * log2(len({*own} - {None}) or 1) >= _BITS:
+        if own in found and len(rows) * math.log2(len({*own} - {None}) or 1) >= _BITS:
             return ColumnCopy(column.name, found[own].name, len(rows))
     return None
 
 
 def _plain(value: str | None) -> str | float | None:
-    text = None if value is None else value.strip().casefold()
+    if value is None:
+        return None
+    text = value.strip().casefold()
     try:
-        return text if text is None else float(text)
+        number = float(text)
     except ValueError:
         return text
+    return text if math.isnan(number) else number
