@@ -35,7 +35,7 @@ from kanon_sql.models.t_closeness import (
     ordered_features,
     require_few,
 )
-from kanon_sql.policy.profile.copies import find_copy
+from kanon_sql.policy.profile.copies import copies_among
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
@@ -205,11 +205,11 @@ def _require_roles_of_copies(source: Source, policy: Policy, roles: Roles) -> No
                 f"The new column {column.name!r} is made of {shown[0]!r}, which is not published as it is, and has "
                 f"no role: it would be. Give it one: {_ROLES}"
             )
-    copy = find_copy(source, kept, [column for column in source.columns if folded(column.name) in hidden])
-    if copy is not None:
+    if copies := copies_among(source, kept, [column for column in source.columns if folded(column.name) in hidden]):
+        named_so = ", ".join(f"{copy.name!r} those of {copy.of!r}" for copy in copies)
         raise UsageError(
-            f"Column {copy.name!r} has the values of {copy.of!r}, which is not published as it is, in each of the "
-            f"first {copy.rows:,} rows, and has no role: they would be published. Drop it, or give it a role: "
+            f"Columns without a role have the values of columns that are not published as they are, in each of the "
+            f"first {copies[0].rows:,} rows: {named_so}. They would be published. Drop them, or give them roles: "
             f"{_ROLES}"
         )
 

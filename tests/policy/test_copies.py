@@ -34,7 +34,7 @@ def released(column: str, **settings: object) -> list[str]:
     ],
 )
 def test_a_copy_is_refused_until_it_has_a_role(column: str, of: str) -> None:
-    with pytest.raises(UsageError, match=f"Column 'other' has the values of '{of}'.* first 60 rows, and has no role"):
+    with pytest.raises(UsageError, match=f"first 60 rows: 'other' those of '{of}'. They would be published"):
         released(column)
     assert "other" in released(column, insensitive=["other"])
     assert "other" not in released(column, identifying=["name", "other"])

@@ -30,23 +30,24 @@ class ColumnCopy:
     rows: int
 
 
-def find_copy(source: Source, columns: Sequence[Column], originals: Sequence[Column]) -> ColumnCopy | None:
-    """Return the first of some columns that is a copy of one of others; None where none is, or rows are too few."""
+def copies_among(source: Source, columns: Sequence[Column], originals: Sequence[Column]) -> list[ColumnCopy]:
+    """Return those of some columns that are copies of one of others; none where rows are too few to tell."""
     if not columns or not originals:
-        return None
+        return []
     both = [*columns, *originals]
     texts = [exp.Left(this=sql.cast(sql.column(one.name), "VARCHAR"), expression=sql.literal(_LONGEST)) for one in both]
     query = exp.select(*(sql.named(text, f"text_{place}") for place, text in enumerate(texts)))
     query = query.from_(source.relation.copy()).limit(_ROWS)
     rows = source.holder.rows(query, "the first rows, where columns may be copies")
     if not rows:
-        return None
+        return []
     values = [tuple(map(_plain, column)) for column in zip(*rows, strict=True)]
     found = dict(zip(values[len(columns) :], originals, strict=True))
-    for column, own in zip(columns, values, strict=False):
-        if own in found and len(rows) * math.log2(len({*own} - {None}) or 1) >= _BITS:
-            return ColumnCopy(column.name, found[own].name, len(rows))
-    return None
+    return [
+        ColumnCopy(column.name, found[own].name, len(rows))
+        for column, own in zip(columns, values, strict=False)
+        if own in found and len(rows) * math.log2(len({*own} - {None}) or 1) >= _BITS
+    ]
 
 
 def _plain(value: str | None) -> str | float | None:
