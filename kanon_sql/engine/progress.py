@@ -102,7 +102,7 @@ def within(limit: float | None, begun: float, *, found: bool = False) -> Iterato
         yield
         return
     try:
-        with until(begun + limit + _GRACE + (_TO_FINISH * limit if found else 0.0)):
+        with until(_end_of(limit, begun, found=found)):
             yield
     except DeadlineReachedError as error:
         step = f" during this step: {error}" if str(error) else ""
@@ -130,10 +130,14 @@ def stopped(step: str) -> DeadlineReachedError:
     return DeadlineReachedError(step)
 
 
-def allow_to_finish(limit: float) -> None:
-    """Let what follows the search of a release take a little longer than the time limit."""
+def _end_of(limit: float, begun: float, *, found: bool) -> float:
+    return begun + limit + _GRACE + (_TO_FINISH * limit if found else 0.0)
+
+
+def allow_to_finish(limit: float, begun: float) -> None:
+    """Let what follows the search of a release take a little longer than the time limit, however often it is said."""
     for deadline in _DEADLINES.get():
-        deadline.at += _TO_FINISH * limit
+        deadline.at = max(deadline.at, _end_of(limit, begun, found=True))
 
 
 def lift_deadlines() -> None:

@@ -254,7 +254,7 @@ def _searched(
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress, begun)
     if policy.time_limit is not None:
-        allow_to_finish(policy.time_limit)
+        allow_to_finish(policy.time_limit, begun)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)

@@ -176,10 +176,10 @@ def test_a_path_that_takes_too_long_is_taken_in_fewer_steps(monkeypatch: pytest.
     monkeypatch.setattr(priced.time, "monotonic", lambda: now)
     path = [(level,) for level in range(100)]
     taken = []
-    for step in priced.in_time(path, 10.0):
+    for step in priced.steps_in_time(path, 10.0):
         taken.append(step)
         now += 1
     assert len(taken) <= 8
     assert taken[-1] == path[-1]
     assert taken == sorted(set(taken))
-    assert list(priced.in_time(path, None)) == list(priced.in_time(path, now + 10_000)) == path
+    assert list(priced.steps_in_time(path, None)) == list(priced.steps_in_time(path, now + 10_000)) == path

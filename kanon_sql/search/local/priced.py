@@ -53,7 +53,7 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None = Non
     best: list[Node] | None = None
     try:
         # 1. SPOLG's steps. If this is interrupted, the steps taken so far are the result.
-        for step in in_time(path(remaining.problem), next_deadline()):
+        for step in steps_in_time(path(remaining.problem), next_deadline()):
             remaining.publish(step)
         rows = _WORTHY * remaining.problem.frequency.rows
         starts = [step for step, own in zip(remaining.steps, remaining.published, strict=True) if own > rows]
@@ -73,7 +73,7 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None = Non
         remaining.take_cheapest(others)
 
 
-def in_time(steps: Sequence[Node], at: float | None) -> Iterator[Node]:
+def steps_in_time(steps: Sequence[Node], at: float | None) -> Iterator[Node]:
     """Yield the steps of a path; where all would take too long by the time that the others took, the last and some."""
     begin, place = time.monotonic(), 0
     end = math.inf if at is None else begin + _OF_SPOLG * (at - begin)

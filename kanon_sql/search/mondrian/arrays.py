@@ -540,8 +540,9 @@ class _Tuples:
         self._used: list[int] = []  # bits of each word
 
     def known(self) -> _Known:
-        ends = np.array(self._ends, dtype=np.int32).reshape(-1, self._tuples)
-        return _Known(ends, np.array(self._words, dtype=np.int64).reshape(-1, self._tuples), self._size)
+        ends = np.array(self._ends, dtype=np.int32).reshape(len(self._ends), self._tuples)
+        bits = np.array(self._words, dtype=np.int64).reshape(len(self._words), self._tuples)
+        return _Known(ends, bits, self._size)
 
     def add_ends(self, low: Numbers, high: Numbers, size: int) -> int:
         """Add the places of a column, which are at most ``size``; return where they are."""
