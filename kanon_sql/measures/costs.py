@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.classes.frequency import key_name, mask_name
 from kanon_sql.classes.of_node import classes_query, is_published
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.measures.labels import label_of_class, labels_alias
+from kanon_sql.measures.labels import NUMBER, label_of_class, labels_alias
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -173,37 +174,6 @@ def _costs_of(
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
 
-def _hidden_costs_query(
-    frequency: FrequencySet,
-    relation: exp.Table,
-    node: Node,
-    models: Sequence[PrivacyModel],
-    labels: Sequence[Labels],
-    measures: Sequence[CellMeasure],
-    packing: Packing | None = None,
-) -> exp.Query:
-    """Return the query of what suppressed rows would cost at a node: one column per measure and quasi-identifier.
-
-    Columns at the root cost ``full``, and those at their original values nothing by most measures: the others are
-    looked up.
-    """
-    hidden = classes_query(relation, frequency.masks(node), models, packing=packing).subquery("classes")
-    query = exp.select().from_(hidden, copy=False).where(sql.negated(is_published(models)), copy=False)
-    for column, level in zip(labels, node, strict=True):
-        for measure in measures:
-            if level == 0 and not measure.charges_originals:
-                cost: exp.Expr = sql.literal(0)
-            elif level == column.height:
-                cost = sql.literal(measure.full(column))
-            else:
-                cost = _cell_cost(column, measure)
-            total = exp.Coalesce(this=_charged(cost, "classes"), expressions=[sql.literal(0)])
-            query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
-        if level in _levels_charged(column, measures):
-            query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False)
-    return query
-
-
 def hidden_costs(
     frequency: FrequencySet,
     relation: exp.Table,
@@ -212,16 +182,126 @@ def hidden_costs(
     labels: Sequence[Labels],
     costs: Sequence[Costs],
     packing: Packing | None = None,
+    statements: dict[tuple[Any, ...], exp.Query] | None = None,
 ) -> list[list[int]]:
-    """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit."""
+    """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit.
+
+    Original values cost nothing by most measures, and are not looked up then.
+
+    Args:
+        frequency: the frequency set.
+        relation: from which the classes of the node are counted.
+        node: the node.
+        models: under which they are suppressed.
+        labels: of each quasi-identifier.
+        costs: what each measure charges.
+        packing: where counts stand in the relation, if they stand side by side.
+        statements: where statements are kept for nodes to come; they differ by levels and masks, which are bound.
+    """
     measures = [cost.measure for cost in costs]
-    query = _hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
-    answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}"))
-    by_column = [[int(next(answers)) for _ in measures] for _ in labels]
+    lowest = _lowest_charged(measures)
+    charged = {column.number for column in labels if node[column.number] >= lowest}
+    found: dict[int, list[int]] = {}
+    if charged:
+        masks = frequency.masks(node)
+        shape = ("hidden costs", relation.name, *(mask != 0 for mask in masks))
+        kept = {} if statements is None else statements
+        if shape not in kept:
+            kept[shape] = _hidden_costs_query(relation, masks, models, labels, measures, packing)
+        bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
+        for column in labels:
+            level = node[column.number]
+            bound[_level_of(column)] = level if column.number in charged else _NO_LEVEL
+            for word, placement in enumerate(column.placements):
+                bound[_mask_of(column, word)] = placement.word.mask(level) if column.number in charged else 0
+        answers = frequency.engine.rows(kept[shape], f"what suppressed rows lose at {node}", bound)
+        found = {number: [int(total) for total in totals] for number, *totals in answers}
+    free = [0] * len(costs)
     return [
-        [charged[number] * weight for charged, weight in zip(by_column, cost.weights, strict=True)]
-        for number, cost in enumerate(costs)
+        [found.get(column.number, free)[place] * cost.weights[column.number] for column in labels]
+        for place, cost in enumerate(costs)
     ]
+
+
+_NO_LEVEL = -1
+"""The level of columns in which nothing is looked up."""
+
+
+def _hidden_costs_query(
+    relation: exp.Table,
+    masks: Sequence[int],
+    models: Sequence[PrivacyModel],
+    labels: Sequence[Labels],
+    measures: Sequence[CellMeasure],
+    packing: Packing | None,
+) -> exp.Query:
+    """Return the query of what suppressed rows would cost: a row for each column in which labels are looked up.
+
+    Levels and masks are placeholders, but for keys that are masked away altogether.
+    """
+    keys = [key for key, mask in enumerate(masks) if mask] or [0]
+    words = range(max(len(column.placements) for column in labels))
+    in_levels = [name for word in words for name in (f"key_{word}", f"shift_{word}", mask_name(word))]
+    rows: list[list[sql.Value | exp.Expr]] = []
+    for column in labels:
+        row: list[sql.Value | exp.Expr] = [column.number, exp.Placeholder(this=_level_of(column))]
+        for word, placement in enumerate(column.placements):
+            key = placement.key if placement.key in keys else keys[0]  # of which nothing is left by its mask
+            row += [key, placement.shift, exp.Placeholder(this=_mask_of(column, word))]
+        shorter = len(words) - len(column.placements)  # the codes of others have more words
+        rows.append([*row, *[keys[0], 0, 0] * shorter])
+    codes = [_code_of_class(keys, word) for word in words]
+    total = [
+        sql.named(_charged(_cost_by_number(labels, measure, "labels"), "cells"), measure.name) for measure in measures
+    ]
+    return sql.query(
+        "measures/hidden_costs",
+        values={
+            "charged": total,
+            "codes": [sql.named(code, code_name(word)) for word, code in enumerate(codes)],
+            "grouped": codes,
+            "fails": sql.negated(is_published(models)),
+            "same_codes": sql.all_of(
+                sql.column(code_name(word), "labels").eq(sql.column(code_name(word), "cells")) for word in words
+            ),
+        },
+        steps={
+            "classes": [
+                (
+                    "classes",
+                    classes_query(
+                        relation,
+                        [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)],
+                        models,
+                        packing=packing,
+                    ),
+                )
+            ]
+        },
+        relations={
+            "levels": sql.values("levels", [NUMBER, "level", *in_levels], rows),
+            "labels": sql.aliased(labels[0].facts, "labels"),
+        },
+    )
+
+
+def _code_of_class(keys: Sequence[int], word: int) -> exp.Expr:
+    """Return a word of the code of a class in a column, from the keys of the class and what says where it stands."""
+    key: exp.Expr = sql.column(key_name(keys[0]), "classes")
+    if len(keys) > 1:
+        key = exp.Case(this=sql.column(f"key_{word}", "levels"))
+        for number in keys:
+            key = key.when(sql.literal(number), sql.column(key_name(number), "classes"))
+    shifted = exp.Paren(this=exp.BitwiseRightShift(this=key, expression=sql.column(f"shift_{word}", "levels")))
+    return exp.BitwiseAnd(this=shifted, expression=sql.column(mask_name(word), "levels"))
+
+
+def _level_of(column: Labels) -> str:
+    return f"level_of_{column.number}"
+
+
+def _mask_of(column: Labels, word: int) -> str:
+    return f"mask_of_{column.number}_{word}"
 
 
 def costs_of_classes(
@@ -238,7 +318,11 @@ def costs_of_columns(
     engine: Engine, labelled: exp.Select, labels: Sequence[Labels], costs: Sequence[Costs], suppressed: int
 ) -> list[list[int]]:
     """Return the same as ``costs_of_classes`` for each column by itself."""
-    charged = [_charged(_cell_cost(column, cost.measure), "classes") for cost in costs for column in labels]
+    charged = [
+        _charged(_cell_cost(column, cost.measure, labels_alias(column)), "classes")
+        for cost in costs
+        for column in labels
+    ]
     answers = iter(engine.row(labelled.select(*charged), "what the cells of the classes cost"))
     return [
         [
@@ -259,7 +343,7 @@ def costs_in(
     queries = [
         _cells_query(relation, column, level, costs.measure)
         for column in labels
-        for level in _levels_charged(column, [costs.measure])
+        for level in range(_lowest_charged([costs.measure]), column.height)
     ]
     rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
     (count,) = frequency.engine.row(rows, "rows of the sample")
@@ -281,7 +365,7 @@ def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> l
     found = []
     for column, weight in zip(labels, costs.weights, strict=True):
         words = [sql.column(code_name(placement.number)) for placement in column.placements]
-        charged = _cell_cost(column, costs.measure, qualified=False)
+        charged = _cell_cost(column, costs.measure, None)
         query = exp.select(sql.column("level"), *words, charged).from_(column.relation.copy())
         rows = engine.rows(query, f"what labels of column {column.number + 1} cost")
         found.append({tuple(map(int, code)): int(cost) * weight for *code, cost in rows})
@@ -294,30 +378,27 @@ def _cells_query(relation: exp.Table, column: Labels, level: int, measure: CellM
         exp.select(
             sql.named(sql.literal(column.number), "number"),
             sql.named(sql.literal(level), "level"),
-            sql.named(_charged(_cell_cost(column, measure), "part"), "total"),
+            sql.named(_charged(_cell_cost(column, measure, labels_alias(column)), "part"), "total"),
         )
         .from_(sql.aliased(relation, "part"))
         .join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
     )
 
 
-def _levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
-    """Return the levels of a column at which some measure has to look up what a label costs."""
-    return range(0 if any(measure.charges_originals for measure in measures) else 1, column.height)
+def _lowest_charged(measures: Sequence[CellMeasure]) -> int:
+    """Return the lowest level at which some measure has to look up what a label costs."""
+    return 0 if any(measure.charges_originals for measure in measures) else 1
 
 
 def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]) -> exp.Select:
     """Return the query of the labels of every level, and what they cost by each measure: in all, and at most."""
-    number, level = sql.column("number"), sql.column("level")
-    cells = [
-        exp.select(
-            sql.named(sql.literal(column.number), "number"),
-            level.copy(),
-            sql.column(N),
-            *(sql.named(_cell_cost(column, measure, qualified=False), measure.name) for measure in measures),
-        ).from_(column.relation.copy(), copy=False)
-        for column in labels
-    ]
+    number, level = sql.column(NUMBER), sql.column("level")
+    cells = exp.select(
+        number.copy(),
+        level.copy(),
+        sql.column(N),
+        *(sql.named(_cost_by_number(labels, measure), measure.name) for measure in measures),
+    ).from_(labels[0].facts.copy(), copy=False)
     has_rows = sql.column(N) > 0
     charged = [
         part
@@ -330,7 +411,7 @@ def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]
     labelled = sql.where(sql.count_rows(), has_rows)
     return (
         exp.select(number, level.copy(), labelled, *charged)
-        .from_(sql.union_all(cells).subquery("cells", copy=False), copy=False)
+        .from_(cells.subquery("cells", copy=False), copy=False)
         .group_by(number.copy(), level.copy(), copy=False)
     )
 
@@ -340,10 +421,23 @@ def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:
     return exp.Sum(this=sql.column(N, relation) * exp.Paren(this=cost))
 
 
-def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:
-    """Return the cost of a cell with a label, over the columns of the labels relation (under its ``labels_alias``)."""
+def _cost_by_number(labels: Sequence[Labels], measure: CellMeasure, relation: str | None = None) -> exp.Expr:
+    """Return the cost of a cell with a label, whichever column it is of."""
+    alike: dict[exp.Expr, list[int]] = {}
+    for column in labels:
+        alike.setdefault(_cell_cost(column, measure, relation), []).append(column.number)
+    *others, last = alike
+    case = exp.Case()
+    for cost in others:
+        of_columns = sql.column(NUMBER, relation).isin(*alike[cost])
+        case = case.when(of_columns, cost, copy=False)
+    return case.else_(last, copy=False) if others else last
+
+
+def _cell_cost(column: Labels, measure: CellMeasure, relation: str | None) -> exp.Expr:
+    """Return the cost of a cell with a label, over the columns of the labels relation."""
     case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
-    if qualified:
+    if relation is not None:
         for reference in case.find_all(exp.Column):
-            reference.set("table", sql.identifier(labels_alias(column)))
+            reference.set("table", sql.identifier(relation))
     return case

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LABEL = "label"
 """Column with the text of a label."""
+NUMBER = "number"
+"""Column with the number of the quasi-identifier."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Labels:
 
     Attributes:
         number: number of the quasi-identifier.
-        relation: its part of the temporary table above.
+        facts: the temporary table above, which has the labels of all quasi-identifiers.
         height: height of the hierarchy.
         rows: rows of the table.
         placements: where its codes are in the keys.
@@ -50,7 +52,7 @@ class Labels:
     """
 
     number: int
-    relation: exp.Subquery
+    facts: exp.Table
     height: int
     rows: int
     placements: tuple[Placement, ...]
@@ -59,6 +61,12 @@ class Labels:
     lower: float | None
     upper: float | None
 
+    @property
+    def relation(self) -> exp.Subquery:
+        """Its part of the table."""
+        own = exp.select("*").from_(self.facts.copy()).where(sql.column(NUMBER).eq(self.number))
+        return own.subquery("labels", copy=False)
+
 
 def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tuple[Labels, ...]:
     """Return the labels of every quasi-identifier, made from the frequency set without another scan."""
@@ -66,15 +74,15 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     query = _labels_query(frequency, hierarchies)
     relation = make_table(engine, "kanon_label_facts", query, "labels of the hierarchies")
     roots = [
-        exp.and_(sql.column(_NUMBER).eq(number), sql.column("level").eq(hierarchy.height))
+        exp.and_(sql.column(NUMBER).eq(number), sql.column("level").eq(hierarchy.height))
         for number, hierarchy in enumerate(hierarchies)
     ]
-    found = exp.select(_NUMBER, "leaves", "lower", "upper").from_(relation.copy()).where(exp.or_(*roots))
+    found = exp.select(NUMBER, "leaves", "lower", "upper").from_(relation.copy()).where(exp.or_(*roots))
     facts = {row[0]: row[1:] for row in engine.rows(found, "leaves of the hierarchies")}
     return tuple(
         Labels(
             number,
-            exp.select("*").from_(relation.copy()).where(sql.column(_NUMBER).eq(number)).subquery("labels"),
+            relation,
             hierarchy.height,
             frequency.rows,
             _placements(frequency, number),
@@ -82,10 +90,6 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
         )
         for number, hierarchy in enumerate(hierarchies)
     )
-
-
-_NUMBER = "number"
-"""Column with the number of the quasi-identifier."""
 
 
 def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> exp.Query:
@@ -119,7 +123,7 @@ def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> 
         for level in range(hierarchy.height + 1):
             left = [placement.word.mask(level) for placement in placements] + [0] * len(shorter)
             levels.append((number, level, level < hierarchy.height, *left))
-    same = [sql.column(name, "lookups").eq(sql.column(name, "marginals")) for name in (_NUMBER, *codes)]
+    same = [sql.column(name, "lookups").eq(sql.column(name, "marginals")) for name in (NUMBER, *codes)]
     prefixes = [
         sql.named(exp.BitwiseAnd(this=sql.column(name, "leaves"), expression=sql.column(mask, "levels")), name)
         for name, mask in zip(codes, masks, strict=True)
@@ -135,7 +139,7 @@ def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> 
             "lookups": [("lookups", sql.union_all(lookups))],
             "marginals": [("marginals", sql.union_all(marginals))],
         },
-        relations={"levels": sql.values("levels", [_NUMBER, "level", "below_root", *masks], levels)},
+        relations={"levels": sql.values("levels", [NUMBER, "level", "below_root", *masks], levels)},
     )
 
 

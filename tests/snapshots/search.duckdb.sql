@@ -574,24 +574,56 @@ SELECT
     n > 0)
 FROM (
   SELECT
-    0 AS number,
+    number,
     level,
     n,
-    CASE WHEN at_root THEN 52 ELSE leaves - 1 END AS loss,
     CASE
-      WHEN at_root
-      THEN 1000000000
+      WHEN number IN (0)
+      THEN CASE WHEN at_root THEN 52 ELSE leaves - 1 END
+      WHEN number IN (1)
+      THEN CASE WHEN at_root THEN 1 ELSE leaves - 1 END
+      ELSE CASE WHEN at_root THEN 6 ELSE leaves - 1 END
+    END AS loss,
+    CASE
+      WHEN number IN (0)
+      THEN CASE
+        WHEN at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN lower IS NULL
+          THEN 0
+          ELSE CAST(ROUND(
+            GREATEST((
+              LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+            ) / 38.5, 0) * 1000000000
+          ) AS BIGINT)
+        END
+      END
+      WHEN number IN (1)
+      THEN CASE
+        WHEN at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN leaves = 1
+          THEN 0
+          ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
+        END
+      END
       ELSE CASE
-        WHEN lower IS NULL
-        THEN 0
-        ELSE CAST(ROUND(
-          GREATEST((
-            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-          ) / 38.5, 0) * 1000000000
-        ) AS BIGINT)
+        WHEN at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN leaves = 1
+          THEN 0
+          ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
+        END
       END
     END AS gcp,
-    CASE WHEN at_root THEN 3 ELSE level END AS "precision",
+    CASE
+      WHEN number IN (0, 2)
+      THEN CASE WHEN at_root THEN 3 ELSE level END
+      ELSE CASE WHEN at_root THEN 1 ELSE level END
+    END AS "precision",
     CASE
       WHEN at_root
       THEN 590689060
@@ -601,77 +633,7 @@ FROM (
         ELSE 0
       END
     END AS nonuniform_entropy
-  FROM (
-    SELECT
-      *
-    FROM kanon_label_facts
-    WHERE
-      number = 0
-  ) AS labels
-  UNION ALL
-  SELECT
-    1 AS number,
-    level,
-    n,
-    CASE WHEN at_root THEN 1 ELSE leaves - 1 END AS loss,
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN leaves = 1
-        THEN 0
-        ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
-      END
-    END AS gcp,
-    CASE WHEN at_root THEN 1 ELSE level END AS "precision",
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END AS nonuniform_entropy
-  FROM (
-    SELECT
-      *
-    FROM kanon_label_facts
-    WHERE
-      number = 1
-  ) AS labels
-  UNION ALL
-  SELECT
-    2 AS number,
-    level,
-    n,
-    CASE WHEN at_root THEN 6 ELSE leaves - 1 END AS loss,
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN leaves = 1
-        THEN 0
-        ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
-      END
-    END AS gcp,
-    CASE WHEN at_root THEN 3 ELSE level END AS "precision",
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END AS nonuniform_entropy
-  FROM (
-    SELECT
-      *
-    FROM kanon_label_facts
-    WHERE
-      number = 2
-  ) AS labels
+  FROM kanon_label_facts
 ) AS cells
 GROUP BY
   number,
@@ -693,22 +655,7 @@ FROM (
 ) AS classes;
 
 -- what suppressed rows lose at ...
-SELECT
-  COALESCE(
-    SUM(
-      classes.n * (
-        CASE WHEN labels_1.at_root THEN 52 ELSE labels_1.leaves - 1 END
-      )
-    ),
-    0
-  ) AS loss_0,
-  COALESCE(SUM(classes.n * (
-    1
-  )), 0) AS loss_1,
-  COALESCE(SUM(classes.n * (
-    6
-  )), 0) AS loss_2
-FROM (
+WITH classes AS (
   SELECT
     key_0 & 224 AS key_0,
     SUM(n) AS n,
@@ -716,19 +663,49 @@ FROM (
   FROM kanon_frequency
   GROUP BY
     key_0 & 224
-) AS classes
-JOIN (
+), cells AS (
   SELECT
-    *
-  FROM kanon_label_facts
+    levels.number,
+    levels.level,
+    (
+      classes.key_0 >> levels.shift_0
+    ) & levels.mask_0 AS code,
+    SUM(classes.n) AS n
+  FROM classes
+  JOIN (VALUES
+    (0, 2, 0, 0, 224),
+    (1, 1, 0, 8, 0),
+    (2, 3, 0, 10, 0)) AS levels(number, level, key_0, shift_0, mask_0)
+    ON TRUE
   WHERE
-    number = 0
-) AS labels_1
-  ON labels_1.level = 2 AND labels_1.code = (
-    key_0 & 224
-  )
-WHERE
-  measure_0 < 4;
+    measure_0 < 4
+  GROUP BY
+    levels.number,
+    levels.level,
+    (
+      classes.key_0 >> levels.shift_0
+    ) & levels.mask_0
+)
+SELECT
+  cells.number,
+  SUM(
+    cells.n * (
+      CASE
+        WHEN labels.number IN (0)
+        THEN CASE WHEN labels.at_root THEN 52 ELSE labels.leaves - 1 END
+        WHEN labels.number IN (1)
+        THEN CASE WHEN labels.at_root THEN 1 ELSE labels.leaves - 1 END
+        ELSE CASE WHEN labels.at_root THEN 6 ELSE labels.leaves - 1 END
+      END
+    )
+  ) AS loss
+FROM cells
+JOIN kanon_label_facts AS labels
+  ON labels.number = cells.number
+  AND labels.level = cells.level
+  AND labels.code = cells.code
+GROUP BY
+  cells.number;
 
 -- classes of the release, ...
 CREATE TEMPORARY TABLE kanon_classes AS

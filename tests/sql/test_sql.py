@@ -85,7 +85,9 @@ CREATE TABLE whole_table AS FROM source;
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
 CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);
 CREATE TABLE lookup AS FROM hierarchy;
-CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12), (0, 1, false, 8)) levels(number, level, below_root, mask_0);
+CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12, 0), (0, 1, false, 8, 0))
+    levels(number, level, below_root, mask_0, shift_0);
+CREATE TABLE labels AS FROM (VALUES (0, 1, 8, 4), (0, 1, 0, 3)) labels(number, level, code, leaves);
 CREATE TABLE kanon_frequency AS FROM (VALUES (4, 2, 1, NULL), (8, 1, 0, 1)) f(key_0, n, persons, entity);
 CREATE TABLE nodes AS FROM (VALUES (0), (1)) nodes(node);
 CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, sensitive_0, n);
@@ -170,6 +172,13 @@ LISTS = {
         "masked": "key_0",
         "measures": "SUM(n) AS measure_0, COUNT(*) AS measure_1",
         "some_classes": "key_0 > 0",
+    },
+    "measures/hidden_costs": {
+        "charged": "SUM(cells.n * labels.leaves) AS lost",
+        "codes": "(classes.key_0 >> levels.shift_0) & levels.mask_0 AS code",
+        "grouped": "(classes.key_0 >> levels.shift_0) & levels.mask_0",
+        "fails": "classes.n < 2",
+        "same_codes": "labels.code = cells.code",
     },
     "measures/labels": {
         "number": "0",

@@ -538,6 +538,7 @@ class Evidence:
                 problem.labels,
                 [problem.costs],
                 self._packing,
+                self._statements,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]

@@ -1,0 +1,32 @@
+/* What suppressed rows would cost if a node published them: a row for each column that is charged.
+   The levels say at which level each column is, and where its code stands in the keys of a class. The classes that the
+   models fail ($fails) are taken apart into cells; cells that are alike are counted before their label is looked up. */
+WITH classes AS (
+  SELECT
+    key_0,
+    n
+  FROM kanon_frequency
+), cells AS (
+  SELECT
+    levels.number,
+    levels.level,
+    $codes,
+    SUM(classes.n) AS n
+  FROM classes
+  JOIN levels
+    ON TRUE
+  WHERE
+    $fails
+  GROUP BY
+    levels.number,
+    levels.level,
+    $grouped
+)
+SELECT
+  cells.number,
+  $charged
+FROM cells
+JOIN labels
+  ON labels.number = cells.number AND labels.level = cells.level AND $same_codes
+GROUP BY
+  cells.number
