@@ -57,6 +57,13 @@ if TYPE_CHECKING:
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy.destination import Destination, Origin
     from kanon_sql.policy.policy import Policy, read_policy, write_policy
+    from kanon_sql.policy.profile.database import (
+        DatabaseProfile,
+        TableKey,
+        TableProfile,
+        TableReference,
+        profile_database,
+    )
     from kanon_sql.policy.profile.profiler import init_policy, profile
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
     from kanon_sql.policy.roles import NamedColumns
@@ -131,6 +138,11 @@ _HOME = {
     "NamedColumns": "policy.roles",
     "init_policy": "policy.profile.profiler",
     "profile": "policy.profile.profiler",
+    "profile_database": "policy.profile.database",
+    "DatabaseProfile": "policy.profile.database",
+    "TableKey": "policy.profile.database",
+    "TableReference": "policy.profile.database",
+    "TableProfile": "policy.profile.database",
     "ColumnProfile": "policy.profile.result",
     "Profile": "policy.profile.result",
     "Suggestion": "hierarchy.suggest",
@@ -147,6 +159,7 @@ __all__ = [
     "ColumnProfile",
     "Compared",
     "Comparison",
+    "DatabaseProfile",
     "DeltaDisclosure",
     "DeltaPresence",
     "Destination",
@@ -183,6 +196,9 @@ __all__ = [
     "SourceError",
     "Suggestion",
     "TCloseness",
+    "TableKey",
+    "TableProfile",
+    "TableReference",
     "TextFile",
     "TimeLimitError",
     "UnsuitableError",
@@ -201,6 +217,7 @@ __all__ = [
     "measure",
     "prepare",
     "profile",
+    "profile_database",
     "read_policy",
     "report",
     "risk",

@@ -83,6 +83,43 @@ class Column:
         return "VARCHAR" if self.family == "text" else self.type
 
 
+@dataclass(frozen=True)
+class Constraint:
+    """A key of a table, or a foreign key; of a foreign key with what it refers to.
+
+    Attributes:
+        schema: of the table.
+        table: its name.
+        kind: ``PRIMARY KEY``, ``UNIQUE`` or ``FOREIGN KEY``.
+        columns: in their order.
+        referred: schema and name of the table that is referred to; None of a key.
+        referred_columns: in the same order; none of a key.
+    """
+
+    schema: str
+    table: str
+    kind: str
+    columns: tuple[str, ...]
+    referred: tuple[str, str] | None = None
+    referred_columns: tuple[str, ...] = ()
+
+
+def constraints_of_rows(rows: Iterable[tuple[Any, ...]]) -> list[Constraint]:
+    """Return constraints from rows as ``catalog/constraints`` has them, one for each column."""
+    by_number: dict[tuple[str, str, int], list[tuple[Any, ...]]] = {}
+    for schema, table, number, *column in rows:
+        by_number.setdefault((schema, table, number), []).append(tuple(column))
+    found = []
+    for (schema, table, _), columns in by_number.items():
+        kind, _, referred_schema, referred_table, *_ = columns[0]
+        referred = None if referred_table is None else (referred_schema, referred_table)
+        names = tuple(column[1] for column in columns)
+        found.append(
+            Constraint(schema, table, kind, names, referred, tuple(column[4] for column in columns if referred))
+        )
+    return found
+
+
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _LARGEST_FLOAT = "3.4028234663852886e38"
 

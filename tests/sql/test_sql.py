@@ -80,6 +80,8 @@ CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_s
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
 CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2, 40, 'm', 'flu'))
     source(n, age, sex, disease);
+CREATE TABLE referring AS FROM source;
+CREATE TABLE referred AS FROM (VALUES (1, 'flu'), (2, 'cold')) referred(n, disease);
 CREATE TABLE texts AS FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) texts(is_written, y, m, d, h, mi, s);
 CREATE TABLE whole_table AS FROM source;
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
@@ -190,6 +192,11 @@ LISTS = {
         "codes_of_leaves": "lookups.code",
         "is_value": "lookups.number = marginals.number AND lookups.code = marginals.code",
         "prefixes": "leaves.code",
+    },
+    "profile/reference": {
+        "key": "referred.disease",
+        "same": "referring.disease = referred.disease AND referring.n = referred.n",
+        "has_value": "NOT referring.disease IS NULL",
     },
     "release/full_domain": {
         "generalized": "hierarchy.level_1 AS age, source.sex",

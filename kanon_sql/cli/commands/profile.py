@@ -9,10 +9,11 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.policy_options import preparing
-from kanon_sql.cli.options.shared import check_options
+from kanon_sql.cli.options.shared import check_options, given_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     Share,
+    as_called,
     command,
     free_name,
     print_command,
@@ -25,18 +26,21 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.engine.base import split_names
 from kanon_sql.engine.files import require_free
-from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import counted
+from kanon_sql.engine.sources.addresses import shown_source
+from kanon_sql.engine.sources.open_source import open_source, open_tables
+from kanon_sql.errors import UsageError, command_line, counted
 from kanon_sql.hierarchy.vocabulary import Role
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
+from kanon_sql.policy.profile.database import profile_of_tables
 from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, POLICY_FILE, prepared_for_profile, profile_of, write_init
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.sources.open_source import OpenDatabase, Source
     from kanon_sql.policy.destination import Origin
+    from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile
     from kanon_sql.policy.profile.result import Profile
     from kanon_sql.risks.estimators.tuples import SubsetRisk
 
@@ -84,9 +88,24 @@ def profile_command(
 ) -> None:
     """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
 
+    Of a database with several tables, without TABLE: their keys, which columns refer to them, and how a row of each
+    table reaches the person that it is about.
+
     Nothing is changed, and no value of the table is shown.
     """
     check_options(context)
+    if table is None and (database := open_tables(source)) is not None:
+        with database.engine, Talk(database.engine, quiet=quiet, verbose=verbose):
+            if len(database.tables) > 1:
+                _require_none_of_columns(context, database)
+                tables = profile_of_tables(database)
+                if sql:
+                    print_sql(logged_script(database.engine.statements, dialect))
+                elif output_format == "json":
+                    print_json(tables.summary())
+                else:
+                    _print_tables(tables, source)
+                return
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         rules = preparing(prepare, opened.columns)
@@ -109,6 +128,16 @@ def profile_command(
     print_prose("Next, write these roles into a policy file and edit it:")
     said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare)
     print_command(command("init", source, opened, *_written_to(free_name(Path(POLICY_FILE))), *said))
+
+
+def _require_none_of_columns(context: typer.Context, database: OpenDatabase) -> None:
+    given = given_options(context)
+    about = [given[name] for name in ("quasi_identifiers", "sensitive", "entity", "sample", "prepare") if name in given]
+    if about:
+        raise UsageError(
+            f"{database.place} has {len(database.tables)} tables, and {about[0]} is for the columns of one: name it "
+            f"after {database.place}. There: {', '.join(name for _, name in database.tables)}."
+        )
 
 
 def init_command(
@@ -211,6 +240,46 @@ def _print_profile(found: Profile) -> None:
             spare=("drawn",),
         )
     _print_notes(found)
+
+
+def _print_tables(found: DatabaseProfile, source: str) -> None:
+    print_prose(f"{visible(found.source)}: {counted(len(found.tables), 'table')}")
+    rows = {table.name: table.rows for table in found.tables}
+    print_table(
+        ["table", "rows", "key", "a row reaches its person by"],
+        [(table.name, table.rows, _keys(table), _ways(table)) for table in found.tables],
+        prose="a row reaches its person by",
+    )
+    if found.references:
+        print_table(
+            ["column", "refers to", "known by", "with a value", "without one", "no match"],
+            [
+                (
+                    f"{one.table}.{', '.join(one.columns)}",
+                    f"{one.to_table}.{', '.join(one.to_columns)}",
+                    "foreign key" if one.declared else "names and values",
+                    one.rows,
+                    rows[one.table] - one.rows,
+                    one.unmatched,
+                )
+                for one in found.references
+            ],
+            spare=("known by",),
+        )
+    for text in found.notes:
+        print_prose(f"- {text}")
+    print_prose("Next, look at the columns of each table:")
+    for table in found.tables:
+        print_command(as_called() + command_line("profile", [shown_source(source), table.name]).removeprefix("kanon"))
+
+
+def _keys(table: TableProfile) -> str:
+    return "; ".join(", ".join(key.columns) for key in table.keys) or "none found"
+
+
+def _ways(table: TableProfile) -> str:
+    ways = " or ".join(" -> ".join(path) for path in table.persons)
+    return f"{ways}, one row each" if table.one_each else ways or "none found"
 
 
 def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, Share, int | str]:

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, Logged, closed_on_error
+from kanon_sql.engine.base import Column, Constraint, Logged, closed_on_error, constraints_of_rows
 from kanon_sql.engine.duckdb.connection import (
     Resources,
     Worker,
@@ -280,6 +280,10 @@ class DuckDBEngine:
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         described = self.rows(exp.Describe(this=exp.select("*").from_(relation)), "columns of the table")
         return tuple(Column(name, data_type) for name, data_type, *_ in described)
+
+    def constraints(self) -> list[Constraint]:
+        """Return the keys and foreign keys of all tables of the database."""
+        return constraints_of_rows(self.rows(sql.statement("catalog/constraints"), "keys of the tables"))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

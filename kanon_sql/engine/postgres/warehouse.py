@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, Logged, closed_on_error
+from kanon_sql.engine.base import Column, Constraint, Logged, closed_on_error, constraints_of_rows
 from kanon_sql.engine.keys import shown_url
 from kanon_sql.engine.postgres.session import (
     SESSION,
@@ -112,6 +112,9 @@ class PostgresWarehouse:
 
     def schemas(self) -> list[str]:
         return [name for (name,) in self._ask("postgres/schemas", "schemas")]
+
+    def constraints(self) -> list[Constraint]:
+        return constraints_of_rows(self._ask("postgres/constraints", "keys of the tables"))
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         found = self._ask("postgres/columns", "columns of the table", relation)

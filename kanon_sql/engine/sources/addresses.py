@@ -314,6 +314,11 @@ def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - asks what kind of value
     return _is_postgres(source) or _is_spark(source)
 
 
+def is_postgres(source: Any) -> bool:  # noqa: ANN401 - as above
+    """Tell whether a source is a PostgreSQL database: its URL, or a connection to it."""
+    return source.startswith(_POSTGRES) if isinstance(source, str) else _is_postgres(source)
+
+
 def without_credentials(source: str) -> str:
     """Return a SOURCE as it may be shown: a URL without its password or token."""
     if source.startswith(_POSTGRES):

@@ -19,6 +19,7 @@ from kanon_sql.engine.sources.addresses import (
     DatabaseAddress,
     ObjectAddress,
     address_of,
+    is_postgres,
     is_warehouse,
     open_warehouse,
     path_in,
@@ -328,6 +329,62 @@ def open_source(
         if address is not None:
             return _read_at(engine, address, table, as_text=as_text)
         return _read(engine, source, table, stated().over(format_of(source)), as_text=as_text)
+
+
+@dataclass(frozen=True)
+class OpenDatabase:
+    """A database and its tables.
+
+    Attributes:
+        engine: that was opened for it; to be closed.
+        place: what messages call it.
+        schema: the current one.
+        tables: schema and name of each table; views, and what kanon made, are none.
+    """
+
+    engine: DuckDBEngine
+    place: str
+    schema: str
+    tables: tuple[tuple[str, str], ...]
+
+    @property
+    def holder(self) -> DuckDBEngine | Warehouse:
+        """What has the rows, and answers queries of all of them without moving any."""
+        return self.engine.warehouse if isinstance(self.engine, Workbench) else self.engine
+
+    def relation(self, table: tuple[str, str]) -> exp.Table:
+        schema, name = table
+        return sql.relation(name) if schema == self.schema else sql.relation(name, schema)
+
+
+def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase | None:  # noqa: ANN401 - as for ``open_source``
+    """Return a DuckDB or PostgreSQL database with its tables; None where a source is none.
+
+    Raises:
+        SourceError: it cannot be opened.
+    """
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        engine, place = DuckDBEngine(source, owned=False), "the connection"
+    elif is_warehouse(source):
+        if not is_postgres(source):
+            return None
+        engine = open_beside_warehouse(source, resources)
+        place = engine.warehouse.place
+    else:
+        path = _path_of(source) if address_of(source) is None else None
+        if path is None or not is_database(path):
+            return None
+        engine, place = open_database(path, writable=False, resources=resources), str(path)
+    with closed_on_error(engine):
+        if isinstance(engine, Workbench):
+            schema, made = engine.warehouse.schema, _releases_there(engine.warehouse)
+            there = engine.warehouse.relations()
+            listed = [(each.schema, each.name) for each in there if each.kind == "TABLE" and each.schema != SCHEMA]
+        else:
+            schema, made = engine.current_schema(), _releases(engine)
+            listed = engine.rows(sql.statement("catalog/base_tables"), "tables of the database")
+        releases = {row[2:] for row in made}
+        return OpenDatabase(engine, place, schema, tuple(table for table in listed if table not in releases))
 
 
 def open_original(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.base import Column, Constraint, Logged
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.spark.session import (
@@ -111,6 +111,10 @@ class SparkWarehouse:
 
     def schemas(self) -> list[str]:
         return self._catalog.schemas()
+
+    def constraints(self) -> list[Constraint]:
+        """Return none: Spark declares no keys."""
+        return []
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         with spark_errors("columns of the table"):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column, Engine, Logged
+    from kanon_sql.engine.base import Column, Constraint, Engine, Logged
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
@@ -93,6 +93,9 @@ class Warehouse(Protocol):
 
     def schemas(self) -> list[str]:
         """Return the schemas there are, but for those of the system."""
+
+    def constraints(self) -> list[Constraint]:
+        """Return the keys and foreign keys of all tables, where they can be declared."""
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         """Return the columns of a relation, with the types that DuckDB has for theirs.

@@ -382,6 +382,17 @@ def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def parts_of_name(name: str) -> tuple[str, ...]:
+    """Return the words of a name as ``words_of`` does, with words that are written together taken apart."""
+    return _words_of_name(name, _all_words())
+
+
+def is_number(words: Sequence[str]) -> bool:
+    """Tell whether words say a number or a key, and not of what: ``id``, ``number``, ``key``."""
+    return bool(words) and all(word in _all_words().numbers for word in words)
+
+
+@lru_cache(maxsize=4096)
 def is_of_person(name: str) -> bool:
     """Tell whether a name speaks of a person: patient, customer, employee, student."""
     words = _all_words()

@@ -1,0 +1,416 @@
+"""``profile_database``: the keys of the tables of a database, and how their rows reach the people they are about.
+
+1. Keys and foreign keys that the database declares.
+2. Keys that it does not declare: columns with the name of a number or a key, without NULL, and with a value of its own
+   in every row. One scan of each table counts them.
+3. References that it does not declare: columns with the name of a key of another table (``patient_id`` or ``patient``
+   for the ``id`` of ``patients``), nearly all values of which are values of that key. One join for each counts them.
+4. A column that names people by its name: of such a table each row is of one person. From another table, a path of
+   references leads to one; there may be several paths, or none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, resolve_columns
+from kanon_sql.engine.sources.open_source import open_tables
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.hierarchy.vocabulary import is_number, kinds_of_name, parts_of_name
+from kanon_sql.policy.profile.people import numbers_people
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kanon_sql.engine.base import Constraint
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import OpenDatabase
+
+_KEY_KINDS = frozenset({"record_id", "national_id", "passport", "visit_id", "reference"})
+_MOST_UNMATCHED = 0.1  # share of the rows with a value, up to which a column still refers to a key
+_LONGEST_PATH = 6
+_MOST_PATHS = 10  # of one table
+
+
+@dataclass(frozen=True)
+class TableKey:
+    """Columns that have different values in all rows of a table, and no NULL if the database did not declare them."""
+
+    columns: tuple[str, ...]
+    declared: bool
+
+
+@dataclass(frozen=True)
+class TableReference:
+    """Columns of a table whose values are those of a key of a table.
+
+    Attributes:
+        table: that has the columns.
+        columns: in the order of the key.
+        to_table: the table that is referred to; it may be the same.
+        to_columns: its key.
+        declared: whether the database has it as a foreign key; else names and values say so.
+        rows: rows that have a value in each column.
+        unmatched: of these, rows whose values the other table does not have.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    to_table: str
+    to_columns: tuple[str, ...]
+    declared: bool
+    rows: int
+    unmatched: int
+
+
+@dataclass(frozen=True)
+class TableProfile:
+    """A table among others.
+
+    Attributes:
+        name: with its schema, where that is not the current one.
+        rows: how many it has.
+        columns: their names.
+        keys: those that are declared; else those that were found, the likeliest first.
+        persons: how a row reaches the person that it is about: a column of the table, or a path of columns, each in the
+            table that the one before refers to. The last one names the person. Several where the columns do not say
+            which one a row is about; none where none was found.
+        one_each: whether no two rows are of one person.
+    """
+
+    name: str
+    rows: int
+    columns: tuple[str, ...]
+    keys: tuple[TableKey, ...]
+    persons: tuple[tuple[str, ...], ...]
+    one_each: bool
+
+
+@dataclass(frozen=True)
+class DatabaseProfile:
+    """What ``profile_database`` found.
+
+    Attributes:
+        source: the database.
+        tables: its tables, without releases that kanon made.
+        references: between them.
+    """
+
+    source: str
+    tables: tuple[TableProfile, ...]
+    references: tuple[TableReference, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be decided or looked at, in words."""
+        said = []
+        for table in self.tables:
+            if len(table.persons) > 1:
+                ways = "; ".join(" -> ".join(path) for path in table.persons)
+                said.append(
+                    f"{table.name}: a row reaches a person in {len(table.persons)} ways: {ways}. The columns do not "
+                    "say which person it is about."
+                )
+        if without := [table.name for table in self.tables if not table.persons]:
+            said.append(
+                f"No path to a person was found from {', '.join(without)}. That is no proof that their rows are about "
+                "nobody: a table may name people by columns whose names do not say so."
+            )
+        said += [
+            f"{one.table}.{', '.join(one.columns)}: {counted(one.unmatched, 'row')} of {one.rows:,} with a value that "
+            f"{one.to_table} does not have."
+            for one in self.references
+            if one.unmatched
+        ]
+        return tuple(said)
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {**asdict(self), "notes": list(self.notes)}
+
+
+def profile_database(
+    source: Any,  # noqa: ANN401 - a path, a URL or a connection; open_tables says which
+    *,
+    resources: Resources | None = None,
+) -> DatabaseProfile:
+    """Return the tables of a database, their keys, and how their rows reach people. Nothing is changed.
+
+    Args:
+        source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        UsageError: it is no such database.
+        SourceError: it cannot be read.
+    """
+    database = open_tables(source, resources)
+    if database is None:
+        raise UsageError("Only a DuckDB file or a PostgreSQL database has tables that refer to each other.")
+    try:
+        return profile_of_tables(database)
+    finally:
+        database.engine.close()
+
+
+def profile_of_tables(database: OpenDatabase) -> DatabaseProfile:
+    """Return the profile of an open database."""
+    # 1. What is declared.
+    constraints = database.holder.constraints()
+    # 2. Keys.
+    tables = [_counted(database, table, constraints) for table in database.tables]
+    # 3. References.
+    declared = _declared(database, tables, constraints)
+    references = (*declared, *_found(database, tables, declared))
+    # 4. People.
+    return DatabaseProfile(
+        database.place,
+        tuple(_with_people(table, {each.name: each for each in tables}, references) for table in tables),
+        references,
+    )
+
+
+# 1 and 2. Tables and keys
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table as it is looked at: its relation, its rows, its columns, and its keys."""
+
+    name: str
+    own_name: str
+    relation: exp.Table
+    rows: int
+    columns: tuple[Column, ...]
+    keys: tuple[TableKey, ...]
+    unique: frozenset[str]
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+
+def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequence[Constraint]) -> _Table:
+    relation = database.relation(table)
+    columns = database.holder.columns(relation)
+    declared = [
+        TableKey(one.columns, declared=True)
+        for one in sorted(constraints, key=lambda one: one.kind != "PRIMARY KEY")
+        if (one.schema, one.table) == table and one.kind != "FOREIGN KEY"
+    ]
+    alone = {key.columns[0] for key in declared if len(key.columns) == 1}
+    named = [column for column in columns if column.name not in alone and _may_be_key(column)]
+    counts = [
+        count
+        for column in named
+        for count in (
+            exp.Count(this=sql.column(column.name, "source")),
+            sql.count_distinct(sql.column(column.name, "source")),
+        )
+    ]
+    query = exp.select(sql.count_rows(), *counts).from_(sql.aliased(relation, "source"))
+    ((rows, *numbers),) = database.holder.rows(query, f"rows and keys of {table[1]}")
+    unique = [
+        column.name
+        for column, values, distinct in zip(named, numbers[::2], numbers[1::2], strict=True)
+        if 1 < int(rows) == int(values) == int(distinct)
+    ]
+    unique.sort(key=lambda name: not _is_own_key(table[1], name))
+    keys = declared or [TableKey((name,), declared=False) for name in unique]
+    name = table[1] if table[0] == database.schema else ".".join(table)
+    return _Table(name, table[1], relation, int(rows), columns, tuple(keys), frozenset((*alone, *unique)))
+
+
+def _may_be_key(column: Column) -> bool:
+    """Tell whether a column is a number or a key by its name, and by its type."""
+    whole = column.family == "integer" or (column.family == "decimal" and not column.decimals)
+    if not (whole or column.family == "text" or column.type == "UUID"):
+        return False
+    kind = next(iter(kinds_of_name(column.name)), None)
+    return kind in _KEY_KINDS or is_number(parts_of_name(column.name)[-1:])
+
+
+def _singular(table: str) -> list[tuple[str, ...]]:
+    """Return the words that the name of a table may have for one of its rows: ``patients`` has ``patient``."""
+    *before, last = parts_of_name(table) or ("",)
+    endings = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("en", ""), ("n", ""))
+    ones = [last.removesuffix(ending) + instead for ending, instead in endings if last.endswith(ending)]
+    return [(*before, one) for one in ones if one]
+
+
+def _is_own_key(table: str, column: str) -> bool:
+    """Tell whether a column is what numbers the rows of its table: the ``id`` or the ``patient_id`` of ``patients``."""
+    words = parts_of_name(column)
+    ones = _singular(table)
+    return (
+        is_number(words)
+        or words in ones
+        or any(words[: len(one)] == one and is_number(words[len(one) :]) for one in ones)
+    )
+
+
+# 3. References
+
+
+def _declared(
+    database: OpenDatabase, tables: Sequence[_Table], constraints: Sequence[Constraint]
+) -> list[TableReference]:
+    """Return the foreign keys; what one refers to has the name there that was written, in whatever case."""
+    exact = dict(zip(database.tables, tables, strict=True))
+    any_case = {(schema, folded(name)): table for (schema, name), table in exact.items()}
+    found = []
+    for one in constraints:
+        if one.referred is None or (table := exact.get((one.schema, one.table))) is None:
+            continue
+        schema, name = one.referred
+        to = exact.get(one.referred) or any_case.get((schema, folded(name)))
+        if to is not None:
+            key = resolve_columns(one.referred_columns, to.columns, to.name)
+            own = tuple(column.name for column in key)
+            found.append(_measured(database, table, one.columns, to, own, declared=True))
+    return found
+
+
+def _found(
+    database: OpenDatabase, tables: Sequence[_Table], declared: Sequence[TableReference]
+) -> Iterator[TableReference]:
+    """Yield references by names and values, of columns that are no foreign keys.
+
+    A column refers to the table that its name says; where there is none, to one that happens to have such a column with
+    a value of its own in every row.
+    """
+    known = {(one.table, one.columns) for one in declared}
+    named = [
+        (to, key, _names_of_key(to, key), _is_own_key(to.own_name, key)) for to in tables for key in sorted(to.unique)
+    ]
+    for table in tables:
+        for column in table.columns:
+            if (table.name, (column.name,)) in known or _numbers_rows(table, column):
+                continue
+            words = parts_of_name(column.name)
+            called_so = [
+                (to, key, is_own)
+                for to, key, names, is_own in named
+                if to is not table and _is_called_so(words, names) and _is_comparable(column, to.column(key))
+            ]
+            for wanted in (True, False):
+                measured = [
+                    _measured(database, table, (column.name,), to, (key,), declared=False)
+                    for to, key, is_own in called_so
+                    if is_own is wanted
+                ]
+                if refers := [one for one in measured if _refers(one)]:
+                    yield from refers
+                    break
+
+
+def _names_of_key(to: _Table, key: str) -> list[tuple[str, ...]]:
+    """Return what the name of a column that refers to a key ends with: ``patient_id``, or ``patient``, of patients."""
+    ones, words = _singular(to.own_name), parts_of_name(key)
+    full = [(*one, *words) for one in ones] if is_number(words) else [words]
+    return [*full, *ones] if _is_own_key(to.own_name, key) else full
+
+
+def _numbers_rows(table: _Table, column: Column) -> bool:
+    """Tell whether a column numbers the rows of its own table: another one may happen to have each number once."""
+    return column.name in table.unique and _is_own_key(table.own_name, column.name)
+
+
+def _is_called_so(words: tuple[str, ...], names: Sequence[tuple[str, ...]]) -> bool:
+    return any(words[-len(name) :] == name or "".join(words) == "".join(name) for name in names)
+
+
+def _is_comparable(column: Column, key: Column) -> bool:
+    return column.type == key.type or (column.family == key.family != "other")
+
+
+def _measured(
+    database: OpenDatabase,
+    table: _Table,
+    columns: tuple[str, ...],
+    to: _Table,
+    to_columns: tuple[str, ...],
+    *,
+    declared: bool,
+) -> TableReference:
+    own = [sql.column(name, "referring") for name in columns]
+    keys = [sql.column(name, "referred") for name in to_columns]
+    query = sql.query(
+        "profile/reference",
+        values={
+            "key": keys[0],
+            "same": sql.all_of(one.eq(key) for one, key in zip(own, keys, strict=True)),
+            "has_value": sql.all_of(one.copy().is_(exp.null()).not_() for one in own),
+        },
+        relations={
+            "referring": sql.aliased(table.relation, "referring"),
+            "referred": sql.aliased(to.relation, "referred"),
+        },
+    )
+    title = f"does {table.name}.{', '.join(columns)} refer to {to.name}?"
+    ((rows, matched),) = database.holder.rows(query, title)
+    return TableReference(table.name, columns, to.name, to_columns, declared, int(rows), int(rows) - int(matched))
+
+
+def _refers(one: TableReference) -> bool:
+    return one.rows > 0 and one.unmatched <= _MOST_UNMATCHED * one.rows
+
+
+# 4. People
+
+
+def _with_people(table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]) -> TableProfile:
+    persons = _paths_to_people(table, tables, references)
+    own = [path[0] for path in persons if len(path) == 1]
+    return TableProfile(
+        table.name,
+        table.rows,
+        tuple(column.name for column in table.columns),
+        table.keys,
+        tuple(persons),
+        len(own) == 1 and own[0] in table.unique,
+    )
+
+
+def _columns_of_people(table: _Table) -> list[str]:
+    """Return the columns that name people by their names: the ``id`` of ``patients`` too."""
+    return [
+        column.name
+        for column in table.columns
+        if numbers_people(column)
+        or (
+            column.name in table.unique
+            and _is_own_key(table.own_name, column.name)
+            and any(numbers_people(Column(" ".join((*one, "id")), column.type)) for one in _singular(table.own_name))
+        )
+    ]
+
+
+def _paths_to_people(
+    table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]
+) -> list[tuple[str, ...]]:
+    """Return the ways from a row to a person, the shortest first: columns of the table, else paths of references.
+
+    No path goes through a table twice. Of a table that names people itself, no path goes on.
+    """
+    found: list[tuple[str, ...]] = []
+    waiting: deque[tuple[_Table, tuple[str, ...], frozenset[str]]] = deque([(table, (), frozenset({table.name}))])
+    while waiting and len(found) < _MOST_PATHS:
+        at, path, seen = waiting.popleft()
+        prefix = f"{at.name}." if path else ""
+        if people := _columns_of_people(at):
+            found += [(*path, f"{prefix}{name}") for name in people]
+            continue
+        if len(path) == _LONGEST_PATH:
+            continue
+        waiting += [
+            (tables[one.to_table], (*path, prefix + ", ".join(one.columns)), seen | {one.to_table})
+            for one in references
+            if one.table == at.name and one.to_table not in seen
+        ]
+    return found
