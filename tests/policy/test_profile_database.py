@@ -128,6 +128,14 @@ def test_two_ways_to_a_person_and_a_circle_of_references() -> None:
     assert any(note.startswith("orders: a row reaches a person in 2 ways") for note in found.notes)
 
 
+def test_a_temporary_table_does_not_stand_for_a_table_of_its_name() -> None:
+    found = of_statements(
+        "CREATE TABLE wards AS SELECT i AS id FROM range(10) numbers(i)",
+        "CREATE TEMPORARY TABLE wards AS SELECT 1 AS id, 2 AS other FROM range(3)",
+    )
+    assert {name: (table.rows, table.columns) for name, table in by_name(found).items()} == {"wards": (10, ("id",))}
+
+
 def test_hostile_names_and_types() -> None:
     found = of_statements(
         'CREATE TABLE "order" ("se""lect id" INTEGER, "患者_id" BIGINT, "<b>" JSON, "key" BLOB, note VARCHAR)',
@@ -183,8 +191,7 @@ def expected_ways(
                 yield (f"{prefix}{column}", *way)
 
 
-@pytest.mark.deeper
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(databases())
 def test_references_and_ways_are_what_plain_python_finds(tables: dict[str, dict[str, Rows]]) -> None:
     with duckdb.connect() as connection:

@@ -88,8 +88,7 @@ def profile_command(
 ) -> None:
     """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
 
-    Of a database with several tables, without TABLE: their keys, which columns refer to them, and how a row of each
-    table reaches the person that it is about.
+    Of a database with several tables, without TABLE: their keys, what refers to them, and how rows reach people.
 
     Nothing is changed, and no value of the table is shown.
     """

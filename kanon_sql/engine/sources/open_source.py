@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from sqlglot import exp
 
 from kanon_sql.engine.base import chosen_table, closed_on_error
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -47,8 +48,6 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from sqlglot import exp
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
@@ -307,13 +306,7 @@ def open_source(
             are its owner's.
     """
     if isinstance(source, duckdb.DuckDBPyConnection):
-        if resources is not None:
-            raise UsageError(
-                "The connection has its own memory limit, threads and temporary directory: set them there "
-                "(SET memory_limit = ...), and leave resources out."
-            )
-        shared = DuckDBEngine(source, owned=False)
-        shared.require_builtin_functions("The connection")
+        shared = _on_connection(source, resources)
         return _from_engine(shared, table, "the connection", None, original=not as_text)
     if is_warehouse(source):
         with closed_on_error(open_beside_warehouse(source, resources)) as bench:
@@ -340,12 +333,14 @@ class OpenDatabase:
         place: what messages call it.
         schema: the current one.
         tables: schema and name of each table; views, and what kanon made, are none.
+        catalog: of a connection that was handed in, which may have temporary tables of the same names; else None.
     """
 
     engine: DuckDBEngine
     place: str
     schema: str
     tables: tuple[tuple[str, str], ...]
+    catalog: str | None = None
 
     @property
     def holder(self) -> DuckDBEngine | Warehouse:
@@ -354,7 +349,8 @@ class OpenDatabase:
 
     def relation(self, table: tuple[str, str]) -> exp.Table:
         schema, name = table
-        return sql.relation(name) if schema == self.schema else sql.relation(name, schema)
+        bare = schema == self.schema and self.catalog is None
+        return sql.relation(name) if bare else sql.relation(name, schema, self.catalog)
 
 
 def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase | None:  # noqa: ANN401 - as for ``open_source``
@@ -363,8 +359,10 @@ def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase
     Raises:
         SourceError: it cannot be opened.
     """
+    catalog = None
     if isinstance(source, duckdb.DuckDBPyConnection):
-        engine, place = DuckDBEngine(source, owned=False), "the connection"
+        engine, place = _on_connection(source, resources), "the connection"
+        ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
     elif is_warehouse(source):
         if not is_postgres(source):
             return None
@@ -384,7 +382,8 @@ def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase
             schema, made = engine.current_schema(), _releases(engine)
             listed = engine.rows(sql.statement("catalog/base_tables"), "tables of the database")
         releases = {row[2:] for row in made}
-        return OpenDatabase(engine, place, schema, tuple(table for table in listed if table not in releases))
+        tables = tuple(table for table in listed if table not in releases)
+        return OpenDatabase(engine, place, schema, tables, catalog)
 
 
 def open_original(
@@ -400,6 +399,17 @@ def open_original(
         if in_file or not isinstance(source, str | os.PathLike):
             return open_source(source, original, resources=resources)
     return open_source(original, original_table, resources=resources)
+
+
+def _on_connection(connection: duckdb.DuckDBPyConnection, resources: Resources | None) -> DuckDBEngine:
+    if resources is not None:
+        raise UsageError(
+            "The connection has its own memory limit, threads and temporary directory: set them there "
+            "(SET memory_limit = ...), and leave resources out."
+        )
+    shared = DuckDBEngine(connection, owned=False)
+    shared.require_builtin_functions("The connection")
+    return shared
 
 
 def open_beside(
