@@ -191,7 +191,7 @@ def expected_ways(
                 yield (f"{prefix}{column}", *way)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(databases())
 def test_references_and_ways_are_what_plain_python_finds(tables: dict[str, dict[str, Rows]]) -> None:
     with duckdb.connect() as connection:

@@ -332,7 +332,7 @@ class OpenDatabase:
         engine: that was opened for it; to be closed.
         place: what messages call it.
         schema: the current one.
-        tables: schema and name of each table; views, and what kanon made, are none.
+        tables: schema and name of each table; no views, none in kanon's own schema, no releases.
         catalog: of a connection that was handed in, which may have temporary tables of the same names; else None.
     """
 

@@ -98,7 +98,7 @@ class DatabaseProfile:
 
     Attributes:
         source: the database.
-        tables: its tables, without releases that kanon made.
+        tables: its tables, without those that the ledger has as releases.
         references: between them.
     """
 
