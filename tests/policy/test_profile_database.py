@@ -136,6 +136,20 @@ def test_a_temporary_table_does_not_stand_for_a_table_of_its_name() -> None:
     assert {name: (table.rows, table.columns) for name, table in by_name(found).items()} == {"wards": (10, ("id",))}
 
 
+def test_constraints_in_another_case_than_their_columns() -> None:
+    found = of_statements(
+        "CREATE TABLE Wards (id INTEGER, PRIMARY KEY (ID))",
+        "CREATE TABLE beds (bed_id INTEGER, Ward INTEGER, ward_id INTEGER, FOREIGN KEY (WARD) REFERENCES wARDS (iD))",
+        "INSERT INTO Wards VALUES (1), (2)",
+        "INSERT INTO beds VALUES (1, 1, 2), (2, 1, 1), (3, NULL, 1)",
+    )
+    assert by_name(found)["Wards"].keys[0].columns == ("id",)
+    assert references(found) == {
+        ("beds", ("Ward",), "Wards", ("id",), 2, 0),
+        ("beds", ("ward_id",), "Wards", ("id",), 3, 0),
+    }
+
+
 def test_hostile_names_and_types() -> None:
     found = of_statements(
         'CREATE TABLE "order" ("se""lect id" INTEGER, "患者_id" BIGINT, "<b>" JSON, "key" BLOB, note VARCHAR)',
@@ -222,15 +236,25 @@ def test_releases_are_no_tables_of_their_own(tmp_path: Path) -> None:
 def test_the_same_in_postgresql(postgres: str) -> None:
     import psycopg
 
+    with_types = [
+        "CREATE TYPE care.letter AS ENUM ('a', 'b')",
+        "CREATE TABLE care.wards (code care.letter)",
+        "CREATE TABLE care.beds (ward_code VARCHAR)",
+        "INSERT INTO care.wards VALUES ('a'), ('b')",
+        "INSERT INTO care.beds VALUES ('a'), ('a'), (NULL)",
+    ]
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("DROP SCHEMA IF EXISTS care CASCADE")
         connection.execute(_DECLARED)
+        for statement in with_types:
+            connection.execute(statement)
         try:
             there = kanon_sql.profile_database(postgres)
         finally:
             connection.execute("DROP SCHEMA care CASCADE")
     own = {name: table for name, table in by_name(there).items() if name.startswith("care.")}
-    expected = of_statements(_DECLARED)
+    expected = of_statements(_DECLARED, *with_types)
+    assert ("care.beds", ("ward_code",), "care.wards", ("code",), 2, 0) in references(expected)
     assert own == by_name(expected)
     assert {one for one in there.references if one.table.startswith("care.")} == set(expected.references)
 

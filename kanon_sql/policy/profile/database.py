@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, resolve_columns
+from kanon_sql.engine.base import Column, find_column
 from kanon_sql.engine.sources.open_source import open_tables
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.vocabulary import is_number, kinds_of_name, parts_of_name
@@ -199,7 +199,7 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
     relation = database.relation(table)
     columns = database.holder.columns(relation)
     declared = [
-        TableKey(one.columns, declared=True)
+        TableKey(_as_there(one.columns, columns), declared=True)
         for one in sorted(constraints, key=lambda one: one.kind != "PRIMARY KEY")
         if (one.schema, one.table) == table and one.kind != "FOREIGN KEY"
     ]
@@ -224,6 +224,12 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
     keys = declared or [TableKey((name,), declared=False) for name in unique]
     name = table[1] if table[0] == database.schema else ".".join(table)
     return _Table(name, table[1], relation, int(rows), columns, tuple(keys), frozenset((*alone, *unique)))
+
+
+def _as_there(names: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of columns as their table has them; DuckDB keeps those of a constraint as they were written."""
+    found = [find_column(name, columns) for name in names]
+    return tuple(name if column is None else column.name for name, column in zip(names, found, strict=True))
 
 
 def _may_be_key(column: Column) -> bool:
@@ -260,7 +266,7 @@ def _is_own_key(table: str, column: str) -> bool:
 def _declared(
     database: OpenDatabase, tables: Sequence[_Table], constraints: Sequence[Constraint]
 ) -> list[TableReference]:
-    """Return the foreign keys; what one refers to has the name there that was written, in whatever case."""
+    """Return the foreign keys; DuckDB keeps the name of the table that one refers to as it was written."""
     exact = dict(zip(database.tables, tables, strict=True))
     any_case = {(schema, folded(name)): table for (schema, name), table in exact.items()}
     found = []
@@ -270,9 +276,8 @@ def _declared(
         schema, name = one.referred
         to = exact.get(one.referred) or any_case.get((schema, folded(name)))
         if to is not None:
-            key = resolve_columns(one.referred_columns, to.columns, to.name)
-            own = tuple(column.name for column in key)
-            found.append(_measured(database, table, one.columns, to, own, declared=True))
+            own, key = _as_there(one.columns, table.columns), _as_there(one.referred_columns, to.columns)
+            found.append(_measured(database, table, own, to, key, declared=True))
     return found
 
 
@@ -338,8 +343,8 @@ def _measured(
     *,
     declared: bool,
 ) -> TableReference:
-    own = [sql.column(name, "referring") for name in columns]
-    keys = [sql.column(name, "referred") for name in to_columns]
+    own = [_comparable(table.column(name), "referring") for name in columns]
+    keys = [_comparable(to.column(name), "referred") for name in to_columns]
     query = sql.query(
         "profile/reference",
         values={
@@ -355,6 +360,12 @@ def _measured(
     title = f"does {table.name}.{', '.join(columns)} refer to {to.name}?"
     ((rows, matched),) = database.holder.rows(query, title)
     return TableReference(table.name, columns, to.name, to_columns, declared, int(rows), int(rows) - int(matched))
+
+
+def _comparable(column: Column, relation: str) -> exp.Expr:
+    """Return a column as it is compared with a key: an ENUM of PostgreSQL with texts, too."""
+    value = sql.column(column.name, relation)
+    return sql.cast(value, "VARCHAR") if column.family == "text" else value
 
 
 def _refers(one: TableReference) -> bool:
