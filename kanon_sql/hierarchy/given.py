@@ -11,6 +11,7 @@ like any other. Where a file gives it no row, it gets one that goes to the root 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column
+from kanon_sql.engine.base import bounds_of, find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
 from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit
 from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
@@ -267,6 +268,8 @@ def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, rule: F
 
     Values that the type cannot hold have no row: no row of the table can have them.
     """
+    if (order := _in_order_of_integers(column, rows.values)) is not None:
+        return order, 0
     title = f"type of the values in the hierarchy of {column.name}"
     ranks: dict[int, int] = {}
     unreadable, beyond = 0, 0
@@ -288,6 +291,30 @@ def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, rule: F
     repeated = sum(times > 1 for times in Counter(ranks.values()).values())
     require_once(repeated, column.name, str(rule))
     return sorted(ranks, key=ranks.__getitem__), beyond
+
+
+_AS_WRITTEN = re.compile(r"0|-?[1-9][0-9]{0,38}")
+
+
+def _in_order_of_integers(column: Column, values: Sequence[str | None]) -> list[int] | None:
+    """Return the places of whole numbers in their order, NULL before all others, without a statement.
+
+    None where that needs DuckDB: of another type, or a value is written in another way than DuckDB writes it, twice, or
+    beyond what the type can hold.
+    """
+    bounds = bounds_of(column) if column.family == "integer" else None
+    if bounds is None:
+        return None
+    least, most = map(int, bounds)
+    numbers: list[int] = []
+    for value in values:
+        if value is None:
+            numbers.append(least - 1)
+        elif _AS_WRITTEN.fullmatch(value) and least <= int(value) <= most:
+            numbers.append(int(value))
+        else:
+            return None
+    return sorted(range(len(numbers)), key=numbers.__getitem__) if len(set(numbers)) == len(numbers) else None
 
 
 def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:

@@ -43,6 +43,27 @@ def loaded(path: Path, tree: dict[str, list[str]]) -> tuple[Hierarchy, dict[Any,
     return hierarchy, {row[0]: (list(row[1 : hierarchy.height + 1]), list(row[hierarchy.height + 1 :])) for row in rows}
 
 
+@pytest.mark.parametrize("written", ["{}", "{:04}"])
+@pytest.mark.parametrize("kind", ["TINYINT", "INTEGER", "UBIGINT", "HUGEINT"])
+def test_whole_numbers_have_codes_in_their_order(kind: str, written: str, tmp_path: Path) -> None:
+    """Numbers that are written as DuckDB writes them are put in their order without it; with zeros before, by it."""
+    least = 0 if kind == "UBIGINT" else -100
+    values = np.random.default_rng(7).permutation(range(least, 120)).tolist()
+    path = tmp_path / "numbers.csv"
+    path.write_text("".join(f"{written.format(value)};{value % 3};*\n" for value in values), encoding="utf-8")
+    with duckdb.connect() as connection:
+        hierarchy = load_hierarchy(
+            DuckDBEngine(connection, owned=False), relation("none"), Column("c", kind), FileRule(path)
+        )
+        rows = connection.table(hierarchy.relation.name).fetchall()
+    assert {row[0]: row[1] for row in rows} == {None: "*"} | {value: str(value % 3) for value in values}
+    # The ordinal of a value among its siblings is in the lowest bits, in the order of numbers.
+    for label in {str(value % 3) for value in values}:
+        siblings = sorted(row[0] for row in rows if row[1] == label)
+        codes = [row[3] for value in siblings for row in rows if row[0] == value]
+        assert codes == list(range(codes[0], codes[0] + len(codes)))
+
+
 def prefixes_are_labels(hierarchy: Hierarchy, rows: dict[Any, tuple[list[str], list[int]]]) -> None:
     for (one, (labels, codes)), (other, (labels_, codes_)) in itertools.combinations(rows.items(), 2):
         for level in range(hierarchy.height + 1):
