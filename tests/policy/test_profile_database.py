@@ -125,7 +125,30 @@ def test_two_ways_to_a_person_and_a_circle_of_references() -> None:
         ("patient", "patients.id"),
         ("last_order_id", "orders.ordered_for", "patients.id"),
     )
-    assert any(note.startswith("orders: a row reaches a person in 2 ways") for note in found.notes)
+    assert tables["orders"].rows_of_others == (2,)
+    assert tables["visits"].rows_of_others == (2,)
+    ways = "ordered_for -> patients.id; visit_id -> visits.patient -> patients.id"
+    said = f"orders: a row reaches a person in 2 ways: {ways}. In 2 rows of 2 they lead to different people"
+    assert any(note.startswith(said) for note in found.notes)
+
+
+def test_ways_that_agree_and_ways_to_other_people() -> None:
+    found = of_statements(
+        "CREATE TABLE patients AS SELECT i AS patient_id, i // 2 AS mother_patient_id FROM range(8) numbers(i)",
+        "CREATE TABLE visits AS SELECT i AS visit_id, i % 8 AS patient_id FROM range(16) numbers(i)",
+        "CREATE TABLE beds AS SELECT i AS bed_id, CASE WHEN i > 3 THEN i END AS visit_id, "
+        "CASE WHEN i < 12 THEN i % 8 END AS taken_by_patient FROM range(16) numbers(i)",
+        "CREATE TABLE bills AS SELECT i AS bill_id, i % 8 AS patient_id, i % 3 AS customer_id FROM range(9) numbers(i)",
+    )
+    tables = by_name(found)
+    assert tables["patients"].persons == (("patient_id",),), "a mother is another person than the row is about"
+    assert tables["beds"].persons == (("visit_id", "visits.patient_id"), ("taken_by_patient", "patients.patient_id"))
+    assert tables["beds"].rows_of_others == (0,)
+    assert tables["bills"].persons == (("patient_id",), ("customer_id",))
+    assert tables["bills"].rows_of_others == (None,)
+    (of_beds, of_bills) = (note for note in found.notes if " ways: " in note)
+    assert of_beds.endswith("They lead to the same person wherever both lead to one.")
+    assert "They end at columns that do not refer to each other" in of_bills
 
 
 def test_a_temporary_table_does_not_stand_for_a_table_of_its_name() -> None:
@@ -205,6 +228,35 @@ def expected_ways(
                 yield (f"{prefix}{column}", *way)
 
 
+def person_of(tables: dict[str, dict[str, Rows]], name: str, row: int, way: tuple[str, ...]) -> int | None:
+    """Return the number of the person that a way leads to from a row; None where it ends before."""
+    at: int | None = row
+    for step in way:
+        table, _, column = step.rpartition(".")
+        if at is None or at >= len(tables[table or name]["id"]):
+            return None
+        at = tables[table or name][column][at]
+    return at
+
+
+def expected_rows_of_others(
+    tables: dict[str, dict[str, Rows]], name: str, ways: tuple[tuple[str, ...], ...], known: set[tuple[Any, ...]]
+) -> tuple[int | None, ...]:
+    referring = {table for table, (column,), *_ in known if column == "patient_id"}
+
+    def end(way: tuple[str, ...]) -> str:
+        table, _, column = way[-1].rpartition(".")
+        return "patients" if column == "id" or (table or name) in referring else table or name
+
+    rows = range(len(tables[name]["id"]))
+    found = []
+    for way in ways[1:]:
+        pairs = [(person_of(tables, name, row, ways[0]), person_of(tables, name, row, way)) for row in rows]
+        differ = sum(None not in pair and pair[0] != pair[1] for pair in pairs)
+        found.append(differ if end(way) == end(ways[0]) else None)
+    return tuple(found)
+
+
 @settings(max_examples=25, deadline=None)
 @given(databases())
 def test_references_and_ways_are_what_plain_python_finds(tables: dict[str, dict[str, Rows]]) -> None:
@@ -223,6 +275,7 @@ def test_references_and_ways_are_what_plain_python_finds(tables: dict[str, dict[
             ways = list(expected_ways(table.name, tables, known))
             assert sorted(table.persons) == sorted(ways)
             assert list(map(len, table.persons)) == sorted(map(len, ways))
+            assert table.rows_of_others == expected_rows_of_others(tables, table.name, table.persons, known)
 
 
 def test_releases_are_no_tables_of_their_own(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _KEY_KINDS = frozenset({"record_id", "national_id", "passport", "visit_id", "reference"})
 _MOST_UNMATCHED = 0.1  # share of the rows with a value, up to which a column still refers to a key
-_LONGEST_PATH = 6
-_MOST_PATHS = 10  # of one table
+_LONGEST_WAY = 6  # references
+_MOST_WAYS = 10  # of one table
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ class TableProfile:
         persons: how a row reaches the person that it is about: a column of the table, or a path of columns, each in the
             table that the one before refers to. The last one names the person. Several where the columns do not say
             which one a row is about; none where none was found.
+        rows_of_others: for each of these but the first, the rows that it leads to another person than the first; None
+            where the two end at columns that do not refer to each other.
         one_each: whether no two rows are of one person.
     """
 
@@ -89,6 +91,7 @@ class TableProfile:
     columns: tuple[str, ...]
     keys: tuple[TableKey, ...]
     persons: tuple[tuple[str, ...], ...]
+    rows_of_others: tuple[int | None, ...]
     one_each: bool
 
 
@@ -114,8 +117,7 @@ class DatabaseProfile:
             if len(table.persons) > 1:
                 ways = "; ".join(" -> ".join(path) for path in table.persons)
                 said.append(
-                    f"{table.name}: a row reaches a person in {len(table.persons)} ways: {ways}. The columns do not "
-                    "say which person it is about."
+                    f"{table.name}: a row reaches a person in {len(table.persons)} ways: {ways}. {_compared(table)}"
                 )
         if without := [table.name for table in self.tables if not table.persons]:
             said.append(
@@ -133,6 +135,20 @@ class DatabaseProfile:
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
         return {**asdict(self), "notes": list(self.notes)}
+
+
+def _compared(table: TableProfile) -> str:
+    """Return whether the ways of a table lead to the same people, in words."""
+    others = table.rows_of_others
+    if None in others:
+        return "They end at columns that do not refer to each other: which one a row is about, the columns do not say."
+    worst = max(others, key=lambda rows: rows or 0) or 0
+    if not worst:
+        return "They lead to the same person wherever both lead to one."
+    return (
+        f"In {counted(worst, 'row')} of {table.rows:,} they lead to different people: which one a row is about, the "
+        "columns do not say."
+    )
 
 
 def profile_database(
@@ -171,7 +187,7 @@ def profile_of_tables(database: OpenDatabase) -> DatabaseProfile:
     # 4. People.
     return DatabaseProfile(
         database.place,
-        tuple(_with_people(table, {each.name: each for each in tables}, references) for table in tables),
+        tuple(_with_people(database, table, {each.name: each for each in tables}, references) for table in tables),
         references,
     )
 
@@ -375,53 +391,111 @@ def _refers(one: TableReference) -> bool:
 # 4. People
 
 
-def _with_people(table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]) -> TableProfile:
-    persons = _paths_to_people(table, tables, references)
-    own = [path[0] for path in persons if len(path) == 1]
+@dataclass(frozen=True)
+class _Way:
+    """A way from a row to a person: references from table to table, and the column of the last table that names her."""
+
+    references: tuple[TableReference, ...]
+    table: _Table
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the way, each but those of the first table with its table."""
+        tables = [None, *(one.to_table for one in self.references)]
+        names = [*(", ".join(one.columns) for one in self.references), self.column]
+        return tuple(name if table is None else f"{table}.{name}" for table, name in zip(tables, names, strict=True))
+
+
+def _with_people(
+    database: OpenDatabase, table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]
+) -> TableProfile:
+    ways = _ways_to_people(table, tables, references)
+    own = [way.column for way in ways if not way.references]
     return TableProfile(
         table.name,
         table.rows,
         tuple(column.name for column in table.columns),
         table.keys,
-        tuple(persons),
+        tuple(way.columns for way in ways),
+        _rows_of_others(database, table, ways, tables, references),
         len(own) == 1 and own[0] in table.unique,
     )
 
 
 def _columns_of_people(table: _Table) -> list[str]:
-    """Return the columns that name people by their names: the ``id`` of ``patients`` too."""
-    return [
+    """Return the columns that name people by their names; the key of a table that is called after people alone."""
+    keys = [
         column.name
         for column in table.columns
-        if numbers_people(column)
-        or (
-            column.name in table.unique
-            and _is_own_key(table.own_name, column.name)
-            and any(numbers_people(Column(" ".join((*one, "id")), column.type)) for one in _singular(table.own_name))
-        )
+        if _numbers_rows(table, column)
+        and any(numbers_people(Column(" ".join((*one, "id")), column.type)) for one in _singular(table.own_name))
     ]
+    return keys[:1] or [column.name for column in table.columns if numbers_people(column)]
 
 
-def _paths_to_people(
-    table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]
-) -> list[tuple[str, ...]]:
+def _ways_to_people(table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]) -> list[_Way]:
     """Return the ways from a row to a person, the shortest first: columns of the table, else paths of references.
 
-    No path goes through a table twice. Of a table that names people itself, no path goes on.
+    No way goes through a table twice. Of a table that names people itself, none goes on.
     """
-    found: list[tuple[str, ...]] = []
-    waiting: deque[tuple[_Table, tuple[str, ...], frozenset[str]]] = deque([(table, (), frozenset({table.name}))])
-    while waiting and len(found) < _MOST_PATHS:
-        at, path, seen = waiting.popleft()
-        prefix = f"{at.name}." if path else ""
+    found: list[_Way] = []
+    waiting: deque[tuple[_Table, tuple[TableReference, ...]]] = deque([(table, ())])
+    while waiting and len(found) < _MOST_WAYS:
+        at, path = waiting.popleft()
         if people := _columns_of_people(at):
-            found += [(*path, f"{prefix}{name}") for name in people]
-            continue
-        if len(path) == _LONGEST_PATH:
-            continue
-        waiting += [
-            (tables[one.to_table], (*path, prefix + ", ".join(one.columns)), seen | {one.to_table})
-            for one in references
-            if one.table == at.name and one.to_table not in seen
-        ]
+            found += [_Way(path, at, name) for name in people]
+        elif len(path) < _LONGEST_WAY:
+            seen = {table.name, *(one.to_table for one in path)}
+            waiting += [
+                (tables[one.to_table], (*path, one))
+                for one in references
+                if one.table == at.name and one.to_table not in seen
+            ]
     return found
+
+
+def _rows_of_others(
+    database: OpenDatabase,
+    table: _Table,
+    ways: Sequence[_Way],
+    tables: dict[str, _Table],
+    references: Sequence[TableReference],
+) -> tuple[int | None, ...]:
+    """Return, for each way but the first, the rows that it leads to another person than the first one does.
+
+    None of a way whose end is another column, and no reference to what the first one's end refers to.
+    """
+    if len(ways) < 2:  # noqa: PLR2004 - two can differ
+        return ()
+    ends = [_referred(way.table.name, way.column, references) for way in ways]
+    compared = [way for way, end in zip(ways, ends, strict=True) if end == ends[0]]
+    query, people = exp.select().from_(sql.aliased(table.relation, "source")), []
+    for number, way in enumerate(compared):
+        at, alias = table, "source"
+        for step, one in enumerate(way.references):
+            to, of_step = tables[one.to_table], f"way_{number}_{step}"
+            same = [
+                _comparable(at.column(own), alias).eq(_comparable(to.column(key), of_step))
+                for own, key in zip(one.columns, one.to_columns, strict=True)
+            ]
+            query.join(sql.aliased(to.relation, of_step), on=sql.all_of(same), join_type="left", copy=False)
+            at, alias = to, of_step
+        people.append(_comparable(at.column(way.column), alias))
+    counts = [sql.where(sql.count_rows(), people[0].neq(person)) for person in people[1:]]
+    answers = iter(())
+    if counts:
+        title = f"do the ways from {table.name} lead to the same people?"
+        answers = iter(database.holder.rows(query.select(*counts, copy=False), title)[0])
+    return tuple(int(next(answers)) if end == ends[0] else None for end in ends[1:])
+
+
+def _referred(table: str, column: str, references: Sequence[TableReference]) -> tuple[str, str]:
+    """Return the column that a column refers to in the end: itself, where it refers to none."""
+    seen = {(table, column)}
+    while True:
+        to = [(one.to_table, one.to_columns[0]) for one in references if (one.table, one.columns) == (table, (column,))]
+        if not to or to[0] in seen:
+            return table, column
+        table, column = to[0]
+        seen.add(to[0])
