@@ -173,6 +173,20 @@ def test_constraints_in_another_case_than_their_columns() -> None:
     }
 
 
+def test_tables_with_one_key_and_none_that_is_called_after_it() -> None:
+    found = of_statements(
+        "CREATE TABLE lives AS SELECT i AS patient_id FROM range(9) numbers(i)",
+        "CREATE TABLE deaths AS SELECT i AS patient_id FROM range(9) numbers(i)",
+        "CREATE TABLE papers (paper_id INTEGER, patient_id INTEGER, main_patient_id INTEGER)",
+        "INSERT INTO papers VALUES (1, 1, 1), (2, 2, 3), (3, 3, 3), (4, 3, 8)",
+    )
+    tables = by_name(found)
+    assert tables["lives"].one_each
+    assert tables["deaths"].one_each
+    assert tables["papers"].persons == (("patient_id",), ("main_patient_id",))
+    assert tables["papers"].rows_of_others == (2,)
+
+
 def test_hostile_names_and_types() -> None:
     found = of_statements(
         'CREATE TABLE "order" ("se""lect id" INTEGER, "患者_id" BIGINT, "<b>" JSON, "key" BLOB, note VARCHAR)',

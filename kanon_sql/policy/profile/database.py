@@ -464,11 +464,13 @@ def _rows_of_others(
 ) -> tuple[int | None, ...]:
     """Return, for each way but the first, the rows that it leads to another person than the first one does.
 
-    None of a way whose end is another column, and no reference to what the first one's end refers to.
+    None of a way that ends at a column whose values are not those of the first one's, as far as references say.
     """
     if len(ways) < 2:  # noqa: PLR2004 - two can differ
         return ()
-    ends = [_referred(way.table.name, way.column, references) for way in ways]
+    alike = _numbered_alike([one for one in references if len(one.columns) == 1])
+    columns = [(way.table.name, way.column) for way in ways]
+    ends = [alike.get(column, column) for column in columns]
     compared = [way for way, end in zip(ways, ends, strict=True) if end == ends[0]]
     query, people = exp.select().from_(sql.aliased(table.relation, "source")), []
     for number, way in enumerate(compared):
@@ -490,12 +492,12 @@ def _rows_of_others(
     return tuple(int(next(answers)) if end == ends[0] else None for end in ends[1:])
 
 
-def _referred(table: str, column: str, references: Sequence[TableReference]) -> tuple[str, str]:
-    """Return the column that a column refers to in the end: itself, where it refers to none."""
-    seen = {(table, column)}
-    while True:
-        to = [(one.to_table, one.to_columns[0]) for one in references if (one.table, one.columns) == (table, (column,))]
-        if not to or to[0] in seen:
-            return table, column
-        table, column = to[0]
-        seen.add(to[0])
+def _numbered_alike(references: Sequence[TableReference]) -> dict[tuple[str, str], int]:
+    """Return a number for each column that refers to another one or is referred to: the same for all of one chain."""
+    numbers: dict[tuple[str, str], int] = {}
+    for number, one in enumerate(references):
+        both = [(one.table, one.columns[0]), (one.to_table, one.to_columns[0])]
+        joined = {numbers.get(column, number) for column in both}
+        numbers |= dict.fromkeys(both, number)
+        numbers = {column: number if own in joined else own for column, own in numbers.items()}
+    return numbers
