@@ -1,8 +1,9 @@
-/* Tables and views of a PostgreSQL database, but for those of the system. */
+/* Tables and views of a PostgreSQL database, but for those of the system; and which are partitions of another table. */
 SELECT
   namespaces.nspname,
   classes.relname,
-  CASE classes.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END AS kind
+  CASE classes.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END AS kind,
+  classes.relispartition AS is_partition
 FROM pg_catalog.pg_class AS classes
 JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamespace
 WHERE classes.relkind IN ('r', 'p', 'v', 'm', 'f')

@@ -315,12 +315,19 @@ def test_the_same_in_postgresql(postgres: str) -> None:
         connection.execute(_DECLARED)
         for statement in with_types:
             connection.execute(statement)
+        connection.execute("CREATE TABLE care.bills (bill_id INTEGER, person INTEGER) PARTITION BY RANGE (bill_id)")
+        connection.execute("CREATE TABLE care.bills_1 PARTITION OF care.bills FOR VALUES FROM (0) TO (9)")
+        connection.execute("INSERT INTO care.bills VALUES (1, 1), (2, 1)")
         try:
             there = kanon_sql.profile_database(postgres)
         finally:
             connection.execute("DROP SCHEMA care CASCADE")
     own = {name: table for name, table in by_name(there).items() if name.startswith("care.")}
-    expected = of_statements(_DECLARED, *with_types)
+    in_one = [
+        "CREATE TABLE care.bills (bill_id INTEGER, person INTEGER)",
+        "INSERT INTO care.bills VALUES (1, 1), (2, 1)",
+    ]
+    expected = of_statements(_DECLARED, *with_types, *in_one)
     assert ("care.beds", ("ward_code",), "care.wards", ("code",), 2, 0) in references(expected)
     assert own == by_name(expected)
     assert {one for one in there.references if one.table.startswith("care.")} == set(expected.references)

@@ -376,8 +376,8 @@ def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase
     with closed_on_error(engine):
         if isinstance(engine, Workbench):
             schema, made = engine.warehouse.schema, _releases_there(engine.warehouse)
-            there = engine.warehouse.relations()
-            listed = [(each.schema, each.name) for each in there if each.kind == "TABLE" and each.schema != SCHEMA]
+            there = [each for each in engine.warehouse.relations() if each.schema != SCHEMA and not each.is_partition]
+            listed = [(each.schema, each.name) for each in there if each.kind == "TABLE"]
         else:
             schema, made = engine.current_schema(), _releases(engine)
             listed = engine.rows(sql.statement("catalog/base_tables"), "tables of the database")

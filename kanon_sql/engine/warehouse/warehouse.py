@@ -59,6 +59,7 @@ class ListedRelation:
     schema: str
     name: str
     kind: RelationKind
+    is_partition: bool = False
 
 
 class Warehouse(Protocol):
