@@ -12,6 +12,7 @@ A tree of intervals from a file becomes a query over the values of a column in t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,10 @@ from kanon_sql.hierarchy.expressions import (
     value_text,
     with_levels,
 )
-from kanon_sql.hierarchy.rules import ColumnExtremes
+from kanon_sql.hierarchy.rules import ColumnExtremes, is_dashed
 from kanon_sql.hierarchy.rules.bounds import BoundsRule, QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule
-from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, IntervalRule, MaskRule, RoundRule
+from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, FlatRule, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -108,6 +109,26 @@ def bind_rule(
             return found, f"{found} (lengths chosen by the data)", (said,)
         case _:
             return rule, str(rule), ()
+
+
+def settled_rule(rule: BuiltRule, column: Column, facts: ColumnExtremes) -> BuiltRule | None:
+    """Return the rule that gives a value the same labels whatever other values there are; None if no rule does.
+
+    Labels of a mask are as long as the longest value, and ranges of whole numbers have brackets where one is negative.
+    """
+    match rule:
+        case BoundsRule() | QuantileRule():
+            return None
+        case PrefixesRule(lengths=()):  # none was worth a level
+            return FlatRule()
+        case MaskRule(length=None):
+            return replace(rule, length=max(1, facts.longest))
+        case IntervalRule(form=None) if _can_be_dashed(rule, column):
+            return replace(rule, form="dashes" if _lowest_bound(rule, facts) >= 0 else "brackets")
+        case StepRule(form=None) if rule.can_be_dashed(column):
+            return replace(rule, form="brackets" if facts.minimum is not None and facts.minimum < 0 else "dashes")
+        case _:
+            return rule
 
 
 DATES = frozenset({"date", "timestamp"})
@@ -181,7 +202,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Col
     scale = max(_scale(number) for number in [*rule.widths, rule.origin, *limits])
     places = exact_places(column, scale)
     digits = _digits(rule, facts, places)
-    dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
+    dashed = is_dashed(rule.form, column, can_be=_can_be_dashed(rule, column) and _lowest_bound(rule, facts) >= 0)
     data_type = f"DECIMAL({digits}, {scale})"
     value, number = sql.column(VALUE), sql.column("number")
     numbers = exp.select(value, sql.named(exact_number(value_as_written(column), column, scale, digits), "number"))
@@ -208,6 +229,12 @@ def _floored(column: Column, data_type: str, places: int) -> exp.Expr:
     rounded_up = exp.GT(this=sql.cast(number, column.type), expression=sql.column(VALUE))
     unit = exp.Case().when(rounded_up, number_literal(Decimal(1).scaleb(-places))).else_(sql.literal(0))
     return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
+
+
+def _can_be_dashed(rule: IntervalRule, column: Column) -> bool:
+    """Tell whether the labels of values that are not negative can be written with dashes."""
+    limits = [limit for limit in (rule.bottom, rule.top) if limit is not None]
+    return column.family == "integer" and not any(_scale(number) for number in [*rule.widths, rule.origin, *limits])
 
 
 def _lowest_bound(rule: IntervalRule, facts: ColumnExtremes) -> int:
@@ -284,6 +311,13 @@ def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
 
 
 def _masks(rule: MaskRule, column: Column, longest: int) -> list[exp.Expr]:
+    if rule.length is not None:
+        if longest > rule.length:
+            raise HierarchyError(
+                f"The hierarchy of column {column.name!r} ({rule}) is of values of up to {rule.length} characters, and "
+                f"the longest has {longest}: give the length of the longest, or leave length out."
+            )
+        longest = rule.length
     counts = rule.counts or range(1, longest)
     text = sql.column(VALUE) if column.family == "text" else value_text(sql.column(VALUE), column.family)
     return [_mask(rule.side, text, longest, longest - count) for count in counts if count < longest]

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import bounds_of, find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
-from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit
+from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit, settled_rule
 from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "kanon"
-REMEMBERING = frozenset({"releases", "dp_budgets", "dp_spent"})
+REMEMBERING = frozenset({"releases", "appended", "dp_budgets", "dp_spent"})
 """Tables of it that record releases and answers about other tables: they outlive the rows of these."""
+WAITING = "waiting_"
+"""Tables of it whose names begin so hold rows that are not published yet (see ``kanon_sql.release.append``)."""
 _PREFIX = "hierarchy_"
 
 
@@ -161,7 +163,7 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
         rule = rules[column.name]
         chosen = column.name not in given
         if isinstance(rule, FileRule | PrefixRule):
-            return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen)
+            return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen, rule=rule)
         return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
 
     return tuple(make(column) for column in columns)
@@ -218,7 +220,7 @@ def build_hierarchy(
         query = built_query(bound, column, source, facts)
         height = len(query.selects) - 1
         made = _coded(engine, column, query, height, ROOT, origin, definition=query, chosen=chosen)
-        return replace(made, notes=notes)
+        return replace(made, notes=notes, rule=settled_rule(bound, column, facts))
     except ComputationError:
         if chosen and not isinstance(rule, FlatRule):  # this rule was not given
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)

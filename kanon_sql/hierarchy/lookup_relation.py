@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.spec import Rule
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,10 @@ class Hierarchy:
         definition: the query that makes values and levels from the source; None where a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
         chosen: whether it was chosen here because none was given.
+        format: of the file that it was read from.
+        notes: what is to be said of it.
+        rule: what gives a value the same labels in another table: a rule that leaves nothing to the data, or a file;
+            None where there is no such rule.
     """
 
     column: Column
@@ -75,6 +80,7 @@ class Hierarchy:
     chosen: bool = False
     format: str | None = None
     notes: tuple[str, ...] = ()
+    rule: Rule | None = None
 
     @property
     def readable(self) -> exp.Table:

@@ -8,23 +8,26 @@ prefix:3:hide:areas.csv              ... and the 3 characters themselves are no 
 intervals:5,10,20                    numeric intervals of these widths, aligned to multiples of the width
 intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
 intervals:5,10:origin=18             ... aligned so that one interval begins at 18
+intervals:5,10:labels=brackets       ... written [20, 25), not 20-24 (dashes); without it, as the values require
 mask   mask:left   mask:right:1,3,5  characters replaced by *, one more at each level or as many as listed
+mask:right:1,3,5:length=7            ... of texts of up to 7 characters, whatever the longest value is
 cut:2,3   cut:2,3,letters            the last characters left out, then all after the first letters: SW1A1, SW1A, SW
 date:month,quarter,year,decade       dates truncated to these units; also day and week
 round:1,2,3                          numbers rounded to tens, hundreds, thousands
-steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred
+steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred; they
+                                     take labels=dashes or labels=brackets, as intervals do
 quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
 prefixes   prefixes:3,1              texts by their first characters: as many as listed, or as the data ask for
 flat                                 the value itself, or *
 
 The same as a table of kanon.toml, which ``rule_text`` writes as such a text:
 
-age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin
-zip = { mask = "right", counts = [1, 2, 4] }
+age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin, labels
+zip = { mask = "right", counts = [1, 2, 4] }    # also length
 postcode = { cut = [2, 3], letters = true }
 birth = { date = ["month", "year"] }
 income = { round = [2, 3] }
-cost = { steps = true, from = 100 }
+cost = { steps = true, from = 100 }             # also labels
 height = { quantiles = [16, 8, 4] }
 code = { prefixes = [3, 1] }                    # or true: as the data require
 sex = { flat = true }
@@ -46,9 +49,11 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules import (
     MOST_DIGITS,
+    LabelForm,
     RuleError,
     comma_separated,
     decimal_text,
+    label_form,
     require,
     rises,
     seen_from_here,
@@ -98,12 +103,14 @@ class IntervalRule:
         bottom: values below it share one label at all levels but the root.
         top: values from it on share one label at all levels but the root.
         origin: a bound that intervals of all widths have in common.
+        form: how intervals are written; None where the values say which.
     """
 
     widths: tuple[Decimal, ...]
     bottom: Decimal | None = None
     top: Decimal | None = None
     origin: Decimal = Decimal(0)
+    form: LabelForm | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.widths), "intervals need at least one width, as in intervals:5,10,20")
@@ -120,7 +127,8 @@ class IntervalRule:
     def __str__(self) -> str:
         settings = [("bottom", self.bottom), ("top", self.top), ("origin", self.origin or None)]
         said = "".join(f":{name}={decimal_text(value)}" for name, value in settings if value is not None)
-        return f"intervals:{','.join(decimal_text(width) for width in self.widths)}{said}"
+        form = "" if self.form is None else f":labels={self.form}"
+        return f"intervals:{','.join(decimal_text(width) for width in self.widths)}{said}{form}"
 
 
 @dataclass(frozen=True)
@@ -130,16 +138,21 @@ class MaskRule:
     Attributes:
         side: where masking begins.
         counts: how many characters are masked at each level; empty: one more at each level.
+        length: characters of all labels, and of the longest value at most; None where the longest value says it.
     """
 
     side: Literal["right", "left"] = "right"
     counts: tuple[int, ...] = ()
+    length: int | None = None
 
     def __post_init__(self) -> None:
         require(rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
+        require(self.length is None or self.length > 0, "the length of labels must be greater than 0")
 
     def __str__(self) -> str:
-        return ":".join(["mask", self.side, *([",".join(map(str, self.counts))] if self.counts else [])])
+        counts = [",".join(map(str, self.counts))] if self.counts else []
+        length = [] if self.length is None else [f"length={self.length}"]
+        return ":".join(["mask", self.side, *counts, *length])
 
 
 @dataclass(frozen=True)
@@ -239,12 +252,13 @@ def _date(parts: list[str]) -> DateRule:
 
 def _intervals(parts: list[str]) -> IntervalRule:
     widths = tuple(_decimal(width) for width in comma_separated(parts[0])) if parts else ()
-    settings: dict[str, Decimal] = {}
+    settings: dict[str, Any] = {}
     for part in parts[1:]:
         name, _, value = part.partition("=")
-        require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
+        require(name in _BOUNDS, "settings of intervals are bottom=, top=, origin= and labels=")
         require(name not in settings, f"{name}= is given twice")
-        settings[name] = _decimal(value)
+        settings[name] = label_form(value) if name == "labels" else _decimal(value)
+    settings["form"] = settings.pop("labels", None)
     return IntervalRule(widths, **settings)
 
 
@@ -268,15 +282,19 @@ def _decimal(text: str) -> Decimal:
 def _mask(parts: list[str]) -> MaskRule:
     side: Literal["right", "left"] = "left" if parts and parts[0] == "left" else "right"
     counts = parts[1:] if parts and parts[0] in {"left", "right"} else parts
-    written = len(counts) <= 1 and all(
-        re.fullmatch(r"[0-9]+", count) for part in counts for count in comma_separated(part)
+    length = counts.pop().removeprefix("length=") if counts and counts[-1].startswith("length=") else None
+    written = (
+        (length is None or re.fullmatch(r"[0-9]{1,4}", length) is not None)
+        and len(counts) <= 1
+        and all(re.fullmatch(r"[0-9]+", count) for part in counts for count in comma_separated(part))
     )
     require(
         written,
-        "mask is written mask, mask:left or mask:right, and may say how many characters to mask at each level, "
-        "as in mask:right:1,2,4",
+        "mask is written mask, mask:left or mask:right, and may say how many characters to mask at each level, and how "
+        "long the longest value can be, as in mask:right:1,2,4:length=5",
     )
-    return MaskRule(side, tuple(int(count) for count in comma_separated(counts[0])) if counts else ())
+    masked = tuple(int(count) for count in comma_separated(counts[0])) if counts else ()
+    return MaskRule(side, masked, None if length is None else int(length))
 
 
 _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
@@ -326,15 +344,21 @@ def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file
 
 
 def _write_intervals(table: _Table, where: str) -> str:
-    settings = [f":{name}={_number(table[name], f'{where}.{name}')}" for name in _BOUNDS if name in table]
+    settings = [f":{name}={_setting(table, name, where)}" for name in _BOUNDS if name in table]
     return f"intervals:{_numbers(table, 'intervals', where)}{''.join(settings)}"
+
+
+def _setting(table: _Table, name: str, where: str) -> str:
+    setting = f"{where}.{name}"
+    return _text(table[name], setting) if name == "labels" else _number(table[name], setting)
 
 
 def _write_mask(table: _Table, where: str) -> str:
     if table["mask"] not in {"right", "left"}:
         raise UsageError(f'{where}.mask must be "right" or "left".')
     counts = f":{_numbers(table, 'counts', where)}" if "counts" in table else ""
-    return f"mask:{table['mask']}{counts}"
+    length = f":length={_number(table['length'], f'{where}.length')}" if "length" in table else ""
+    return f"mask:{table['mask']}{counts}{length}"
 
 
 def _write_date(table: _Table, where: str) -> str:
@@ -344,7 +368,8 @@ def _write_date(table: _Table, where: str) -> str:
 
 def _write_steps(table: _Table, where: str) -> str:
     _is_true(table, "steps", where)
-    return f"steps:from={_number(table['from'], f'{where}.from')}" if "from" in table else "steps"
+    settings = [f":{name}={_setting(table, name, where)}" for name in ("from", "labels") if name in table]
+    return f"steps{''.join(settings)}"
 
 
 def _write_prefixes(table: _Table, where: str) -> str:
@@ -367,10 +392,10 @@ def _write_file(table: _Table, where: str) -> str:
     return path
 
 
-_BOUNDS = ("bottom", "top", "origin")
+_BOUNDS = ("bottom", "top", "origin", "labels")
 _TABLES: dict[str, tuple[tuple[str, ...], Callable[[_Table, str], str]]] = {
     "intervals": (_BOUNDS, _write_intervals),
-    "mask": (("counts",), _write_mask),
+    "mask": (("counts", "length"), _write_mask),
     "cut": (
         ("letters",),
         lambda table, where: (
@@ -379,7 +404,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[[_Table, str], str]]] = {
     ),
     "date": ((), _write_date),
     "round": ((), lambda table, where: f"round:{_numbers(table, 'round', where)}"),
-    "steps": (("from",), _write_steps),
+    "steps": (("from", "labels"), _write_steps),
     "quantiles": ((), lambda table, where: f"quantiles:{_numbers(table, 'quantiles', where)}"),
     "prefixes": ((), _write_prefixes),
     "flat": ((), _write_flat),

@@ -285,7 +285,7 @@ def test_any_interval_holds_its_value_and_lies_in_the_one_above(
         ("intervals:0", "greater than 0"),
         ("intervals:five", "a number is expected"),
         ("intervals:5:top=1:bottom=3", "bottom must lie below top"),
-        ("intervals:5:left=3", "bottom=, top= and origin="),
+        ("intervals:5:left=3", "bottom=, top=, origin= and labels="),
         ("intervals:5:top=1:top=3", "top= is given twice"),
         ("intervals:inf", "must be finite"),
         ("intervals:5:top=nan", "must be finite"),

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+from kanon_sql.errors import HierarchyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
 
+    from kanon_sql.engine.base import Column
+
+LabelForm = Literal["dashes", "brackets"]
+"""How a range of whole numbers is written: ``20-24`` or ``[20, 25)``."""
 MOST_DIGITS = 18
 """Before the point and after it: what DECIMAL(38) holds, and sums of two of them."""
 
@@ -38,6 +44,25 @@ def decimal_text(number: Decimal) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+def label_form(text: str) -> LabelForm:
+    require(text in get_args(LabelForm), "labels are dashes (20-24) or brackets ([20, 25))")
+    return cast("LabelForm", text)
+
+
+def is_dashed(form: LabelForm | None, column: Column, *, can_be: bool) -> bool:
+    """Tell whether ranges are written with dashes: as a rule says, else where they can be.
+
+    Raises:
+        HierarchyError: a rule says so, and they cannot be: a bound is negative, or no whole number.
+    """
+    if form == "dashes" and not can_be:
+        raise HierarchyError(
+            f"The labels of column {column.name!r} cannot be written with dashes (labels=dashes): it has negative "
+            "numbers or bounds, or none that are whole. Use labels=brackets."
+        )
+    return can_be and form != "brackets"
 
 
 def seen_from_here(path: Path) -> str:

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlglot import exp
 
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, exact_number, is_below, no_number, value_as_written
-from kanon_sql.hierarchy.rules import MOST_DIGITS, comma_separated, decimal_text, require
+from kanon_sql.hierarchy.rules import (
+    MOST_DIGITS,
+    LabelForm,
+    comma_separated,
+    decimal_text,
+    is_dashed,
+    label_form,
+    require,
+)
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -89,9 +97,11 @@ class StepRule:
 
     Attributes:
         start: the first bound above 0, a power of ten; what lies between 0 and it has one label, and 0 its own.
+        form: how steps are written; None where the values say which.
     """
 
     start: Decimal = Decimal(1)
+    form: LabelForm | None = None
     height: ClassVar[int] = len(_STEPS) + 1
     """Levels above the value."""
 
@@ -104,14 +114,19 @@ class StepRule:
         require(abs(digits.adjusted()) < MOST_DIGITS, f"the first step has at most {MOST_DIGITS} digits")
 
     def __str__(self) -> str:
-        return "steps" if self.start == 1 else f"steps:from={decimal_text(self.start)}"
+        start = "" if self.start == 1 else f":from={decimal_text(self.start)}"
+        return f"steps{start}" if self.form is None else f"steps{start}:labels={self.form}"
+
+    def can_be_dashed(self, column: Column) -> bool:
+        """Tell whether the labels of values that are not negative can be written with dashes."""
+        return column.family == "integer" and self.start >= 1
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
         """Return the label of a value at each level but the root, as far as the numbers of the column reach."""
         extremes = [bound for bound in (facts.minimum, facts.maximum) if bound is not None]
         largest = max((abs(bound) for bound in extremes), default=Decimal(0))
         negative = any(bound < 0 for bound in extremes)
-        dashed = column.family == "integer" and self.start >= 1 and not negative
+        dashed = is_dashed(self.form, column, can_be=self.can_be_dashed(column) and not negative)
         return [
             _label_of_cuts(column, _cuts_of_steps(self._bounds(level, largest), negative=negative, dashed=dashed), ROOT)
             for level in range(len(_STEPS))
@@ -128,12 +143,13 @@ class StepRule:
 
 
 def parse_steps(parts: list[str]) -> StepRule:
-    require(len(parts) <= 1, "after steps there may be from=, as in steps:from=100")
-    if not parts:
-        return StepRule()
-    name, _, value = parts[0].partition("=")
-    require(name == "from", "the one setting of steps is from=, as in steps:from=100")
-    return StepRule(Decimal(value))
+    settings = dict(part.partition("=")[::2] for part in parts)
+    require(
+        len(settings) == len(parts) and settings.keys() <= {"from", "labels"},
+        "the settings of steps are from= and labels=, as in steps:from=100:labels=brackets",
+    )
+    form = label_form(settings["labels"]) if "labels" in settings else None
+    return StepRule(Decimal(settings.get("from", "1")), form)
 
 
 def _cuts_of_steps(bounds: list[Decimal], *, negative: bool, dashed: bool) -> list[Cut]:
