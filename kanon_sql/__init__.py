@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
     from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.anonymize import anonymize
+    from kanon_sql.release.append.append import Appended, apply
     from kanon_sql.release.in_place.clean import Cleaned, clean
     from kanon_sql.release.ledger.earlier import Remembered, forget, ledger
     from kanon_sql.release.prepared_table import Compared, Comparison, PreparedTable, SatisfyingNode, prepare
@@ -77,6 +78,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "anonymize": "release.anonymize",
+    "apply": "release.append.append",
+    "Appended": "release.append.append",
     "attack": "evidence.attack",
     "Attacked": "evidence.attack",
     "check": "evidence.check",
@@ -151,6 +154,7 @@ _HOME = {
 
 __all__ = [
     "AlphaKAnonymity",
+    "Appended",
     "Attacked",
     "BasicBetaLikeness",
     "BudgetError",
@@ -206,6 +210,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "anonymize",
+    "apply",
     "attack",
     "check",
     "clean",

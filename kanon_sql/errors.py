@@ -55,6 +55,7 @@ PYTHON_NAMES = {
     "out-encoding": "encoding",
     "out-decimal": "decimal",
     "replace": "replace=True",
+    "again": "again=True",
     "ignore-ledger": "ignore_ledger=True",
     "l": "DistinctLDiversity",
     "alpha": "AlphaKAnonymity",

@@ -105,6 +105,7 @@ class Destination:
         encoding: of a CSV file; None is that of the source where it is a CSV file, else UTF-8.
         decimal: the decimal sign of numbers in a CSV file; None is that of the source where it is a CSV file, unless
             a comma separates values; else a point.
+        lock: the file that is written for new rows of a table (see ``kanon_sql.release.append``).
     """
 
     into: str | None = None
@@ -118,22 +119,12 @@ class Destination:
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    lock: Path | None = None
 
     def __post_init__(self) -> None:
         if (self.into is not None) + (self.out is not None) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of --into, --out and --in-place.")
-        is_csv = self.out is not None and self.out.suffix.lower() in CSV
-        for given, option in (
-            (self.spreadsheet_safe, "--spreadsheet-safe"),
-            (self.delimiter, "--delimiter"),
-            (self.encoding, "--out-encoding"),
-            (self.decimal, "--out-decimal"),
-        ):
-            if given and not is_csv:
-                raise UsageError(
-                    f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
-                    "or leave it out."
-                )
+        self._require_csv()
         if self.delimiter is not None:
             known = {**DELIMITERS, **{sign: sign for sign in DELIMITERS.values()}}
             if self.delimiter not in known:
@@ -147,8 +138,25 @@ class Destination:
             object.__setattr__(self, "decimal", decimal_sign(self.decimal))
         if self.backup is not None and not self.in_place:
             raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
+        if self.lock is not None and (self.into is None or self.kind != "table"):
+            raise UsageError("A lock is for appending rows to a table: give --into NAME too, or leave --lock out.")
         if self.dry_run and not self.is_somewhere:
             raise UsageError("Say where the release would go: --into NAME, --out FILE or --in-place, beside --dry-run.")
+
+    def _require_csv(self) -> None:
+        """Raise where a setting of CSV files is given for another destination."""
+        is_csv = self.out is not None and self.out.suffix.lower() in CSV
+        for given, option in (
+            (self.spreadsheet_safe, "--spreadsheet-safe"),
+            (self.delimiter, "--delimiter"),
+            (self.encoding, "--out-encoding"),
+            (self.decimal, "--out-decimal"),
+        ):
+            if given and not is_csv:
+                raise UsageError(
+                    f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
+                    "or leave it out."
+                )
 
     @property
     def text(self) -> TextFormat:

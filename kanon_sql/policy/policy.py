@@ -43,6 +43,7 @@
     [release]
     into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (and backup = "FILE")
     as = "table"                        # or "view"
+    lock = "kanon.lock"                 # of a table: for appending new rows to it
     seed = 42
     key_file = "pseudonyms.key"         # of pseudonyms; without it a key is drawn for the release
 
@@ -330,7 +331,7 @@ SECTIONS: dict[str, set[str]] = {
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {
         *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
-        *("encoding", "decimal"),
+        *("encoding", "decimal", "lock"),
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
@@ -404,6 +405,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "delimiter": destination.delimiter,
         "encoding": destination.encoding,
         "decimal": destination.decimal,
+        "lock": relative_path(destination.lock, directory) if destination.lock else None,
         "key_file": relative_path(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
@@ -468,6 +470,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     )
     out = _checked(release.get("out"), str, "release.out")
     backup = _checked(release.get("backup"), str, "release.backup")
+    lock = _checked(release.get("lock"), str, "release.lock")
     destination = Destination(
         into=_checked(release.get("into"), str, "release.into"),
         kind=_one_of(release.get("as", "table"), get_args(Kind), "release.as"),
@@ -479,6 +482,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         delimiter=_checked(release.get("delimiter"), str, "release.delimiter"),
         encoding=_checked(release.get("encoding"), str, "release.encoding"),
         decimal=_checked(release.get("decimal"), str, "release.decimal"),
+        lock=directory / lock if lock else None,
     )
     return policy, destination
 

@@ -10,15 +10,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from kanon_sql.engine.files import require_free
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
-from kanon_sql.release.publish.publisher import check_target, require_kind
+from kanon_sql.release.publish.publisher import check_target, require_kind, target_table
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
 from kanon_sql.release.script import Plan, Script, logged_script, release_plan_of, script_of
 from kanon_sql.release.statements.view import require_viewable
@@ -171,20 +172,48 @@ class Release:
 
     # Publishing
 
-    def to_table(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> Published:
+    def to_table(
+        self,
+        name: str,
+        *,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+        lock: str | os.PathLike[str] | None = None,
+    ) -> Published:
         """Make the release a table in the database of its source.
 
         Args:
             name: of the table.
             replace: whether something of that name may be replaced.
             ignore_ledger: whether to publish it whatever earlier releases there are; it is remembered all the same.
+            lock: the file to write that new rows need to be appended to the table (see ``apply``).
 
         Raises:
             UsageError: the source is in no database, or the name is taken.
+            UnsuitableError: new rows could not be published as these are, so that there is no lock.
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        return self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
+        if lock is None:
+            return self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
+        from kanon_sql.release.append.lock import write_lock
+
+        path = Path(lock)
+        self._require_lockable(path, replace=replace)
+        published = self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
+        try:
+            target = target_table(self.prepared.source.engine, name)
+            write_lock(self.policy, self.prepared, self.publication, target, path)
+        except SourceError as error:
+            raise SourceError(f"The release is there. {error}") from None
+        return published
+
+    def _require_lockable(self, lock: Path, *, replace: bool) -> None:
+        from kanon_sql.release.append.lock import locked_levels, require_lockable
+
+        require_free(lock, replace=replace)
+        require_lockable(self.policy, self.prepared.source)
+        locked_levels(self.publication)
 
     def to_view(
         self, name: str, *, replace: bool = False, ignore_ledger: bool = False, materialized: bool = False
@@ -350,7 +379,7 @@ class Release:
             return self.to_view(
                 destination.into, replace=replace, ignore_ledger=ignore_ledger, materialized=materialized
             )
-        return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
+        return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger, lock=destination.lock)
 
     def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
         """Make a release where nothing stays, and check it as one that is published."""
@@ -363,6 +392,8 @@ class Release:
             require_viewable(self.publication)
         require_kind(source, destination.kind)
         target = check_target(source, name, destination.kind, replace=replace)
+        if destination.lock is not None:
+            self._require_lockable(destination.lock, replace=replace)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             _, made = to_frame(source, self.publication, self.expected, lambda _: None, ledger, target)
             return self._noted(_only_tried(made, name, ledger))

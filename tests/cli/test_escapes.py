@@ -24,6 +24,7 @@ COMMANDS: dict[str, list[str]] = {
     "profile": ["{db}", TABLE],
     "init": ["{db}", TABLE, "--out", "{dir}/k.toml"],
     "anonymize": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--into", f"n{EVIL}"],
+    "apply": ["{dir}/k.lock", TABLE, "--append", f"n{EVIL}", "--again", "--dry-run"],
     "check": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2"],
     "measure": ["{db}", TABLE, "--original", TABLE, *ROLES],
     "attack": ["{db}", TABLE, "--original", TABLE, *ROLES, "--sensitive", ILL, "--other", TABLE],
@@ -77,6 +78,9 @@ def test_no_control_character_of_a_name_is_printed(tmp_path: Path, kanon: Callab
         connection.execute(f'CREATE TABLE "dropped{EVIL}" AS SELECT 1 AS a')
     name = f"x{EVIL}"
     (tmp_path / f"{name}.csv").write_text("0,*\n1,*\n2,*\n3,*\n")
+    if command == "apply":
+        lock = ("--into", f"n{EVIL}", "--lock", tmp_path / "k.lock")
+        assert kanon("anonymize", path, TABLE, *ROLES, "--rest", "drop", *lock).code == 0
     if command in {"hierarchy show", "hierarchy list"}:
         assert kanon("hierarchy", "build", path, TABLE, f"{QI}=intervals:2,4").code == 0
     if command == "ledger":

@@ -64,6 +64,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "delimiter": (";", {"out": "released.csv"}),
     "encoding": ("cp1252", {"out": "released.csv"}),
     "decimal": (",", {"out": "released.csv"}),
+    "lock": ("kanon.lock", {"into": "released"}),
 }
 SETTINGS = {
     name: section

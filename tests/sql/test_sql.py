@@ -74,6 +74,9 @@ CREATE SCHEMA kanon;
 CREATE TABLE kanon.releases (id BIGINT, made_at TIMESTAMP, source_schema TEXT, source_name TEXT, kind TEXT,
     target_schema TEXT, target_name TEXT, rows_in BIGINT, rows_out BIGINT, policy TEXT, levels TEXT, hierarchies TEXT,
     fingerprint TEXT, source_fingerprint TEXT);
+CREATE TABLE kanon.appended (made_at TIMESTAMP, release_schema TEXT, release_name TEXT, lock TEXT, rows_new BIGINT,
+    rows_appended BIGINT, rows_waiting BIGINT, batch TEXT, fingerprint TEXT);
+CREATE TABLE batch AS FROM (VALUES (30, 'f', 'flu', 1), (40, 'm', NULL, 2)) batch(age, sex, disease, kanon_row);
 CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT, entity TEXT,
     epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), questions BIGINT);
 CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
@@ -141,6 +144,9 @@ CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3
 
 
 LISTS = {
+    "append/batch": {"columns": "n"},
+    "append/insert": {"columns": "age, sex, disease"},
+    "append/still_waiting": {"columns": "age, sex"},
     "classes/frequency": {
         "coded": "hierarchy.code AS key_0, source.disease AS sensitive_0",
         "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",
@@ -287,7 +293,8 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "made_at": "2026-11-21 10:00:00",
         **dict.fromkeys(["source_schema", "source_name", "kind", "target_schema", "target_name", "policy"], "t"),
         **dict.fromkeys(["levels", "hierarchies", "fingerprint", "source_fingerprint"], "{}"),
-        **dict.fromkeys(["rows_in", "rows_out"], 5),
+        **dict.fromkeys(["rows_in", "rows_out", "rows_new", "rows_appended", "rows_waiting"], 5),
+        **dict.fromkeys(["release_schema", "release_name", "lock", "batch"], "t"),
         "bins": 4,
         "many": 2,
         **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),

@@ -29,6 +29,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "anonymize:anonymize_command",
         "Find the release of a table that loses least, publish it, and verify what was published.",
     ),
+    "apply": (
+        "apply:apply_command",
+        "Publish new rows as the rows of a release were, and append them; those that are too few of a kind wait.",
+    ),
     "check": ("check:check_command", "Tell whether a table satisfies a policy as it is; exit code 1 if not."),
     "measure": (
         "measure:measure_command",
@@ -111,9 +115,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "init": (f"kanon init {_DEMO} --out first.toml",),
     "anonymize": (
         f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
+        f"kanon anonymize {_DEMO} --policy kanon.toml --replace --lock kanon.lock",
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
         f"kanon anonymize {_BY_ID} --qi birth_date,sex --rest drop -k 20 --algorithm local --sql --dialect postgres",
     ),
+    "apply": ("kanon apply kanon.lock small.duckdb admissions --append released --dry-run",),
     "check": (
         f"kanon check {_RELEASED} {_QI} -k 5",
         "kanon check kanon_demo.duckdb released --policy kanon.toml --original admissions --format json",

@@ -18,6 +18,7 @@ from kanon_sql.cli.options.destination_options import (
     InPlaceOption,
     IntoOption,
     KindOption,
+    LockOption,
     OutDecimalOption,
     OutEncodingOption,
     OutOrStdoutOption,
@@ -85,6 +86,9 @@ _APART = {
     ("sql", "dry_run"): "--sql changes nothing anyway",
     ("dry_run", "save_policy"): "--dry-run writes nothing",
     ("out", "kind"): "--as says what --into makes",
+    ("out", "lock"): "a lock is for appending rows to a table",
+    ("in_place", "lock"): "a lock is for appending rows to a table",
+    ("sql", "lock"): "--sql changes nothing, and so there is nothing to append to",
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
     ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
     ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
@@ -105,6 +109,7 @@ def anonymize_command(
     ] = None,
     into: IntoOption = None,
     kind: KindOption = None,
+    lock: LockOption = None,
     out: OutOrStdoutOption = None,
     spreadsheet_safe: SpreadsheetSafeOption = False,
     delimiter: DelimiterOption = None,
@@ -151,6 +156,7 @@ def anonymize_command(
         delimiter=delimiter,
         encoding=out_encoding,
         decimal=out_decimal,
+        lock=lock,
     )
     if sql is None and lookups is not None:
         raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
@@ -162,7 +168,12 @@ def anonymize_command(
     if save_policy is not None:
         check_policy_file(save_policy, [Path(pointed_at), destination.out], replace_existing=replace_existing)
     reported = ReportRequest(report_file, asked_by, replace=replace_existing)
-    reported.check([pointed_at, destination.out, destination.backup, save_policy, requested.file, requested.key_file])
+    reported.check(
+        [
+            *(pointed_at, destination.out, destination.backup, destination.lock),
+            *(save_policy, requested.file, requested.key_file),
+        ]
+    )
     changes_source = destination.in_place or (destination.into is not None and not dry_run)
     begun, limit = time.monotonic(), requested.time_limit(base)
     with within(limit, begun):
@@ -179,7 +190,7 @@ def anonymize_command(
                 )
             check_key_file(policy, destination, save_policy)
             if sql is None:
-                check_destination(opened, destination)
+                check_destination(opened, destination, policy)
             release = make_release(opened, policy, talk, begun)
             _say_what_was_chosen(release, destination, talk)
             _say_what_is_undecided(release, requested.file, talk)

@@ -86,6 +86,8 @@ def _row(each: dict[str, Any]) -> list[object]:
         how = " ".join(f"{name}={level}" for name, level in levels.items())
     made = each["made_at"].removesuffix("Z").replace("T", " ")[:-3]
     today = _STATES[each["as_it_was"]]
+    if each["appended"]:
+        today = f"{counted(each['appended'], 'batch', 'batches')} appended"
     if each["policy"]["columns"].get("prepared"):
         today += f"; {each['source']} not compared: its columns were prepared"
     elif each["source_as_it_was"] is not True:

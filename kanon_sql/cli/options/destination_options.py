@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options.shared import STANDARD, given_options
-from kanon_sql.engine.files import is_in_private_directory, private_directory
+from kanon_sql.engine.files import is_in_private_directory, private_directory, require_free
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
@@ -50,6 +50,11 @@ BackupOption = Annotated[
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
+]
+
+LockOption = Annotated[
+    Path | None,
+    typer.Option("--lock", metavar="FILE", help="With --into: write what kanon apply needs to append new rows."),
 ]
 
 SpreadsheetSafeOption = Annotated[
@@ -151,6 +156,7 @@ def asked_destination(
     delimiter: str | None,
     encoding: str | None,
     decimal: str | None,
+    lock: Path | None,
 ) -> Destination:
     """Return where the release goes: what the policy file says, and over it what the command line says."""
     said: dict[str, Any] = {}
@@ -158,17 +164,17 @@ def asked_destination(
     if into is not None:
         said |= {"into": into, "out": None, **elsewhere}
     if out is not None:
-        said |= {"into": None, "out": out, **elsewhere}
+        said |= {"into": None, "out": out, "lock": None, **elsewhere}
     if in_place:
-        said |= {"into": None, "out": None, "in_place": True}
-    if backup is not None:
-        said |= {"backup": backup}
-    if dry_run:
-        said |= {"dry_run": True}
-    if kind is not None:
-        said |= {"kind": kind}
-    if replace_existing:
-        said |= {"replace": True}
+        said |= {"into": None, "out": None, "lock": None, "in_place": True}
+    others = {
+        "backup": backup,
+        "lock": lock,
+        "kind": kind,
+        "dry_run": dry_run or None,
+        "replace": replace_existing or None,
+    }
+    said |= {name: value for name, value in others.items() if value is not None}
     # What the policy says is about a CSV file, and not about another destination on the command line.
     file = said.get("out", in_file.out)
     is_csv = file is not None and file.suffix.lower() in CSV
@@ -222,8 +228,8 @@ def check_key_file(policy: Policy, destination: Destination, save_policy: Path |
         raise UsageError(NO_VIEW_OF_RULES)
 
 
-def check_destination(source: Source, destination: Destination) -> None:
-    """Refuse a destination before any work is done for it."""
+def check_destination(source: Source, destination: Destination, policy: Policy | None = None) -> None:
+    """Refuse a destination before any work is done for it; a lock needs the policy."""
     if destination.in_place:
         from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
 
@@ -237,6 +243,11 @@ def check_destination(source: Source, destination: Destination) -> None:
 
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)
+        if destination.lock is not None and policy is not None:
+            from kanon_sql.release.append.lock import require_lockable
+
+            require_free(destination.lock, replace=destination.replace)
+            require_lockable(policy, source)
 
 
 AskedByOption = Annotated[

@@ -27,7 +27,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Algorithm spolg": ("--sample-rate",),
     "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
     "Destination": (
-        *("--as", "--spreadsheet-safe", "--delimiter", "--out-encoding", "--out-decimal"),
+        *("--as", "--lock", "--spreadsheet-safe", "--delimiter", "--out-encoding", "--out-decimal"),
         *("--in-place", "--backup", "--dry-run", "--replace"),
         *("--report", "--asked-by", "--ignore-ledger"),
     ),

@@ -167,20 +167,21 @@ def _require_argument(rule: Rule, column: str) -> None:
             raise UsageError(f"{where}: a date without a year is none; write %Y or %y where the year stands.")
         case "null" if not _values_of(rule) or _OR_NULL.search(rule.argument):
             raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA, and no more.")
-        case "cast" if not _is_known_type(rule):
+        case "cast" if not is_cast(rule.argument):
             raise UsageError(f"{where}: cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR.")
         case _:
             pass
 
 
-def _is_known_type(rule: Rule) -> bool:
-    match = _CAST.fullmatch(rule.argument)
+def is_cast(kind: str) -> bool:
+    """Tell whether a type is one that a rule ``cast`` can be to."""
+    match = _CAST.fullmatch(kind)
     if match is None:
         return False
     if match[1] is not None:
         return int(match[2]) <= int(match[1]) and 0 < int(match[1]) <= _MOST_DIGITS
     try:
-        return exp.DataType.build(rule.argument, dialect="duckdb").this in _CASTS
+        return exp.DataType.build(kind, dialect="duckdb").this in _CASTS
     except (SqlglotError, ValueError):
         return False
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.given import REMEMBERING, SCHEMA
+from kanon_sql.hierarchy.given import REMEMBERING, SCHEMA, WAITING
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
@@ -268,7 +268,7 @@ def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tu
         for table in tables
         if table.schema == SCHEMA
         and table.name not in REMEMBERING
-        and not table.name.startswith("hierarchy_")
+        and not table.name.startswith(("hierarchy_", WAITING))
         and not any(_mentions(view.definition, table.name) for view in views)
     )
 

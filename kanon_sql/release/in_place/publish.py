@@ -37,7 +37,7 @@ from kanon_sql.engine.progress import timed
 from kanon_sql.engine.sources.data_files import EXCEL
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
+from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of, facts_of_table, try_views
 from kanon_sql.release.in_place.rewrite import (
     current_database,
@@ -345,7 +345,8 @@ def _telling(source: Source, publication: Publication) -> Callable[[Sequence[str
 
 
 def _others(facts: TableFacts) -> list[OtherTable]:
-    return [other for other in facts.others if other.schema != SCHEMA]  # not the ledger, nor hierarchies
+    """Return the other tables with rows of people: not the ledger, nor hierarchies."""
+    return [other for other in facts.others if other.schema != SCHEMA or other.name.startswith(WAITING)]
 
 
 def _shown(other: OtherTable, facts: TableFacts) -> str:

@@ -23,6 +23,7 @@ from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns, assign_roles
+from kanon_sql.release.append.store import batches_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.store import entries_of, forget_entries, forgotten
 from kanon_sql.release.publication import Publication
@@ -53,12 +54,15 @@ class Remembered:
     Attributes:
         entry: what is remembered.
         as_it_was: whether the release is still what it was; None if it is gone.
+        appended: how many batches were appended to its table (see ``kanon_sql.release.append``), if that is all that
+            was changed; else None.
         source_as_it_was: whether the columns of its table are that it was made from; None if they are gone.
     """
 
     entry: Entry
     as_it_was: bool | None
     source_as_it_was: bool | None
+    appended: int | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
@@ -76,6 +80,7 @@ class Remembered:
             "policy": entry.policy,
             "hierarchies": {kept.column: kept.rule for kept in entry.hierarchies},
             "as_it_was": self.as_it_was,
+            "appended": self.appended,
             "source_as_it_was": self.source_as_it_was,
         }
 
@@ -121,7 +126,10 @@ def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngi
 
 def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
     """Return the releases that an open database remembers."""
-    return [Remembered(entry, _is_as_it_was(engine, entry), _source_is(engine, entry)) for entry in entries_of(engine)]
+    return [
+        Remembered(entry, _is_as_it_was(engine, entry), _source_is(engine, entry), _appended(engine, entry))
+        for entry in entries_of(engine)
+    ]
 
 
 def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
@@ -152,6 +160,20 @@ def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
         == entry.fingerprint
         for members in _different(entry.sensitive, [])
     )
+
+
+def _appended(engine: DuckDBEngine, entry: Entry) -> int | None:
+    """Return how many batches were appended to a table, where it is what they made of it; else None."""
+    target = _target_of(entry)
+    batches = batches_of(engine, target) if entry.kind == "table" and engine.kind_of(target) == "TABLE" else []
+    columns = engine.columns(target) if batches else ()
+    names = [*entry.quasi_identifiers, *entry.sensitive]
+    if not batches or any(find_column(name, columns) is None for name in names):
+        return None
+    found = fingerprint.of_rows(
+        engine, target, entry.quasi_identifiers, "is the release what was appended to it?", entry.sensitive
+    )
+    return len(batches) if found == batches[-1].release else None
 
 
 def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:

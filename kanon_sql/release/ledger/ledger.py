@@ -81,6 +81,7 @@ class Ledger:
         publication: how it is made.
         suppressed: rows of the table that it leaves out.
         ignore: whether to publish it whatever earlier releases say; it is remembered all the same.
+        appends: whether its rows are appended to the target: what the target was made of before is not compared.
         unwritable: why it cannot be remembered; None if it can.
         warnings: what it says beside the earlier releases that it replaces.
         beside_replaced: the same as figures.
@@ -91,6 +92,7 @@ class Ledger:
     publication: Publication
     suppressed: int
     ignore: bool = False
+    appends: bool = False
     unwritable: str | None = None
     warnings: list[str] = field(default_factory=list)
     beside_replaced: list[dict[str, object]] = field(default_factory=list)
@@ -158,7 +160,10 @@ class Ledger:
         if self.ignore:
             return
         source = self._source()
+        replaced = self._replaced(target)
         earlier = [entry for entry in self._seen if entry.is_of(source) and self._promise_something(entry)]
+        if self.appends:
+            earlier = [entry for entry in earlier if not _same_place(entry.target, replaced)]
         if not earlier:
             return
         with timed(seconds, "ledger"):
@@ -171,7 +176,7 @@ class Ledger:
             ]
             if doubtful:
                 self._require_tuples(doubtful[-1])
-                self._check(output, doubtful, self._replaced(target))
+                self._check(output, doubtful, replaced)
 
     def _warn_of_changes(self, earlier: list[Entry]) -> None:
         """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
@@ -214,32 +219,40 @@ class Ledger:
         named = [] if entity is None else [entity.name]
         return list(dict.fromkeys([*self.publication.quasi_identifiers, *self._sensitive, *named]))
 
+    @property
+    def _rows_of_source(self) -> exp.Table:
+        """The relation whose columns are fingerprinted: of appended rows, the new ones without those that waited."""
+        source = self.prepared.source
+        only_read = self.appends and source.preparation is not None and not source.preparation.rules
+        return source.table if only_read else source.relation
+
     def _print_of(self, names: tuple[str, ...]) -> str:
         if names not in self._prints:
             self._prints[names] = fingerprint.of_source(self._engine, self.prepared.source.relation, names)
         return self._prints[names]
 
     def remember(
-        self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: Path | None = None
+        self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: exp.Table | Path | None = None
     ) -> None:
         """Write the release into the ledger.
 
-        ``target`` is the table or view as it can be read now, or the path that the file will have; ``written`` is the
-        file as it can be read now.
+        ``target`` is the table or view as it can be read now, or the path that the file will have; ``written`` is what
+        was made, as it can be read now, where that is something else.
         """
         if self.unwritable is not None:
             return
         engine, publication = self._engine, self.publication
-        if isinstance(target, exp.Table):
+        made = target if written is None else written
+        if isinstance(made, exp.Table):
             own = (
-                fingerprint.of_view(engine, target)
+                fingerprint.of_view(engine, made)
                 if kind == "view"
                 else fingerprint.of_rows(
-                    engine, target, publication.quasi_identifiers, "fingerprint of the release", self._sensitive
+                    engine, made, publication.quasi_identifiers, "fingerprint of the release", self._sensitive
                 )
             )
         else:
-            own = fingerprint.of_file(written or target)
+            own = fingerprint.of_file(made)
         entry = Entry(
             max((each.number for each in self._seen), default=0) + 1,
             datetime.now(UTC).replace(tzinfo=None, microsecond=0),  # as it is written
@@ -252,8 +265,7 @@ class Ledger:
             publication.recoding.levels(publication.hierarchies),
             self._hierarchies(),
             own,
-            self._source_print
-            or fingerprint.of_source(engine, self.prepared.source.relation, self._fingerprinted_source),
+            self._source_print or fingerprint.of_source(engine, self._rows_of_source, self._fingerprinted_source),
         )
         if any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
             return

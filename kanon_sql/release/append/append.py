@@ -1,0 +1,469 @@
+"""``apply``: new rows are published as a lock says, and appended to the release that it was written for.
+
+1. Open the release and the new rows. The release is what the lock and earlier appends made of it; the new rows have
+   the columns and types of the lock, and were not appended before.
+2. The batch: the new rows, and those that wait.
+3. Its classes at the levels of the lock. Those that satisfy the models by the rows of the batch alone are published:
+   whoever has the release of any two days sees, in what was added between them, classes that satisfy the models.
+4. Make them beside the release and verify them as any release; then append them. The other rows wait in a table of the
+   schema ``kanon`` until a later batch has enough rows of their class. All of it, or nothing.
+
+People are counted in the batch: a person who is in the release already counts once for the batch as well.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.classes.recoding import FullDomain
+from kanon_sql.engine.base import Column, closed_on_error, find_column
+from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.keys import draw_key
+from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
+from kanon_sql.engine.sources.addresses import is_warehouse, shown_source
+from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_beside, open_source
+from kanon_sql.engine.sources.preparing import is_cast, with_prepared
+from kanon_sql.errors import HierarchyError, UsageError, counted
+from kanon_sql.hierarchy.rules.texts import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.recoding import measure_recoding
+from kanon_sql.release.append.lock import Lock, print_of_hierarchy, print_of_release, read_lock, repeated_values
+from kanon_sql.release.append.sink import AppendSink
+from kanon_sql.release.append.store import Batch, batches_of, waiting_table
+from kanon_sql.release.ledger import fingerprint
+from kanon_sql.release.ledger.ledger import Ledger
+from kanon_sql.release.pseudonyms import published_columns
+from kanon_sql.release.publication import Publication
+from kanon_sql.release.publish.publisher import publish
+from kanon_sql.release.published_rules import published_rules_of
+from kanon_sql.release.verify.classes import k_of
+from kanon_sql.release.verify.verify import Expected
+from kanon_sql.search.prepare import prepare_source
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.measures.recoding import ClassCounts
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.release.ledger.ledger import LedgerOutcome
+    from kanon_sql.search.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What became of new rows.
+
+    Attributes:
+        release: the release that they are for.
+        rows: the table or file that they are in.
+        rows_new: of the new rows.
+        rows_waited: rows that waited before.
+        rows_appended: rows of both that are in the release now.
+        rows_waiting: rows of both that wait now.
+        rows_released: rows of the release now.
+        classes: classes of what was appended.
+        smallest_class: rows of the smallest of them; None if there is none.
+        k: the fewest people, or rows, of one of them; None if there is none.
+        models: what was required of them, and what was measured in the worst one.
+        levels: of each quasi-identifier.
+        repeated: columns that may name people and have repeated values, which are not taken to be of one person.
+        ledger: what became of it in the ledger of the database; None where the new rows are in no table of it.
+        dry_run: whether all was made and checked, and nothing was written.
+        seconds: by step.
+    """
+
+    release: str
+    rows: str
+    rows_new: int
+    rows_waited: int
+    rows_appended: int
+    rows_waiting: int
+    rows_released: int
+    classes: int
+    smallest_class: int | None
+    k: int | float | None
+    models: tuple[dict[str, Any], ...]
+    levels: dict[str, int]
+    repeated: tuple[RepeatedColumn, ...]
+    ledger: LedgerOutcome | None
+    dry_run: bool
+    seconds: dict[str, float]
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "repeated"},
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "ledger": None if self.ledger is None else asdict(self.ledger),
+            "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
+        }
+
+
+def apply(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    lock: str | os.PathLike[str],
+    rows: Any,  # noqa: ANN401 - the name of a table, or anything that open_source takes
+    table: str | None = None,
+    *,
+    append: str,
+    database: Any = None,  # noqa: ANN401 - a path or a connection
+    again: bool = False,
+    ignore_ledger: bool = False,
+    dry_run: bool = False,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> Appended:
+    """Publish new rows as a lock says, and append them to the release that it was written for.
+
+    Args:
+        lock: path of the ``kanon.lock``.
+        rows: the new rows: a table or view of the database, or a file, another database, or a data frame.
+        table: the table, where ``rows`` is another database.
+        append: the table that is the release.
+        database: the database that it is in: a path, or a DuckDB connection. Without it, the one that the lock names.
+        again: whether the same rows may be appended a second time.
+        ignore_ledger: whether to publish them whatever other releases of their table there are.
+        dry_run: whether to make and check everything, and to write nothing.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+
+    Raises:
+        PolicyError: the lock cannot be read, or was edited.
+        UsageError: the release is not what the lock and earlier appends made of it; the rows were appended before, or
+            have other columns or types.
+        HierarchyError: a value is in no hierarchy, or a hierarchy is another one than it was.
+        VerificationError: the output is not what it should be; nothing was written.
+        JointReleaseError: it says too much beside an earlier release of the table of the new rows.
+    """
+    known = read_lock(Path(lock))
+    opened = open_release(known, append, database, writable=not dry_run, resources=resources)
+    with opened.engine:
+        return append_to(
+            opened,
+            known,
+            new_rows(opened, rows, table),
+            again=again,
+            ignore_ledger=ignore_ledger,
+            dry_run=dry_run,
+            progress=progress or silent,
+        )
+
+
+def open_release(
+    lock: Lock,
+    append: str,
+    database: Any,  # noqa: ANN401 - a path or a connection
+    *,
+    writable: bool,
+    resources: Resources | None = None,
+) -> Source:
+    """Return the release that rows are to be appended to; arguments are those of ``apply``."""
+    if database is None and lock.policy.origin is None:
+        raise UsageError("The lock does not name the database of its release: give --database FILE.")
+    where = database if database is not None or lock.policy.origin is None else lock.policy.origin.source
+    if isinstance(where, str | os.PathLike) and (is_warehouse(where) or not is_database(Path(where))):
+        raise UsageError(
+            f"{shown_source(str(where))} is no DuckDB database, and rows are appended to tables of one: give "
+            "--database FILE."
+        )
+    return waited(lambda: open_source(where, append, writable=writable, resources=resources))
+
+
+def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: ANN401 - as for ``apply``
+    """Return the new rows: a table beside the release, or what is elsewhere."""
+    with closed_on_error(release.engine):
+        if isinstance(rows, str) and table is None and not (Path(rows).suffix and Path(rows).exists()):
+            beside = release.database or release.engine.connection
+            return replace(open_beside(release, beside, rows), database=release.database)
+        found = open_beside(release, rows, table)
+        found.refuse_in_warehouse("and new rows come from a file or a DuckDB database.")
+        return found
+
+
+def append_to(
+    release: Source,
+    lock: Lock,
+    new: Source,
+    *,
+    again: bool,
+    ignore_ledger: bool,
+    dry_run: bool,
+    progress: Listener,
+) -> Appended:
+    """Append new rows to an open release; arguments are those of ``apply``."""
+    engine, columns = release.engine, lock.policy.columns
+    seconds: dict[str, float] = {}
+    # 1. The release and the new rows.
+    progress(Progress("Comparing the release with its lock"))
+    target = _table_of(release, lock)
+    new = _as_locked(new, lock)
+    (rows_new,) = engine.row(sql.select_count(new.relation), "how many new rows?")
+    batch = Batch(
+        lock.digest,
+        int(rows_new),
+        fingerprint.of_source(engine, new.relation, list(lock.types)),
+        print_of_release(engine, target, columns),
+    )
+    waiting = waiting_table(target)
+    has_waiting = engine.kind_of(waiting) is not None
+    earlier = _earlier_batches(engine, target, lock, batch, has_waiting=has_waiting)
+    if not again and any(one.rows == batch.rows for one in earlier if one.rows_new):
+        raise UsageError(
+            f"These {counted(batch.rows_new, 'row')} were appended to {release.name} before: people would be in it "
+            "twice. If they are other ones that look the same, give --again."
+        )
+    if not again and _is_origin(release, new, lock):
+        raise UsageError(
+            f"{new.name} is the table that {release.name} was made of, and its rows would be there twice. Append new "
+            "rows alone: make a view of them, and name that. If all of its rows are new ones, give --again."
+        )
+    # 2. The batch.
+    (rows_waited,) = engine.row(sql.select_count(waiting), "how many rows wait?") if has_waiting else (0,)
+    source = _batch_of(release, new, waiting if has_waiting else None, list(lock.types))
+    if again_there := repeated_values(source, lock.one_each, repeated=True):
+        raise UsageError(
+            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows had when "
+            f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
+            "release whose lock names the person (--entity); or one that counts rows (--count rows)."
+        )
+    # 3. Its classes.
+    policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1)
+    _require_same_files(lock)
+    prepared = _prepared(source, policy, lambda doing: progress(Progress(doing)))
+    seconds.update(prepared.seconds)
+    for hierarchy in prepared.hierarchies:
+        name = hierarchy.column.name
+        if hierarchy.stored is not None and print_of_hierarchy(engine, hierarchy) != lock.hierarchies.get(name):
+            raise _another_hierarchy(name, "in the database")
+    node = tuple(lock.levels[hierarchy.column.name] for hierarchy in prepared.hierarchies)
+    with timed(seconds, "measure"):
+        counts = _counts(prepared, policy, node)
+    rules = published_rules_of(source, policy, prepared.roles, draw_key())
+    published = published_columns(source.columns, prepared.roles)
+    publication = Publication(
+        source=source.relation if rules is None else rules.view,
+        columns=published if rules is None else rules.typed(published),
+        roles=prepared.roles,
+        hierarchies=prepared.hierarchies,
+        recoding=FullDomain(node),
+        models=prepared.resolved(policy.models),
+        seed=policy.seed or 0,
+        combinations=engine.temporary_name("kanon_combinations"),
+        rules=rules,
+    )
+    _require_types(release, publication)
+    # 4. Make, verify, append.
+    progress(Progress("Publishing"))
+    sink = AppendSink(
+        source, publication, target, batch, columns, suppressed=counts.suppressed, renewed=not earlier, dry_run=dry_run
+    )
+    expected = Expected(counts.rows, counts.published, prepared.frequency.rows, counts.squares)
+    with ExitStack() as stack:
+        ledger = None
+        if new.database is not None and new.database == release.database and counts.rows:
+            ledger = stack.enter_context(
+                Ledger(policy, prepared, publication, counts.suppressed, ignore=ignore_ledger, appends=True)
+            )
+        made = publish(sink, expected, ledger, dry_run=dry_run)
+    (rows_released,) = engine.row(sql.select_count(target), "how many rows does the release have?")
+    return Appended(
+        release=release.name,
+        rows=new.name,
+        rows_new=batch.rows_new,
+        rows_waited=int(rows_waited),
+        rows_appended=counts.rows,
+        rows_waiting=counts.suppressed,
+        rows_released=int(rows_released),
+        classes=made.verification.classes,
+        smallest_class=made.verification.smallest_class,
+        k=k_of(made.verification.models, made.verification.smallest_class),
+        models=tuple(
+            result.stated(model.entity)
+            for result, model in zip(made.verification.models, publication.models, strict=True)
+        ),
+        levels=dict(lock.levels),
+        repeated=prepared.repeated,
+        ledger=made.ledger,
+        dry_run=dry_run,
+        seconds={**seconds, **made.seconds},
+    )
+
+
+def _table_of(release: Source, lock: Lock) -> exp.Table:
+    """Return the table of a release, with its schema; raise unless it has the columns that the lock publishes."""
+    found = sql.relation(release.relation.name, release.relation.db or release.engine.current_schema())
+    if release.engine.kind_of(found) != "TABLE":
+        raise UsageError(f"{release.name} is a view, and rows are appended to tables.")
+    columns = lock.policy.columns
+    published = {folded(name) for name in (*columns.quasi_identifiers, *columns.sensitive, *columns.insensitive)}
+    if {folded(column.name) for column in release.columns} != published:
+        raise UsageError(
+            f"{release.name} does not have the columns of the release that the lock was written for. Name that one "
+            "after --append."
+        )
+    return found
+
+
+def _as_locked(new: Source, lock: Lock) -> Source:
+    """Return the new rows, prepared by the rules of the lock, in the types that it says.
+
+    Whole numbers of another size are cast. So are columns of a CSV file that were read as another type, from the text
+    that is written there.
+    """
+    rules = dict(lock.policy.prepare)
+    ruled = {folded(name) for name in rules}
+    for name, kind in lock.types.items():
+        column = find_column(name, new.columns)
+        if column is None or column.type == kind or folded(name) in ruled:
+            continue
+        if (new.is_csv or _fits(column.type, kind)) and is_cast(kind):
+            rules[column.name] = (f"cast:{kind}",)
+    prepared = with_prepared(new, rules)
+    for name, kind in lock.types.items():
+        column = find_column(name, prepared.columns)
+        if column is None:
+            raise UsageError(
+                f"{new.name} has no column {name!r}, which the lock needs. It needs: {', '.join(lock.types)}."
+            )
+        if not _fits(column.type, kind):
+            raise UsageError(
+                f"Column {name!r} of {new.name} is {column.type}, and was {kind} when the release was made: its labels "
+                "could be written in another way. Cast it in a view, and append that."
+            )
+    return prepared
+
+
+def _fits(found: str, wanted: str) -> bool:
+    """Tell whether values of a type are published as those of another; whole numbers of any size are."""
+    return found == wanted or Column("", found).family == Column("", wanted).family == "integer"
+
+
+def _is_origin(release: Source, new: Source, lock: Lock) -> bool:
+    """Tell whether rows are those of the table that the release was made of."""
+    origin = lock.policy.origin
+    if (
+        origin is None
+        or release.database is None
+        or new.database is None
+        or not new.database.samefile(release.database)
+    ):
+        return False
+    try:
+        made_of = open_beside(release, release.database, origin.table)
+    except UsageError:  # it is gone
+        return False
+    return (folded(made_of.table.db), folded(made_of.table.name)) == (folded(new.table.db), folded(new.table.name))
+
+
+def _earlier_batches(
+    engine: DuckDBEngine, target: exp.Table, lock: Lock, batch: Batch, *, has_waiting: bool
+) -> list[Batch]:
+    """Return the batches that were appended to a release since it was made.
+
+    Raises:
+        UsageError: the release is not what the lock and these batches made of it.
+    """
+    earlier = batches_of(engine, target)
+    if earlier and (earlier[-1].lock, earlier[-1].release) == (lock.digest, batch.release):
+        return earlier
+    waiting = waiting_table(target)
+    if batch.release != lock.release:
+        raise UsageError(
+            f"{target.name} is not the release that the lock was written for, with what was appended since: it was "
+            "changed, or made by another policy. Publish a new release with a lock of its own (--lock)."
+        )
+    if has_waiting:
+        raise UsageError(
+            f"Rows wait for an earlier release of the name {target.name}, in {waiting.db}.{waiting.name}. If this one "
+            "was made of them too, drop that table; else append its rows after that, as new ones."
+        )
+    return []
+
+
+def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: list[str]) -> Source:
+    """Return the source of a release: the new rows, and those that wait, each with a number."""
+    engine = release.engine
+    columns = [find_column(name, new.columns) for name in names]
+    together = [
+        exp.select(
+            *(sql.named(sql.column(column.name), name) for column, name in zip(columns, names, strict=True) if column)
+        ).from_(new.relation.copy())
+    ]
+    if waiting is not None:
+        together.append(exp.select(*map(sql.column, names)).from_(waiting.copy()))
+    query = sql.query(
+        "append/batch",
+        values={"columns": [sql.column(name) for name in names]},
+        steps={"together": [("together", sql.union_all(together))]},
+    )
+    relation = engine.temporary_name("kanon_batch")
+    create = sql.create_table(relation, query, temporary=True)
+    engine.run(create, "new rows, and those that wait")
+    preparation = new.preparation or Preparation(new, {}, {}, create, {})
+    return Source(engine, relation, new.name, database=new.database, preparation=preparation)
+
+
+def _require_same_files(lock: Lock) -> None:
+    for name, text in lock.policy.hierarchies.items():
+        rule = parse_rule(text, lock.policy.directory)
+        if not isinstance(rule, FileRule | PrefixRule):
+            continue
+        try:
+            found = fingerprint.of_file(rule.path)
+        except OSError:
+            found = None
+        if found != lock.hierarchies.get(name):
+            raise _another_hierarchy(name, str(rule))
+
+
+def _another_hierarchy(column: str, where: str) -> HierarchyError:
+    return HierarchyError(
+        f"The hierarchy of column {column!r} ({where}) is not what it was when the release was made: the same values "
+        "could have other labels now. Take the old one, or publish a new release with a lock of its own."
+    )
+
+
+def _prepared(source: Source, policy: Policy, tell: Tell) -> Prepared:
+    try:
+        return prepare_source(source, policy, tell)
+    except HierarchyError as error:
+        raise HierarchyError(
+            f"{error} With another hierarchy, publish a new release with a lock of its own: a lock is for the "
+            "hierarchies that it was written with."
+        ) from None
+
+
+def _counts(prepared: Prepared, policy: Policy, node: Node) -> ClassCounts:
+    _, counts = measure_recoding(
+        prepared.frequency,
+        prepared.frequency.relation,
+        FullDomain(node),
+        prepared.coded(prepared.resolved(policy.models)),
+        prepared.hierarchies,
+        prepared.labels,
+        [prepared.costs_of(name) for name in CELL_MEASURES],
+        policy.k,
+    )
+    return counts
+
+
+def _require_types(release: Source, publication: Publication) -> None:
+    """Raise unless the release has the types in which rows are published."""
+    for name, kind in publication.published_types.items():
+        column = find_column(name, release.columns)
+        if column is None or not _fits(kind, column.type):
+            raise UsageError(
+                f"Column {name!r} of {release.name} is {column.type if column else 'not there'}, and new rows have "
+                f"{kind}: publish a new release with a lock of its own."
+            )

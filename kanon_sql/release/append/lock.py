@@ -1,0 +1,296 @@
+"""``kanon.lock``: all that new rows need to be published as the rows of a release were.
+
+It is a policy whose rules leave nothing to the data, with the level of each quasi-identifier:
+
+    [lock]
+    version = 1
+    release = "c2a0..."         # the fingerprint of the release
+    digest = "91be..."          # of all of this but [source]: a lock is not edited
+    levels = { zip = 1 }        # of each quasi-identifier
+    types = { zip = "VARCHAR" } # of each column that is read
+    hierarchies = {}            # fingerprints of those from files, and of those that are stored in the database
+    one_each = ["name"]         # identifying columns that had another value in each row
+
+    [source], [prepare], [columns], [hierarchies], [publish], [privacy]      # as in kanon.toml
+
+No value of the table is in it: rules, lengths of labels, and bounds that a person wrote. Two rules of hierarchies write
+labels by the values that there are, and get a setting here that says how (see ``build.settled_rule``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.files import write_whole
+from kanon_sql.errors import PolicyError, UnsuitableError
+from kanon_sql.hierarchy.expressions import ROOT
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.texts import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, FlatRule
+from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
+from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
+from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.policy import Policy, parse_policy, policy_text
+from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
+from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.release.ledger import fingerprint
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.policy.roles import Roles
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.search.prepare import Prepared
+
+_VERSION = 1
+_UNITE = (KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity, AlphaKAnonymity)
+"""Models that say nothing of rows outside of the class, and that a union of classes satisfies if each of them does."""
+_OF_OTHER_ROWS = frozenset({"microaggregate", "mdav", *KEYED})
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What a ``kanon.lock`` says.
+
+    Attributes:
+        policy: roles, hierarchies and models; rules leave nothing to the data.
+        levels: of each quasi-identifier.
+        types: of each column that is read.
+        hierarchies: fingerprints of the hierarchies of some of them: of a file, or of one that is stored.
+        one_each: identifying columns that no two rows had the same value in, where k counts people and no column names
+            them.
+        release: the fingerprint that the release had when it was made.
+        digest: tells this lock from others.
+    """
+
+    policy: Policy
+    levels: Mapping[str, int]
+    types: Mapping[str, str]
+    hierarchies: Mapping[str, str]
+    one_each: tuple[str, ...]
+    release: str
+    digest: str
+
+
+def require_lockable(policy: Policy, source: Source) -> None:
+    """Refuse a lock for a release before it is searched for, where its new rows could not be published alike."""
+    if source.in_warehouse or source.address is not None:
+        raise UnsuitableError("A lock is for a release in a DuckDB database: leave --lock out.")
+    full_domain = algorithms_of("full-domain")
+    if policy.algorithm not in full_domain:
+        raise UnsuitableError(
+            f"A lock says which level each column has, and a release by {policy.algorithm} "
+            f"({ALGORITHMS[policy.algorithm].kind}) has several: use --algorithm optimal, or leave --lock out."
+        )
+    if others := [model.name for model in policy.models if not isinstance(model, _UNITE)]:
+        raise UnsuitableError(
+            f"A lock is for k-anonymity, l-diversity and alpha-k-anonymity: {others[0]} compares a class with rows "
+            "outside of it, which change with each append. Leave --lock out, or that model."
+        )
+    if policy.columns.pseudonymize:
+        raise UnsuitableError(
+            "Pseudonyms tie new rows to those before, and what they tell together is only checked within one release: "
+            "leave --lock out, or --pseudonymize."
+        )
+    for column, texts in policy.publish.items():
+        for rule in parse_publish_rules(column, texts):
+            if rule.kind in _OF_OTHER_ROWS:
+                raise UnsuitableError(
+                    f"Column {column!r} is published by {rule.text}, which needs a key or compares rows with one "
+                    "another, and new rows come without the others: leave --lock out, or that rule."
+                )
+
+
+def write_lock(policy: Policy, prepared: Prepared, publication: Publication, target: exp.Table, path: Path) -> None:
+    """Write the lock of a release that was published as a table, whole or not at all.
+
+    Args:
+        policy: of the release.
+        prepared: what it was made from.
+        publication: how it was made.
+        target: the table.
+        path: of the file.
+
+    Raises:
+        UnsuitableError: a hierarchy was made of the rows of this table, and of others it would be another one.
+        SourceError: the file cannot be written.
+    """
+    import tomli_w
+
+    levels = locked_levels(publication)
+    settled = _settled(policy, prepared.roles, levels)
+    document = tomllib.loads(policy_text(settled, Destination(), path.parent))
+    del document["search"]
+    named = settled.columns
+    read = {*named.identifying, *named.quasi_identifiers, *named.sensitive, *named.insensitive, named.entity}
+    lock: dict[str, Any] = {
+        "version": _VERSION,
+        "release": print_of_release(prepared.source.engine, target, named),
+        "levels": {one.column: one.level for one in levels},
+        "types": {column.name: column.type for column in prepared.source.columns if column.name in read},
+        "hierarchies": {
+            one.column: print_of_hierarchy(prepared.source.engine, one.looked_up)
+            for one in levels
+            if one.looked_up is not None
+        },
+        "one_each": repeated_values(prepared.source, named.identifying, repeated=False),
+    }
+    lock["digest"] = _digest(lock, document)
+    write_whole(path, tomli_w.dumps({"lock": lock, **document}), "The lock")
+
+
+def read_lock(path: Path) -> Lock:
+    """Return what a ``kanon.lock`` says.
+
+    Raises:
+        PolicyError: it cannot be read, or was edited.
+    """
+    import tomli_w
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PolicyError(f"There is no lock {path}: kanon anonymize writes one with --lock.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PolicyError(f"{path} cannot be read as a lock: {error}.") from None
+    lock = document.pop("lock", None)
+    if not isinstance(lock, dict):
+        raise PolicyError(f"{path} is no lock: it has no section [lock]. kanon anonymize writes one with --lock.")
+    if lock.get("version") != _VERSION:
+        raise PolicyError(f"{path} is a lock of another version of kanon-sql than this one.")
+    if lock.get("digest") != _digest(lock, document):
+        raise PolicyError(
+            f"{path} was edited: new rows would not be published as those before. Only [source] may be changed. Take "
+            "the lock as it was written, or publish a new release with a lock of its own."
+        )
+    policy, _ = parse_policy(tomli_w.dumps(document), path)
+    one_each = tuple(lock["one_each"])
+    return Lock(policy, lock["levels"], lock["types"], lock["hierarchies"], one_each, lock["release"], lock["digest"])
+
+
+@dataclass(frozen=True)
+class LockedLevel:
+    """The level of a column in a lock.
+
+    Attributes:
+        column: its name.
+        level: that the lock says.
+        rule: of its hierarchy; None where that is stored in the database.
+        looked_up: the hierarchy, where its labels stand in a file or in the database.
+    """
+
+    column: str
+    level: int
+    rule: str | None
+    looked_up: Hierarchy | None = None
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, level: int) -> LockedLevel:
+        """Return the level of a hierarchy; the values themselves, and the root alone, are those of any rule.
+
+        Raises:
+            UnsuitableError: the labels were made of the values of this table, and of others would be other ones.
+        """
+        column, rule = hierarchy.column.name, hierarchy.rule
+        if level == 0:
+            return cls(column, 0, str(FlatRule()))
+        if level == hierarchy.height and hierarchy.root == ROOT:
+            return cls(column, FLAT_ROOT, str(FlatRule()))
+        if hierarchy.stored is not None:
+            return cls(column, level, None, hierarchy)
+        if isinstance(rule, FileRule | PrefixRule):
+            text = str(rule)
+            return cls(column, level, text if text.startswith(READY) else rule.absolute(), hierarchy)
+        if rule is None:
+            raise UnsuitableError(
+                f"The bounds of the labels of column {column!r} ({hierarchy.origin}) were chosen by the values of this "
+                "table, and other values would have other bounds: give the column intervals, or leave --lock out."
+            )
+        return cls(column, level, str(rule))
+
+
+def locked_levels(publication: Publication) -> list[LockedLevel]:
+    """Return what a lock says of each quasi-identifier of a full-domain release.
+
+    Raises:
+        UnsuitableError: the labels of one were made of the values of this table.
+    """
+    (node,) = publication.recoding.nodes
+    return [LockedLevel.of(*of_column) for of_column in zip(publication.hierarchies, node, strict=True)]
+
+
+FLAT_ROOT = 1
+"""The level of the root in the hierarchy of a rule ``flat``."""
+
+
+def _settled(policy: Policy, roles: Roles, levels: Sequence[LockedLevel]) -> Policy:
+    """Return the part of a policy that new rows need, with rules that leave nothing to the data."""
+    entity = None if roles.entity is None else roles.entity.name
+    # By these columns it is seen whether several rows are of one person.
+    names_people = entity is None and policy.count == "people"
+    columns = NamedColumns(
+        identifying=_names(roles.identifying) if names_people else (),
+        quasi_identifiers=_names(roles.quasi_identifiers),
+        sensitive=_names(roles.sensitive),
+        insensitive=_names(roles.insensitive),
+        rest="drop",
+        entity=entity,
+    )
+    return Policy(
+        columns=columns,
+        models=policy.models,
+        hierarchies={one.column: one.rule for one in levels if one.rule is not None},
+        publish=policy.publish,
+        directory=policy.directory,
+        count=policy.count,
+        origin=policy.origin,
+        prepare=policy.prepare,
+    )
+
+
+def _names(columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def repeated_values(source: Source, names: Sequence[str], *, repeated: bool) -> list[str]:
+    """Return those columns in which some rows have the same value, or those in which none have; NULL is no value."""
+    if not names:
+        return []
+    counts = [
+        count for name in names for count in (exp.Count(this=sql.column(name)), sql.count_distinct(sql.column(name)))
+    ]
+    found = source.engine.row(exp.select(*counts).from_(source.relation.copy()), "do identifying columns repeat?")
+    values = zip(names, found[::2], found[1::2], strict=True)
+    return [name for name, number, distinct in values if (distinct < number) == repeated]
+
+
+def print_of_release(engine: Engine, release: exp.Table, columns: NamedColumns) -> str:
+    """Return the fingerprint of a release: of its labels, how many rows have them, and their sensitive values."""
+    return fingerprint.of_rows(
+        engine, release, columns.quasi_identifiers, "fingerprint of the release", columns.sensitive
+    )
+
+
+def print_of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
+    """Return the fingerprint of a hierarchy that is looked up: of its file, or of what is stored in the database."""
+    if isinstance(hierarchy.rule, FileRule | PrefixRule):
+        return fingerprint.of_file(hierarchy.rule.path)
+    return fingerprint.of_hierarchy(engine, hierarchy)
+
+
+def _digest(lock: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    held = {**{name: part for name, part in document.items() if name != "source"}, "lock": {**lock, "digest": None}}
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,141 @@
+"""The rows of a batch that are published become rows of the release; the others wait."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, Logged
+from kanon_sql.errors import SourceError, VerificationError, counted
+from kanon_sql.release.append.lock import print_of_release
+from kanon_sql.release.append.store import forget_batches, keep_waiting, remember_batch
+from kanon_sql.release.publish.publisher import Sink
+from kanon_sql.release.statements.release import release_query
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.roles import NamedColumns
+    from kanon_sql.release.append.store import Batch
+    from kanon_sql.release.ledger.ledger import Ledger
+    from kanon_sql.release.publication import Publication
+
+_ROW = Column("kanon_row", "BIGINT")
+"""The number of a row in a batch (``sql/append/batch.sql``)."""
+
+
+class AppendSink(Sink):
+    """A table that is there, and gets the rows of a batch.
+
+    Attributes:
+        batch: the new rows; its ``release`` is that before them.
+        columns: roles of the columns, as the lock has them.
+        suppressed: how many rows wait.
+        renewed: whether earlier batches were appended to another release of this name.
+        dry_run: whether nothing is appended.
+    """
+
+    is_made_of_rows = True
+    target: exp.Table
+
+    def __init__(
+        self,
+        source: Source,
+        publication: Publication,
+        target: exp.Table,
+        batch: Batch,
+        columns: NamedColumns,
+        *,
+        suppressed: int,
+        renewed: bool,
+        dry_run: bool,
+    ) -> None:
+        super().__init__(source, publication, target, target.name)
+        self.batch, self.columns = batch, columns
+        self.suppressed, self.renewed, self.dry_run = suppressed, renewed, dry_run
+        self.rows = source.relation
+        self.waiting = [column.name for column in source.columns if column != _ROW]
+        self.staging = self.engine.temporary_name("kanon_release")
+        self.still_waiting = self.engine.temporary_name("kanon_waiting")
+
+    @property
+    def output(self) -> exp.Table:
+        return self.staging
+
+    def opened(self) -> AbstractContextManager[None]:
+        return self.engine.transaction()
+
+    def make(self) -> None:
+        self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release of a batch")
+
+    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing here takes long
+        """Set apart the rows that wait.
+
+        Raises:
+            VerificationError: they and the published rows are not the rows of the batch.
+        """
+        engine = self.engine
+        engine.run(sql.create_table(self.still_waiting, self._waiting_query(), temporary=True), "the rows that wait")
+        (waiting,) = engine.row(sql.select_count(self.still_waiting), "how many rows wait?")
+        if waiting != self.suppressed:
+            raise _failed(f"{counted(waiting, 'row')} would wait, and {self.suppressed:,} are not published")
+        if self.dry_run:
+            engine.statements.append(Logged("append the batch (not run)", self._insert(), {}))
+            self.undo()
+
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
+        """Append the rows; keep those that wait; remember both.
+
+        Raises:
+            VerificationError: the release has other rows than it should have; all is undone.
+        """
+        engine = self.engine
+        count = sql.select_count(self.target)
+        (before,) = engine.row(count, "how many rows does the release have?")
+        engine.run(self._insert(), "append the batch")
+        (after,) = engine.row(count, "how many rows does it have now?")
+        if after - before != rows:
+            raise _failed(f"the release got {counted(after - before, 'row')}, and {rows:,} were made")
+        if ledger is not None:
+            ledger.remember("table", self.target, rows, written=self.staging)
+        keep_waiting(engine, self.target, self.still_waiting)
+        if self.renewed:
+            forget_batches(engine, self.target)
+        batch = replace(self.batch, release=print_of_release(engine, self.target, self.columns))
+        remember_batch(engine, self.target, batch, rows, self.suppressed)
+        self.undo()
+
+    def _insert(self) -> exp.Expr:
+        names = [sql.column(column.name) for column in self.publication.columns]
+        relations = {"release": self.target, "batch": self.staging}
+        return sql.statement("append/insert", values={"columns": names}, relations=relations)
+
+    def _waiting_query(self) -> exp.Select:
+        """Return the query of the rows of the batch whose class is not published."""
+        publication = self.publication
+        compared = {*publication.quasi_identifiers, *(model.sensitive for model in publication.models)}
+        columns = tuple(column for column in publication.columns if column.name in compared)
+        numbered = replace(publication, source=self.rows, columns=(*columns, _ROW), rules=None)
+        released = release_query(numbered, self.lookups)
+        released.set("order", None)
+        numbers = exp.select(sql.column(_ROW.name)).from_(released.subquery("released"))
+        return sql.select(
+            "append/still_waiting",
+            values={"columns": [sql.column(name) for name in self.waiting]},
+            relations={"batch": self.rows},
+            steps={"published": [("published", numbers)]},
+        )
+
+    def undo(self) -> None:
+        with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+            for table in (self.staging, self.still_waiting):
+                self.engine.run(sql.drop(table), "drop the copy of the batch")
+
+
+def _failed(why: str) -> VerificationError:
+    return VerificationError(f"Appending failed its own check, and nothing was changed: {why}.")

@@ -1,0 +1,627 @@
+"""New rows of a release: what is added between any two states satisfies the models by itself, and the rest waits."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+from conftest import files_in, tables_of
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kanon_sql as kanon
+from kanon_sql.cli.main import run
+from kanon_sql.engine.base import Column
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.hierarchy.build import column_facts
+from kanon_sql.hierarchy.given import build_hierarchy
+from kanon_sql.hierarchy.spec import parse_rule
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from conftest import Ended
+
+Row = tuple[Any, ...]
+COLUMNS = ["row", "person", "age", "zip", "sex", "disease"]
+TYPES = ["INTEGER", "INTEGER", "INTEGER", "VARCHAR", "VARCHAR", "VARCHAR"]
+RULES = {"age": "intervals:10,20", "zip": "mask", "sex": "flat"}
+
+
+def make(path: Path, table: str, rows: Sequence[Row]) -> None:
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in zip(COLUMNS, TYPES, strict=True))
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE {table} ({columns})")
+        for row in rows:
+            connection.table(table).insert(row)
+
+
+def release(path: Path, lock: Path | None, table: str = "visits", **asked: Any) -> kanon.Release:
+    said: dict[str, Any] = {
+        "quasi_identifiers": ["age", "zip", "sex"],
+        "sensitive": ["disease"],
+        "insensitive": ["row"],
+        "rest": "drop",
+        "entity": "person",
+        "hierarchies": RULES,
+        "k": 2,
+        "max_suppressed": 0.5,
+    }
+    made = kanon.anonymize(path, table, **said | asked)
+    made.to_table("released", lock=lock)
+    made.close()
+    return made
+
+
+def released(path: Path) -> list[Row]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.sql("SELECT row, age, zip, sex, disease FROM released ORDER BY row").fetchall()
+
+
+def waiting(path: Path) -> list[Row]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        there = connection.sql("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'kanon'").fetchall()
+        if ("waiting_released",) not in there:
+            return []
+        return connection.sql("SELECT row, age, zip, sex, disease FROM kanon.waiting_released ORDER BY row").fetchall()
+
+
+# By hand
+
+FIRST = [
+    (1, 1, 21, "100", "F", "flu"),
+    (2, 2, 24, "101", "F", "flu"),
+    (3, 3, 35, "200", "M", "cough"),
+    (4, 4, 38, "201", "M", "flu"),
+]
+"""2-anonymous at ages in tens, zips of two characters, and sex as it is."""
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """A database with a release of ``FIRST``, and its lock beside it."""
+    path = tmp_path / "clinic.duckdb"
+    make(path, "visits", FIRST)
+    assert release(path, tmp_path / "kanon.lock").levels == {"age": 1, "zip": 1, "sex": 0}
+    return path
+
+
+def append(path: Path, rows: Any, **asked: Any) -> kanon.Appended:
+    return kanon.apply(path.with_name("kanon.lock"), rows, append="released", **asked)
+
+
+def test_rows_wait_until_there_are_enough_new_ones(visits: Path) -> None:
+    """A class that is in the release already is no company for one new row: its disease would be hers."""
+    before = released(visits)
+    make(visits, "november", [(5, 5, 23, "102", "F", "asthma"), (6, 6, 39, "205", "M", "flu")])
+    found = append(visits, "november")
+    assert (found.rows_new, found.rows_waited, found.rows_appended, found.rows_waiting) == (2, 0, 0, 2)
+    assert released(visits) == before
+    assert [row[0] for row in waiting(visits)] == [5, 6]
+    make(visits, "december", [(7, 7, 29, "109", "F", "flu"), (8, 8, 51, "300", "F", "flu")])
+    found = append(visits, "december")
+    assert (found.rows_new, found.rows_waited, found.rows_appended, found.rows_waiting) == (2, 2, 2, 2)
+    assert (found.classes, found.smallest_class, found.k, found.rows_released) == (1, 2, 2, 6)
+    assert released(visits) == [*before, (5, "20-29", "10*", "F", "asthma"), (7, "20-29", "10*", "F", "flu")]
+    assert [row[0] for row in waiting(visits)] == [6, 8]
+
+
+def test_rows_of_one_person_are_no_company(visits: Path) -> None:
+    make(visits, "november", [(5, 5, 23, "102", "F", "flu"), (6, 5, 24, "103", "F", "flu")])
+    assert append(visits, "november").rows_waiting == 2
+    # The person counts once together with a new row of hers, and with the rows of another person.
+    make(visits, "december", [(7, 5, 25, "104", "F", "flu"), (8, 9, 25, "104", "F", "flu")])
+    found = append(visits, "december")
+    assert (found.rows_appended, found.smallest_class, found.k, found.rows_waiting) == (4, 4, 2, 0)
+    assert waiting(visits) == []
+
+
+def test_dry_run_changes_nothing(visits: Path) -> None:
+    make(visits, "november", [(5, 5, 23, "102", "F", "flu"), (6, 6, 24, "103", "F", "flu")])
+    before, files = tables_of(visits), files_in(visits.parent)
+    found = append(visits, "november", dry_run=True)
+    assert (found.rows_appended, found.rows_released, found.dry_run) == (2, 4, True)
+    assert (tables_of(visits), files_in(visits.parent)) == (before, files)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_new_rows_of_a_file_have_the_types_of_the_lock(visits: Path) -> None:
+    """The zips of this file alone would be read as numbers, and lose what they begin with."""
+    Path("november.csv").write_text(
+        "person,row,sex,zip,age,disease,other\n5,5,F,002,23,flu,x\n6,6,F,009,24,007,y\n", encoding="utf-8"
+    )
+    assert append(visits, "november.csv").rows_appended == 2
+    assert released(visits)[-2:] == [(5, "20-29", "00*", "F", "flu"), (6, "20-29", "00*", "F", "007")]
+
+
+def test_new_rows_of_a_data_frame_and_of_another_database(visits: Path, tmp_path: Path) -> None:
+    frame = pd.DataFrame([(5, 5, 23, "102", "F", "flu"), (6, 6, 24, "103", "F", "flu")], columns=COLUMNS)
+    assert append(visits, frame.astype({"age": "int32"})).rows_appended == 2
+    make(tmp_path / "other.duckdb", "visits", [(7, 7, 35, "201", "M", "flu"), (8, 8, 35, "202", "M", "flu")])
+    assert append(visits, tmp_path / "other.duckdb", table="visits").rows_appended == 2
+
+
+def test_nothing_new(visits: Path) -> None:
+    before = released(visits)
+    make(visits, "nothing", [])
+    for _ in range(2):
+        assert append(visits, "nothing").rows_appended == 0
+    assert released(visits) == before
+
+
+# Random sequences, against plain Python
+
+
+def label(row: Row, levels: dict[str, int]) -> tuple[Any, ...]:
+    """Return the labels of a row, by the rules above."""
+    _, _, age, zip_code, sex, _ = row
+    width = {1: 10, 2: 20}.get(levels["age"])
+    masked = levels["zip"]
+    return (
+        age
+        if levels["age"] == 0
+        else "*"
+        if age is None or width is None
+        else f"{age // width * width}-{age // width * width + width - 1}",
+        zip_code if masked == 0 else "*" if zip_code is None or masked == 3 else zip_code[: 3 - masked].ljust(3, "*"),
+        sex if levels["sex"] == 0 else "*",
+    )
+
+
+def drawn(chance: random.Random, first: int, number: int) -> list[Row]:
+    return [
+        (
+            first + place,
+            chance.randrange(first // 2 + 1, first + number + 1) if chance.random() < 0.8 else None,
+            chance.choice([*range(0, 60, 3), None]),
+            chance.choice(["100", "101", "110", "200", "7", None]),
+            chance.choice(["F", "M"]),
+            chance.choice(["flu", "cough", "asthma"]),
+        )
+        for place in range(number)
+    ]
+
+
+def members(rows: Sequence[Row], counts: str) -> int:
+    """Return how many people, or rows, there are; a row that names no person is of none."""
+    return len(rows) if counts == "rows" else len({row[1] for row in rows} - {None})
+
+
+@pytest.mark.quick(8)
+@pytest.mark.parametrize("seed", range(50))
+def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
+    """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
+    chance = random.Random(seed)  # noqa: S311 - a table for a test
+    k, l_values = chance.choice([2, 3]), chance.choice([1, 2])
+    counts = chance.choice(["people", "rows"])
+    path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
+    make(path, "visits", drawn(chance, 0, 40))
+    asked: dict[str, Any] = {"models": [kanon.DistinctLDiversity(l_values)]} if l_values > 1 else {}
+    asked |= {"entity": "person"} if counts == "people" else {"entity": None, "count": "rows"}
+    try:
+        levels = release(path, lock, k=k, max_suppressed=0.9, **asked).levels
+    except kanon.NoSolutionError:
+        pytest.skip("no release of this table satisfies the models")
+    assert levels is not None
+
+    def satisfies(rows: Sequence[Row]) -> bool:
+        return members(rows, counts) >= k and len({row[5] for row in rows}) >= l_values
+
+    people: dict[int, Row] = {}
+    states, held = [released(path)], list[Row]()
+    for month in range(4):
+        new = drawn(chance, 1000 * (month + 1), chance.randrange(1, 30))
+        people |= {row[0]: row for row in new}
+        make(path, f"month_{month}", new)
+        found = append(path, f"month_{month}")
+        classes: dict[Row, list[Row]] = defaultdict(list)
+        for row in [*held, *new]:
+            classes[label(row, levels)].append(row)
+        published = [(row[0], *own, row[5]) for own, rows in classes.items() if satisfies(rows) for row in rows]
+        held = [row for rows in classes.values() if not satisfies(rows) for row in rows]
+        states.append(released(path))
+        assert Counter(states[-1]) == Counter([*states[-2], *published])
+        assert Counter(waiting(path)) == Counter((row[0], *row[2:]) for row in held)
+        assert (found.rows_appended, found.rows_waiting) == (len(published), len(held))
+    for place, later in enumerate(states):
+        for earlier in states[:place]:
+            added: dict[Row, list[Row]] = defaultdict(list)
+            for row in (Counter(later) - Counter(earlier)).elements():
+                added[row[1:4]].append(people[row[0]])
+            assert all(satisfies(rows) for rows in added.values())
+
+
+# Labels that do not depend on the other values
+
+VALUES: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
+    **dict.fromkeys(
+        ("intervals:5,10", "intervals:5,10:bottom=3:top=40", "intervals:7:origin=3", "steps", "round:1,2"),
+        ("INTEGER", st.integers(-99, 99)),
+    ),
+    "intervals:2.5,5": ("INTEGER", st.integers(-99, 99)),
+    **dict.fromkeys(
+        ("intervals:5", "steps:from=0.1"), ("DOUBLE", st.floats(-99, 99).map(lambda number: round(number, 2)))
+    ),
+    **dict.fromkeys(
+        ("mask", "mask:left", "mask:right:1,3", "cut:1,2", "prefixes:2,1", "prefixes", "flat"),
+        ("VARCHAR", st.text("ab01", min_size=1, max_size=5)),
+    ),
+    "date:month,year": ("DATE", st.dates(dt.date(1990, 1, 1), dt.date(1999, 1, 1))),
+}
+
+
+def labels_of(rule: Any, kind: str, values: Sequence[Any]) -> tuple[dict[Any, Row], Any]:
+    """Return the labels of values by a rule, and the rule that a lock has of it."""
+    column = Column("v", kind)
+    with DuckDBEngine.in_memory() as engine:
+        engine.connection.execute(f"CREATE TABLE t (v {kind})")
+        engine.connection.executemany("INSERT INTO t VALUES (?)", [(value,) for value in values])
+        table = sql.relation("t")
+        facts = column_facts(engine, table, [(column, rule)])
+        made = build_hierarchy(engine, table, column, rule, facts["v"])
+        rows = engine.connection.table(made.relation.name).fetchall()
+        return {row[0]: row[1 : made.height + 1] for row in rows}, made.rule
+
+
+@pytest.mark.parametrize("rule", VALUES)
+@given(data=st.data())
+@examples(24, quick=4)
+def test_labels_of_a_lock_are_those_of_the_release(rule: str, data: st.DataObject) -> None:
+    kind, of_kind = VALUES[rule]
+    first = data.draw(st.lists(of_kind, min_size=1, max_size=8), label="first rows")
+    later = data.draw(st.lists(st.one_of(st.sampled_from(first), of_kind), max_size=8), label="new rows")
+    labels, locked = labels_of(parse_rule(rule), kind, first)
+    try:
+        again, _ = labels_of(parse_rule(str(locked)), kind, [first[0], *later])
+    except kanon.HierarchyError:  # a longer value, or one below those before, down to a negative bound
+        size: Callable[[Any], Any] = len if kind == "VARCHAR" else lambda number: -number
+        assert max(map(size, later)) > max(map(size, first))
+        return
+    assert {value: again[value] for value in labels if value in again} == {
+        value: labels[value] for value in labels if value in again
+    }
+
+
+# What a lock holds
+
+
+SECRETS = {"age": range(731_000_011, 731_000_911, 30), "zip": [f"Q{number}X" for number in range(7301, 7331)]}
+
+
+@pytest.mark.parametrize("rule", ["intervals:1000,100000", "steps", "round:3,6", "flat"])
+def test_a_lock_holds_no_value(rule: str, tmp_path: Path) -> None:
+    """Nor does it where values are published in labels: rules, levels and lengths are all that is needed."""
+    path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
+    rows = [
+        (700_100 + number, 800_100 + number, age, zip_code, "intersex", f"disease {number % 3}")
+        for number, (age, zip_code) in enumerate(zip(SECRETS["age"], SECRETS["zip"], strict=True))
+    ]
+    make(path, "visits", rows)
+    release(path, lock, hierarchies={"age": rule, "zip": "mask", "sex": "flat"})
+    text = lock.read_text(encoding="utf-8")
+    assert "length=6" in text
+    held = {str(value) for row in rows for value in row} | {str(row[3])[1:-1] for row in rows}
+    assert [value for value in held if value in text] == []
+
+
+def test_a_lock_is_a_policy_that_leaves_nothing_to_the_data(visits: Path) -> None:
+    text = visits.with_name("kanon.lock").read_text(encoding="utf-8")
+    assert 'zip = "mask:right:length=3"' in text
+    assert 'age = "intervals:10,20:labels=dashes"' in text
+    assert 'sex = "flat"' in text
+    assert 'from = "clinic.duckdb"' in text
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_a_stored_hierarchy_and_one_of_a_file(tmp_path: Path) -> None:
+    path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
+    make(path, "visits", FIRST)
+    Path("sex.csv").write_text("F;person\nM;person\nX;person\n", encoding="utf-8")
+    Path("zip.csv").write_text(
+        "".join(f"{z};{z[0]}-area;*\n" for z in ("100", "101", "102", "200", "201")), encoding="utf-8"
+    )
+    kanon_hierarchy(path, "zip", "zip.csv")
+    asked: dict[str, Any] = {"hierarchies": {"age": "intervals:10,20", "sex": "sex.csv"}}
+    assert release(path, lock, **asked).levels == {"age": 1, "zip": 1, "sex": 0}
+    make(path, "november", [(5, 5, 23, "102", "X", "flu"), (6, 6, 24, "100", "X", "flu")])
+    assert append(path, "november").rows_appended == 2
+    assert released(path)[-1] == (6, "20-29", "1-area", "X", "flu")
+    # A value that the hierarchy does not have is an error, and so is another hierarchy.
+    make(path, "december", [(7, 7, 23, "300", "F", "flu")])
+    before = tables_of(path)
+    with pytest.raises(kanon.HierarchyError, match=r"'zip' .* has no row for 1 value .* a lock is for the hierarchies"):
+        append(path, "december")
+    assert tables_of(path) == before
+    Path("zip.csv").write_text(Path("zip.csv").read_text(encoding="utf-8") + "300;3-area;*\n", encoding="utf-8")
+    kanon_hierarchy(path, "zip", "zip.csv", replace=True)
+    with pytest.raises(kanon.HierarchyError, match=r"'zip' \(in the database\) is not what it was"):
+        append(path, "december")
+
+
+def kanon_hierarchy(path: Path, column: str, file: str, *, replace: bool = False) -> None:
+    """Load a hierarchy file into a database."""
+    said = ["hierarchy", "load", str(path), "visits", f"{column}={file}", "-q", *(["--replace"] if replace else [])]
+    assert run(said) == 0
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_a_file_that_was_changed(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.duckdb"
+    make(path, "visits", FIRST)
+    Path("zip.csv").write_text("100;a;*\n101;a;*\n200;b;*\n201;b;*\n", encoding="utf-8")
+    assert release(path, Path("kanon.lock"), hierarchies={**RULES, "zip": "zip.csv"}).levels == {
+        "age": 1,
+        "zip": 1,
+        "sex": 0,
+    }
+    make(path, "november", [(5, 5, 23, "100", "F", "flu"), (6, 6, 24, "101", "F", "flu")])
+    for change in (lambda file: file.write_text("100;b;*\n101;a;*\n200;b;*\n201;b;*\n", encoding="utf-8"), Path.unlink):
+        change(Path("zip.csv"))
+        with pytest.raises(kanon.HierarchyError, match=r"'zip' \(zip.csv\) is not what it was"):
+            append(path, "november")
+
+
+# What is refused
+
+
+NOVEMBER = [(5, 5, 23, "102", "F", "flu"), (6, 6, 24, "103", "F", "flu")]
+
+
+def refused(path: Path, rows: Any, match: str, error: type[kanon.KanonError] = kanon.UsageError, **asked: Any) -> None:
+    """Raise unless rows are refused with a message, and nothing is changed."""
+    before, files = tables_of(path), files_in(path.parent)
+    with pytest.raises(error, match=match):
+        append(path, rows, **asked)
+    assert (tables_of(path), files_in(path.parent)) == (before, files)
+
+
+def test_the_same_rows_are_not_appended_twice(visits: Path) -> None:
+    make(visits, "november", NOVEMBER)
+    append(visits, "november")
+    refused(visits, "november", r"These 2 rows were appended to released before: .* give again=True")
+    make(visits, "copy", NOVEMBER[::-1])
+    refused(visits, "copy", "These 2 rows were appended")
+    assert append(visits, "copy", again=True).rows_released == 8
+
+
+def test_the_table_itself_holds_no_new_rows(visits: Path) -> None:
+    refused(visits, "visits", "visits is the table that released was made of")
+
+
+def test_a_release_that_was_changed(visits: Path) -> None:
+    make(visits, "november", NOVEMBER)
+    with duckdb.connect(str(visits)) as connection:
+        connection.execute("DELETE FROM released WHERE row = 1")
+    refused(visits, "november", "released is not the release that the lock was written for")
+
+
+def test_a_release_that_was_made_anew(visits: Path) -> None:
+    """The rows that wait for the old one may be in the new one, or not: a person has to say."""
+    make(visits, "november", [(5, 5, 23, "102", "F", "flu")])
+    make(visits, "december", NOVEMBER)
+    append(visits, "november")
+    append(visits, "december")
+    make(visits, "january", [(9, 9, 50, "900", "F", "flu")])
+    assert append(visits, "january").rows_waiting == 1
+    with kanon.anonymize(
+        visits,
+        "visits",
+        quasi_identifiers=["age", "zip", "sex"],
+        sensitive=["disease"],
+        insensitive=["row"],
+        rest="drop",
+        entity="person",
+        hierarchies=RULES,
+        k=2,
+    ) as made:
+        made.to_table("released", replace=True, lock=visits.with_name("kanon.lock"), ignore_ledger=True)
+    refused(visits, "december", r"Rows wait for an earlier release of the name released, in kanon.waiting_released")
+    with duckdb.connect(str(visits)) as connection:
+        connection.execute("DROP TABLE kanon.waiting_released")
+    assert append(visits, "december").rows_appended == 2  # it is in this release for the first time
+    with duckdb.connect(str(visits)) as connection:
+        assert connection.sql("SELECT count(*) FROM kanon.appended").fetchall() == [(1,)]
+
+
+def test_other_columns_and_types(visits: Path) -> None:
+    with duckdb.connect(str(visits)) as connection:
+        connection.execute("CREATE VIEW without AS SELECT * EXCLUDE (zip) FROM visits")
+        connection.execute("CREATE VIEW numbers AS SELECT * REPLACE (CAST(zip AS INTEGER) AS zip) FROM visits")
+        connection.execute("CREATE TABLE other AS SELECT age, zip FROM released")
+        connection.execute("CREATE VIEW seen AS SELECT * FROM released")
+    refused(visits, "without", "without has no column 'zip', which the lock needs")
+    refused(visits, "numbers", "Column 'zip' of numbers is INTEGER, and was VARCHAR .* Cast it in a view")
+    for table, match in (("other", "other does not have the columns of the release"), ("seen", "seen is a view")):
+        with pytest.raises(kanon.UsageError, match=match):
+            kanon.apply(visits.with_name("kanon.lock"), "visits", append=table)
+
+
+@pytest.mark.parametrize(
+    ("row", "match"),
+    [
+        ((5, 5, -3, "102", "F", "flu"), "'age' cannot be written with dashes .* Publish|publish a new release"),
+        ((5, 5, 23, "1024", "F", "flu"), "'zip' .* is of values of up to 3 characters, and the longest has 4"),
+    ],
+)
+def test_values_that_change_how_labels_are_written(visits: Path, row: Row, match: str) -> None:
+    make(visits, "november", [row, *NOVEMBER])
+    refused(visits, "november", match, kanon.HierarchyError)
+
+
+def test_numbers_that_the_release_cannot_hold(visits: Path) -> None:
+    """The types of whole numbers may differ; a number that is too large takes everything back."""
+    with duckdb.connect(str(visits)) as connection:
+        connection.execute("CREATE TABLE november AS SELECT * REPLACE (row::BIGINT + 5000000000 AS row) FROM visits")
+    refused(visits, "november", "'row' of november: 4 values in 4 rows cannot be read by 'cast:INTEGER'")
+
+
+def test_a_lock_that_was_edited(visits: Path) -> None:
+    lock = visits.with_name("kanon.lock")
+    make(visits, "november", NOVEMBER)
+    text = lock.read_text(encoding="utf-8")
+    for old, new in (
+        ("k = 2", "k = 1"),
+        ("zip = 1", "zip = 0"),
+        ('sex = "flat"\n', ""),
+        ("version = 1", "version = 2"),
+    ):
+        assert old in text
+        lock.write_text(text.replace(old, new, 1), encoding="utf-8")
+        refused(visits, "november", "was edited|another version", kanon.PolicyError)
+    for wrong in ("", "[privacy]\nk = 5\n", "k = ["):
+        lock.write_text(wrong, encoding="utf-8")
+        refused(visits, "november", "is no lock|cannot be read as a lock", kanon.PolicyError)
+    lock.write_text(text.replace("clinic.duckdb", "moved.duckdb"), encoding="utf-8")
+    visits.rename(visits.with_name("moved.duckdb"))
+    assert append(visits, "november").rows_appended == 2
+    lock.unlink()
+    with pytest.raises(kanon.PolicyError, match=r"There is no lock .*kanon.lock"):
+        append(visits, "november")
+
+
+@pytest.mark.parametrize(
+    ("asked", "match"),
+    [
+        ({"algorithm": "local"}, "a release by local .* has several: use algorithm='optimal'"),
+        ({"algorithm": "mondrian"}, "a release by mondrian"),
+        ({"models": [kanon.TCloseness(0.9)]}, "t-closeness, equal distance compares a class with rows outside of it"),
+        ({"entity": None, "count": "rows", "identifying": ["person"], "pseudonymize": ["person"]}, "Pseudonyms tie"),
+        ({"hierarchies": {**RULES, "age": "quantiles:2"}}, r"'age' \(quantiles:2 .* were chosen by the values"),
+        ({"publish": {"row": "microaggregate:2"}}, "compares rows with one"),
+    ],
+)
+def test_releases_that_have_no_lock(asked: dict[str, Any], match: str, tmp_path: Path) -> None:
+    path = tmp_path / "clinic.duckdb"
+    make(path, "visits", FIRST)
+    before = tables_of(path)
+    with pytest.raises(kanon.UnsuitableError, match=match):
+        release(path, tmp_path / "kanon.lock", **asked)
+    assert (tables_of(path), files_in(tmp_path)) == (before, {"clinic.duckdb"})
+
+
+def test_a_table_that_was_released_in_another_way(visits: Path) -> None:
+    """The ledger knows the table of the new rows: beside its own release, what is appended may say too much."""
+    rows = [(10 + a * 2 + b, 10 + a * 2 + b, 20 + a, f"10{b}", "F", "flu") for a in (0, 1) for b in (0, 1)]
+    make(visits, "november", rows)
+    asked: dict[str, Any] = {"quasi_identifiers": ["zip"], "hierarchies": {"zip": "flat"}, "rest": "drop"}
+    with kanon.anonymize(visits, "november", **asked, insensitive=["age"], entity="person", k=2) as made:
+        made.to_table("by_zip")
+    refused(visits, "november", "this one leaves 4 people of november among fewer than 2", kanon.JointReleaseError)
+    assert append(visits, "november", ignore_ledger=True).rows_appended == 4
+
+
+def test_what_the_ledger_says(visits: Path) -> None:
+    make(visits, "november", NOVEMBER)
+    append(visits, "november")
+    one, two = kanon.ledger(visits)
+    assert (one.as_it_was, one.appended, two.appended) == (False, 1, 1)
+    assert (two.entry.source_name, two.entry.name, two.entry.rows_out) == ("november", "released", 2)
+    with duckdb.connect(str(visits)) as connection:
+        connection.execute("DELETE FROM released WHERE row = 5")
+    assert [each.appended for each in kanon.ledger(visits)] == [None, None]
+
+
+def test_rows_that_wait_stay_when_a_file_is_cleaned(visits: Path) -> None:
+    make(visits, "november", [(5, 5, 23, "102", "F", "flu")])
+    append(visits, "november")
+    kanon.clean(visits)
+    assert [row[0] for row in waiting(visits)] == [5]
+
+
+# Elsewhere
+
+
+def test_a_connection(tmp_path: Path) -> None:
+    lock = tmp_path / "kanon.lock"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE visits AS SELECT i AS row, i % 20 AS age FROM range(40) n(i)")
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "insensitive": ["row"], "count": "rows", "k": 4}
+        with kanon.anonymize(connection, "visits", hierarchies={"age": "intervals:5"}, **asked) as made:
+            made.to_table("released", lock=lock)
+        connection.execute('CREATE SCHEMA "new rows"')
+        connection.execute('CREATE TABLE "new rows"."of ""May""" AS SELECT 100 + i AS row, i AS age FROM range(6) n(i)')
+        with pytest.raises(kanon.UsageError, match="does not name the database of its release: give database=FILE"):
+            kanon.apply(lock, 'new rows.of "May"', append="released")
+        found = kanon.apply(lock, 'new rows.of "May"', append="released", database=connection)
+        assert (found.rows_appended, found.rows_waiting) == (5, 1)
+        assert connection.sql("SELECT row FROM kanon.waiting_released").fetchall() == [(105,)]
+        assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_columns_that_are_prepared_and_published_by_rules(tmp_path: Path) -> None:
+    """Rows that wait are prepared once; rules of columns that are kept are those of the release."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            """
+            CREATE TABLE visits AS
+            SELECT i AS id, ' F ' AS "select", '1,5' AS dose, i * 7 AS cost FROM range(6) AS numbers(i)
+            """
+        )
+        connection.execute("CREATE TABLE one AS SELECT 10 AS id, 'M' AS \"select\", '2,5' AS dose, 104 AS cost")
+        connection.execute("CREATE TABLE two AS SELECT 11 AS id, 'M ' AS \"select\", '3,5' AS dose, 96 AS cost")
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["select"],
+        "hierarchies": {"select": "flat"},
+        "identifying": ["id"],
+        "insensitive": ["dose", "cost"],
+        "prepare": {"select": "trim", "dose": "decimal:,"},
+        "publish": {"cost": "round:10"},
+        "k": 2,
+    }
+    with kanon.anonymize(path, "visits", **asked) as made:
+        assert made.levels == {"select": 0}
+        made.to_table("released", lock="kanon.lock")
+    assert append(path, "one").rows_waiting == 1
+    assert append(path, "two").rows_appended == 2
+    with duckdb.connect(str(path)) as connection:
+        found = connection.sql("SELECT * FROM released WHERE \"select\" = 'M' ORDER BY dose").fetchall()
+    assert found == [("M", 2.5, 100), ("M", 3.5, 100)]
+
+
+def test_names_identify_people_where_no_entity_is_named(tmp_path: Path) -> None:
+    """A name that waits and comes again is of one person: counted in rows, a class would be hers alone."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 'Name ' || i AS name, i // 4 AS age FROM range(40) n(i)")
+        connection.execute("CREATE TABLE one AS SELECT 'Eve' AS name, 3 AS age")
+        connection.execute("CREATE TABLE two AS SELECT 'Eve' AS name, 3 AS age UNION ALL SELECT 'Name 1', 4")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "identifying": ["name"], "k": 2}
+    with kanon.anonymize(path, "visits", hierarchies={"age": "flat"}, **asked) as made:
+        made.to_table("released", lock=tmp_path / "kanon.lock")
+    assert append(path, "one").rows_waiting == 1
+    refused(path, "two", r"Several of the new rows and of those that wait have the same name, .* \(entity\)")
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_command_line(visits: Path, kanon: Callable[..., Ended]) -> None:
+    make(visits, "november", [*NOVEMBER, (7, 7, 51, "300", "M", "flu")])
+    before = tables_of(visits)
+    named = ("apply", "kanon.lock", "november", "--append", "released")
+    tried = kanon(*named, "--dry-run")
+    assert tried.code == 0
+    assert "Dry run" in tried.out
+    script = kanon(*named, "--sql")
+    assert "INSERT INTO main.released BY NAME" in script.out
+    assert tables_of(visits) == before
+    done = kanon(*named, "--format", "json")
+    assert (done.code, done.json["rows_appended"], done.json["rows_waiting"]) == (0, 2, 1)
+    again = kanon(*named)
+    assert (again.code, again.out) == (2, "")
+    assert "give --again" in again.err
+    shown = kanon(*named, "--again")
+    assert "3 new and 1 that waited: 4 appended" not in shown.out  # two rows of one person are no company
+    assert "3 new and 1 that waited: 2 appended" in shown.out
+    assert "k = 2 holds in each: the worst one has 2 people" in shown.out
+    missing = kanon("apply", "kanon.lock", "november", "--append", "relesed")
+    assert missing.code == 2
+    assert "Traceback" not in missing.err
