@@ -209,11 +209,11 @@ class Release:
         return published
 
     def _require_lockable(self, lock: Path, *, replace: bool) -> None:
-        from kanon_sql.release.append.lock import locked_levels, require_lockable
+        from kanon_sql.release.append.lock import locked_columns, require_lockable
 
         require_free(lock, replace=replace)
         require_lockable(self.policy, self.prepared.source)
-        locked_levels(self.publication)
+        locked_columns(self.publication)
 
     def to_view(
         self, name: str, *, replace: bool = False, ignore_ledger: bool = False, materialized: bool = False

@@ -3,8 +3,9 @@
 1. Open the release and the new rows. The release is what the lock and earlier appends made of it; the new rows have
    the columns and types of the lock, and were not appended before.
 2. The batch: the new rows, and those that wait.
-3. Its classes at the levels of the lock. Those that satisfy the models by the rows of the batch alone are published:
-   whoever has the release of any two days sees, in what was added between them, classes that satisfy the models.
+3. Its classes at the levels of the lock, or step by step where it has several. Those that satisfy the models by the
+   rows of the batch alone are published: whoever has the release of any two days sees, in what was added between them,
+   classes that satisfy the models.
 4. Make them beside the release and verify them as any release; then append them. The other rows wait in a table of the
    schema ``kanon`` until a later batch has enough rows of their class. All of it, or nothing.
 
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import FullDomain
+from kanon_sql.classes.recoding import FullDomain, Local
 from kanon_sql.engine.base import Column, closed_on_error, find_column
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key
@@ -34,7 +35,7 @@ from kanon_sql.errors import HierarchyError, UsageError, counted
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.cell_measures import CELL_MEASURES
-from kanon_sql.measures.recoding import measure_recoding
+from kanon_sql.measures.recoding import measure_local, measure_recoding
 from kanon_sql.release.append.lock import Lock, print_of_hierarchy, print_of_release, read_lock, repeated_values
 from kanon_sql.release.append.sink import AppendSink
 from kanon_sql.release.append.store import Batch, batches_of, waiting_table
@@ -46,12 +47,16 @@ from kanon_sql.release.publish.publisher import publish
 from kanon_sql.release.published_rules import published_rules_of
 from kanon_sql.release.verify.classes import k_of
 from kanon_sql.release.verify.verify import Expected
-from kanon_sql.search.prepare import prepare_source
+from kanon_sql.search.local.remaining import Remaining
+from kanon_sql.search.prepare import prepare_source, problem_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.classes.lattice import Node
+    from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.measures.recoding import ClassCounts
@@ -77,7 +82,7 @@ class Appended:
         smallest_class: rows of the smallest of them; None if there is none.
         k: the fewest people, or rows, of one of them; None if there is none.
         models: what was required of them, and what was measured in the worst one.
-        levels: of each quasi-identifier.
+        levels: of each quasi-identifier; None of a local recoding.
         repeated: columns that may name people and have repeated values, which are not taken to be of one person.
         ledger: what became of it in the ledger of the database; None where the new rows are in no table of it.
         dry_run: whether all was made and checked, and nothing was written.
@@ -95,7 +100,7 @@ class Appended:
     smallest_class: int | None
     k: int | float | None
     models: tuple[dict[str, Any], ...]
-    levels: dict[str, int]
+    levels: dict[str, int] | None
     repeated: tuple[RepeatedColumn, ...]
     ledger: LedgerOutcome | None
     dry_run: bool
@@ -238,7 +243,8 @@ def append_to(
             "release whose lock names the person (--entity); or one that counts rows (--count rows)."
         )
     # 3. Its classes.
-    policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1)
+    algorithm = "local" if lock.is_local else "optimal"
+    policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm)
     _require_same_files(lock)
     prepared = _prepared(source, policy, lambda doing: progress(Progress(doing)))
     seconds.update(prepared.seconds)
@@ -246,9 +252,10 @@ def append_to(
         name = hierarchy.column.name
         if hierarchy.stored is not None and print_of_hierarchy(engine, hierarchy) != lock.hierarchies.get(name):
             raise _another_hierarchy(name, "in the database")
-    node = tuple(lock.levels[hierarchy.column.name] for hierarchy in prepared.hierarchies)
+    nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
+    recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
     with timed(seconds, "measure"):
-        counts = _counts(prepared, policy, node)
+        counts = _counts_of_steps(prepared, policy, nodes) if lock.is_local else _counts(prepared, policy, nodes[0])
     rules = published_rules_of(source, policy, prepared.roles, draw_key())
     published = published_columns(source.columns, prepared.roles)
     publication = Publication(
@@ -256,7 +263,7 @@ def append_to(
         columns=published if rules is None else rules.typed(published),
         roles=prepared.roles,
         hierarchies=prepared.hierarchies,
-        recoding=FullDomain(node),
+        recoding=recoding,
         models=prepared.resolved(policy.models),
         seed=policy.seed or 0,
         combinations=engine.temporary_name("kanon_combinations"),
@@ -292,7 +299,7 @@ def append_to(
             result.stated(model.entity)
             for result, model in zip(made.verification.models, publication.models, strict=True)
         ),
-        levels=dict(lock.levels),
+        levels=recoding.levels(prepared.hierarchies),
         repeated=prepared.repeated,
         ledger=made.ledger,
         dry_run=dry_run,
@@ -455,6 +462,26 @@ def _counts(prepared: Prepared, policy: Policy, node: Node) -> ClassCounts:
         [prepared.costs_of(name) for name in CELL_MEASURES],
         policy.k,
     )
+    return counts
+
+
+def _counts_of_steps(prepared: Prepared, policy: Policy, steps: Sequence[Node]) -> ClassCounts:
+    """Return the sizes of the classes that the steps of a local recoding publish; of many, most publish nothing."""
+    remaining = Remaining(problem_of(prepared, policy))
+    for node in steps:
+        remaining.publish(node)
+    _, counts = measure_local(
+        prepared.frequency,
+        remaining.relation,
+        Local(tuple(remaining.steps)),
+        prepared.coded(prepared.resolved(policy.models)),
+        prepared.hierarchies,
+        prepared.labels,
+        [prepared.costs_of(name) for name in CELL_MEASURES],
+        policy.k,
+    )
+    remaining.close()
+    prepared.source.engine.run(sql.drop(remaining.relation), "drop what the steps were counted from")
     return counts
 
 

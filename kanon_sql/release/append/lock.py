@@ -1,12 +1,13 @@
 """``kanon.lock``: all that new rows need to be published as the rows of a release were.
 
-It is a policy whose rules leave nothing to the data, with the level of each quasi-identifier:
+It is a policy whose rules leave nothing to the data, with the levels of its quasi-identifiers:
 
     [lock]
     version = 1
     release = "c2a0..."         # the fingerprint of the release
     digest = "91be..."          # of all of this but [source]: a lock is not edited
-    levels = { zip = 1 }        # of each quasi-identifier
+    recoding = "full-domain"    # or "local", which takes several steps
+    steps = [{ zip = 1 }]       # the level of each quasi-identifier, at each step
     types = { zip = "VARCHAR" } # of each column that is read
     hierarchies = {}            # fingerprints of those from files, and of those that are stored in the database
     one_each = ["name"]         # identifying columns that had another value in each row
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UnsuitableError
 from kanon_sql.hierarchy.expressions import ROOT
@@ -36,7 +38,7 @@ from kanon_sql.hierarchy.spec import FileRule, FlatRule
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
-from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
+from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy, parse_policy, policy_text
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from kanon_sql.search.prepare import Prepared
 
 _VERSION = 1
+_FULL_DOMAIN, _LOCAL = "full-domain", "local"
 _UNITE = (KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity, AlphaKAnonymity)
 """Models that say nothing of rows outside of the class, and that a union of classes satisfies if each of them does."""
 _OF_OTHER_ROWS = frozenset({"microaggregate", "mdav", *KEYED})
@@ -67,7 +70,9 @@ class Lock:
 
     Attributes:
         policy: roles, hierarchies and models; rules leave nothing to the data.
-        levels: of each quasi-identifier.
+        is_local: whether rows are published step by step, at the levels of the first step that their class is large
+            enough for.
+        steps: the level of each quasi-identifier at each step.
         types: of each column that is read.
         hierarchies: fingerprints of the hierarchies of some of them: of a file, or of one that is stored.
         one_each: identifying columns that no two rows had the same value in, where k counts people and no column names
@@ -77,7 +82,8 @@ class Lock:
     """
 
     policy: Policy
-    levels: Mapping[str, int]
+    is_local: bool
+    steps: tuple[Mapping[str, int], ...]
     types: Mapping[str, str]
     hierarchies: Mapping[str, str]
     one_each: tuple[str, ...]
@@ -89,11 +95,10 @@ def require_lockable(policy: Policy, source: Source) -> None:
     """Refuse a lock for a release before it is searched for, where its new rows could not be published alike."""
     if source.in_warehouse or source.address is not None:
         raise UnsuitableError("A lock is for a release in a DuckDB database: leave --lock out.")
-    full_domain = algorithms_of("full-domain")
-    if policy.algorithm not in full_domain:
+    if ALGORITHMS[policy.algorithm].kind not in {_FULL_DOMAIN, _LOCAL}:
         raise UnsuitableError(
-            f"A lock says which level each column has, and a release by {policy.algorithm} "
-            f"({ALGORITHMS[policy.algorithm].kind}) has several: use --algorithm optimal, or leave --lock out."
+            f"A lock says at which levels rows are published, and {policy.algorithm} cuts the values of this table "
+            "into parts: use --algorithm optimal or local, or leave --lock out."
         )
     if others := [model.name for model in policy.models if not isinstance(model, _UNITE)]:
         raise UnsuitableError(
@@ -130,8 +135,8 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
     """
     import tomli_w
 
-    levels = locked_levels(publication)
-    settled = _settled(policy, prepared.roles, levels)
+    columns = locked_columns(publication)
+    settled = _settled(policy, prepared.roles, columns)
     document = tomllib.loads(policy_text(settled, Destination(), path.parent))
     del document["search"]
     named = settled.columns
@@ -139,12 +144,16 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
     lock: dict[str, Any] = {
         "version": _VERSION,
         "release": print_of_release(prepared.source.engine, target, named),
-        "levels": {one.column: one.level for one in levels},
+        "recoding": _LOCAL if isinstance(publication.recoding, Local) else _FULL_DOMAIN,
+        "steps": [
+            {column.name: column.levels[level] for column, level in zip(columns, node, strict=True)}
+            for node in publication.recoding.nodes
+        ],
         "types": {column.name: column.type for column in prepared.source.columns if column.name in read},
         "hierarchies": {
-            one.column: print_of_hierarchy(prepared.source.engine, one.looked_up)
-            for one in levels
-            if one.looked_up is not None
+            column.name: print_of_hierarchy(prepared.source.engine, column.looked_up)
+            for column in columns
+            if column.looked_up is not None
         },
         "one_each": repeated_values(prepared.source, named.identifying, repeated=False),
     }
@@ -177,66 +186,72 @@ def read_lock(path: Path) -> Lock:
             "the lock as it was written, or publish a new release with a lock of its own."
         )
     policy, _ = parse_policy(tomli_w.dumps(document), path)
-    one_each = tuple(lock["one_each"])
-    return Lock(policy, lock["levels"], lock["types"], lock["hierarchies"], one_each, lock["release"], lock["digest"])
+    return Lock(
+        policy=policy,
+        is_local=lock["recoding"] == _LOCAL,
+        steps=tuple(lock["steps"]),
+        types=lock["types"],
+        hierarchies=lock["hierarchies"],
+        one_each=tuple(lock["one_each"]),
+        release=lock["release"],
+        digest=lock["digest"],
+    )
 
 
 @dataclass(frozen=True)
-class LockedLevel:
-    """The level of a column in a lock.
+class LockedColumn:
+    """A quasi-identifier in a lock.
 
     Attributes:
-        column: its name.
-        level: that the lock says.
+        name: of the column.
         rule: of its hierarchy; None where that is stored in the database.
+        levels: by level of the release, that in the hierarchy of the rule.
         looked_up: the hierarchy, where its labels stand in a file or in the database.
     """
 
-    column: str
-    level: int
+    name: str
     rule: str | None
+    levels: Mapping[int, int]
     looked_up: Hierarchy | None = None
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, level: int) -> LockedLevel:
-        """Return the level of a hierarchy; the values themselves, and the root alone, are those of any rule.
+    def of(cls, hierarchy: Hierarchy, levels: Sequence[int]) -> LockedColumn:
+        """Return a column that is published at some levels; values as they are, and the root, are those of any rule.
 
         Raises:
             UnsuitableError: the labels were made of the values of this table, and of others would be other ones.
         """
-        column, rule = hierarchy.column.name, hierarchy.rule
-        if level == 0:
-            return cls(column, 0, str(FlatRule()))
-        if level == hierarchy.height and hierarchy.root == ROOT:
-            return cls(column, FLAT_ROOT, str(FlatRule()))
+        name, rule = hierarchy.column.name, hierarchy.rule
+        same = {level: level for level in levels}
+        if all(level == 0 or (level == hierarchy.height and hierarchy.root == ROOT) for level in levels):
+            return cls(name, str(FlatRule()), {level: min(level, 1) for level in levels})
         if hierarchy.stored is not None:
-            return cls(column, level, None, hierarchy)
+            return cls(name, None, same, hierarchy)
         if isinstance(rule, FileRule | PrefixRule):
             text = str(rule)
-            return cls(column, level, text if text.startswith(READY) else rule.absolute(), hierarchy)
+            return cls(name, text if text.startswith(READY) else rule.absolute(), same, hierarchy)
         if rule is None:
             raise UnsuitableError(
-                f"The bounds of the labels of column {column!r} ({hierarchy.origin}) were chosen by the values of this "
+                f"The bounds of the labels of column {name!r} ({hierarchy.origin}) were chosen by the values of this "
                 "table, and other values would have other bounds: give the column intervals, or leave --lock out."
             )
-        return cls(column, level, str(rule))
+        return cls(name, str(rule), same)
 
 
-def locked_levels(publication: Publication) -> list[LockedLevel]:
-    """Return what a lock says of each quasi-identifier of a full-domain release.
+def locked_columns(publication: Publication) -> list[LockedColumn]:
+    """Return what a lock says of each quasi-identifier of a full-domain or local release.
 
     Raises:
         UnsuitableError: the labels of one were made of the values of this table.
     """
-    (node,) = publication.recoding.nodes
-    return [LockedLevel.of(*of_column) for of_column in zip(publication.hierarchies, node, strict=True)]
+    recoding = publication.recoding
+    return [
+        LockedColumn.of(hierarchy, recoding.levels_of(number))
+        for number, hierarchy in enumerate(publication.hierarchies)
+    ]
 
 
-FLAT_ROOT = 1
-"""The level of the root in the hierarchy of a rule ``flat``."""
-
-
-def _settled(policy: Policy, roles: Roles, levels: Sequence[LockedLevel]) -> Policy:
+def _settled(policy: Policy, roles: Roles, locked: Sequence[LockedColumn]) -> Policy:
     """Return the part of a policy that new rows need, with rules that leave nothing to the data."""
     entity = None if roles.entity is None else roles.entity.name
     # By these columns it is seen whether several rows are of one person.
@@ -252,7 +267,7 @@ def _settled(policy: Policy, roles: Roles, levels: Sequence[LockedLevel]) -> Pol
     return Policy(
         columns=columns,
         models=policy.models,
-        hierarchies={one.column: one.rule for one in levels if one.rule is not None},
+        hierarchies={column.name: column.rule for column in locked if column.rule is not None},
         publish=policy.publish,
         directory=policy.directory,
         count=policy.count,
