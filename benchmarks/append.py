@@ -2,8 +2,8 @@
 
     python benchmarks/append.py [--rows 100000 1000000]
 
-The release has three quasi-identifiers, k = 5 and people counted. What is timed is ``kanon.apply`` with all
-that belongs to it: the fingerprint of the release, the classes of the batch, publishing, verification, and rows that wait.
+The release has three quasi-identifiers, k = 5 and people counted. What is timed is ``kanon.apply`` with all that
+belongs to it: the fingerprint of the release, the classes of the batch, publishing, verification, rows that wait.
 """
 
 from __future__ import annotations
