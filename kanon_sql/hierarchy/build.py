@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.expressions import (
     NUMBERS,
@@ -319,7 +320,8 @@ def _masks(rule: MaskRule, column: Column, longest: int) -> list[exp.Expr]:
             )
         longest = rule.length
     counts = rule.counts or range(1, longest)
-    text = sql.column(VALUE) if column.family == "text" else value_text(sql.column(VALUE), column.family)
+    value = published(sql.column(VALUE), column)  # -0.0 is 0.0
+    text = value if column.family == "text" else value_text(value, column.family)
     return [_mask(rule.side, text, longest, longest - count) for count in counts if count < longest]
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kanon_sql.engine.files import require_free
+from kanon_sql.engine.files import private_directory, require_free
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
 from kanon_sql.errors import SourceError, UsageError
@@ -205,14 +205,20 @@ class Release:
             target = target_table(self.prepared.source.engine, name)
             write_lock(self.policy, self.prepared, self.publication, target, path)
         except SourceError as error:
-            raise SourceError(f"The release is there. {error}") from None
+            raise SourceError(f"The release is there, and has no lock. {error}") from None
         return published
 
     def _require_lockable(self, lock: Path, *, replace: bool) -> None:
-        from kanon_sql.release.append.lock import locked_columns, require_lockable
+        from kanon_sql.release.append.lock import locked_columns, require_lockable, require_plain_times
 
         require_free(lock, replace=replace)
+        try:
+            private_directory(lock.parent).remove()
+        except SourceError:
+            raise SourceError(f"No lock can be written to {lock.parent}: name another file after --lock.") from None
         require_lockable(self.policy, self.prepared.source)
+        roles = self.prepared.roles
+        require_plain_times((*roles.quasi_identifiers, *roles.sensitive))
         locked_columns(self.publication)
 
     def to_view(

@@ -8,5 +8,4 @@ FROM kanon.appended
 WHERE
   release_schema = $release_schema AND release_name = $release_name
 ORDER BY
-  made_at,
   rowid

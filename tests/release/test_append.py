@@ -401,7 +401,15 @@ def test_the_same_rows_are_not_appended_twice(visits: Path) -> None:
 
 
 def test_the_table_itself_holds_no_new_rows(visits: Path) -> None:
-    refused(visits, "visits", "visits is the table that released was made of")
+    refused(visits, "visits", "visits has the rows of the table that released was made of")
+    with duckdb.connect(str(visits)) as connection:
+        connection.execute("CREATE TABLE copy AS SELECT * FROM visits")
+        connection.execute("CREATE VIEW seen AS SELECT disease, * EXCLUDE (disease) FROM copy ORDER BY age")
+        connection.execute("INSERT INTO visits VALUES (5, 5, 23, '102', 'F', 'flu')")
+    for copy in ("seen", "copy", "VISITS", "main.visits"):
+        refused(visits, copy, "has the rows of the table that released was made of")
+    with duckdb.connect(str(visits)) as connection, pytest.raises(kanon.UsageError, match="has the rows of the table"):
+        append(visits, "visits", database=connection)
 
 
 def test_a_release_that_was_changed(visits: Path) -> None:
@@ -484,6 +492,8 @@ def test_a_lock_that_was_edited(visits: Path) -> None:
         assert old in text
         lock.write_text(text.replace(old, new, 1), encoding="utf-8")
         refused(visits, "november", "was edited|another version", kanon.PolicyError)
+    lock.write_text(text.replace("[lock]", "[lock]\nmade = 2024-11-30", 1), encoding="utf-8")
+    refused(visits, "november", "was edited", kanon.PolicyError)
     for wrong in ("", "[privacy]\nk = 5\n", "k = ["):
         lock.write_text(wrong, encoding="utf-8")
         refused(visits, "november", "is no lock|cannot be read as a lock", kanon.PolicyError)
@@ -662,3 +672,110 @@ def test_a_local_recoding_by_hand(tmp_path: Path) -> None:
         *[("0-39", "10*", "F")] * 2,
     ]
     assert [row[0] for row in waiting(path)] == [15]
+
+
+# Found by an adversary
+
+
+def test_a_type_that_lists_its_values_is_not_in_the_lock(tmp_path: Path) -> None:
+    """Nor is it in a message: an ENUM would name the values of suppressed rows, too."""
+    path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            """
+            CREATE TABLE visits AS
+            SELECT
+              i AS person,
+              20 + i % 3 AS age,
+              CAST(['flu', 'cough'][1 + i % 2] AS ENUM ('flu', 'cough', 'rare')) AS disease
+            FROM range(20) AS numbers(i)
+            """
+        )
+        connection.execute("CREATE TABLE one AS SELECT person + 100 AS person, age, disease FROM visits")
+        connection.execute(
+            "CREATE TABLE two AS SELECT person + 200 AS person, age, CAST(disease AS VARCHAR) AS disease FROM visits"
+        )
+        ages = "CAST(CAST(age AS VARCHAR) AS ENUM ('20', '21', '22')) AS age"
+        connection.table("two").project(f"person, {ages}, disease").create("three")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["disease"], "rest": "drop", "entity": "person"}
+    with kanon.anonymize(path, "visits", **asked, hierarchies={"age": "intervals:10"}, k=2) as made:
+        made.to_table("released", lock=lock)
+    assert "rare" not in lock.read_text(encoding="utf-8")
+    assert [append(path, rows).rows_appended for rows in ("one", "two")] == [20, 20]
+    refused(path, "three", "Column 'age' of three is VARCHAR, and was BIGINT")
+
+
+def test_times_with_a_zone_have_no_lock(tmp_path: Path) -> None:
+    """Their labels are written in the time zone of the session."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT TIMESTAMPTZ '2024-01-31 20:00:00+00' AS t FROM range(9)")
+    with (
+        kanon.anonymize(path, "visits", quasi_identifiers=["t"], hierarchies={"t": "date:day"}, count="rows") as made,
+        pytest.raises(kanon.UnsuitableError, match="Column 't' has a time zone"),
+    ):
+        made.to_table("released", lock=tmp_path / "kanon.lock")
+
+
+def test_another_cursor_appends_meanwhile(tmp_path: Path) -> None:
+    """The rows of the one or of the other wait, and none are lost."""
+    lock = tmp_path / "kanon.lock"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE visits AS SELECT i AS id, 20 + i % 3 AS age FROM range(40) AS numbers(i)")
+        for first, table in ((100, "one"), (200, "two")):
+            connection.sql("SELECT $f + i AS id, 20 + i % 3 AS age FROM range(5) AS n(i)", params={"f": first}).create(
+                table
+            )
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "insensitive": ["id"], "count": "rows", "k": 3}
+        with kanon.anonymize(connection, "visits", hierarchies={"age": "flat"}, **asked) as made:
+            made.to_table("released", lock=lock)
+        done = []
+
+        def meanwhile(progress: kanon.Progress) -> None:
+            if progress.doing == "Publishing" and not done:
+                done.append(kanon.apply(lock, "two", append="released", database=connection.cursor()))
+
+        with pytest.raises(kanon.VerificationError, match="released was changed while the new rows were read"):
+            kanon.apply(lock, "one", append="released", database=connection, progress=meanwhile)
+        assert done[0].rows_waiting == 5
+        found = kanon.apply(lock, "one", append="released", database=connection)
+        assert (found.rows_waited, found.rows_appended, found.rows_waiting) == (5, 8, 2)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_dates_of_a_file_are_read_alike_in_all_files(tmp_path: Path) -> None:
+    """A file in which no day is beyond 12 would have other months than one in which one is."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT i AS id, DATE '2024-11-01' + i::INT AS v FROM range(20) n(i)")
+    asked: dict[str, Any] = {"quasi_identifiers": ["v"], "insensitive": ["id"], "count": "rows", "k": 5}
+    with kanon.anonymize(path, "visits", hierarchies={"v": "date:month,year"}, **asked) as made:
+        made.to_table("released", lock="kanon.lock")
+    for name, dates in (("a", ["11/13/2024", *["11/03/2024"] * 5]), ("b", ["11/03/2024"] * 6)):
+        lines = "".join(f"{100 + place},{date}\n" for place, date in enumerate(dates))
+        Path(f"{name}.csv").write_text(f"id,v\n{lines}", encoding="utf-8")
+        refused(path, f"{name}.csv", f"'v' of {name}.csv: .* cannot be read by 'date:%Y-%m-%d'")
+    Path("c.csv").write_text(
+        "id,v\n" + "".join(f"{100 + day},2024-11-0{day}\n" for day in range(1, 7)), encoding="utf-8"
+    )
+    assert append(path, "c.csv").rows_appended == 6
+
+
+def test_a_clock_that_goes_back(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, year in enumerate((2030, 2020, 2025)):
+        make(visits, f"batch_{place}", [(n, n, 23, "102", "F", "flu") for n in range(10 * place + 10, 10 * place + 12)])
+        clock = type(
+            "Clock", (dt.datetime,), {"now": classmethod(lambda cls, zone, year=year: cls(year, 1, 1, tzinfo=zone))}
+        )
+        monkeypatch.setattr("kanon_sql.release.append.store.datetime", clock)
+        assert append(visits, f"batch_{place}").rows_appended == 2
+
+
+def test_a_lock_that_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.duckdb"
+    make(path, "visits", FIRST)
+    before = tables_of(path)
+    for lock in (Path("/proc/kanon.lock"), tmp_path / "not there" / "kanon.lock", tmp_path):
+        with pytest.raises(kanon.SourceError, match=r"No lock can be written to /proc|does not exist|is a directory"):
+            release(path, lock)
+    assert tables_of(path) == before

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import FullDomain, Local
-from kanon_sql.engine.base import Column, closed_on_error, find_column
+from kanon_sql.engine.base import Column, closed_on_error, find_column, resolve_columns
 from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.equality import published, published_type
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
 from kanon_sql.engine.sources.addresses import is_warehouse, shown_source
@@ -36,8 +37,15 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import measure_local, measure_recoding
-from kanon_sql.release.append.lock import Lock, print_of_hierarchy, print_of_release, read_lock, repeated_values
-from kanon_sql.release.append.sink import AppendSink
+from kanon_sql.release.append.lock import (
+    Lock,
+    place_of,
+    print_of_hierarchy,
+    print_of_release,
+    read_lock,
+    repeated_values,
+)
+from kanon_sql.release.append.sink import AppendSink, Before
 from kanon_sql.release.append.store import Batch, batches_of, waiting_table
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.ledger import Ledger
@@ -64,6 +72,10 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.release.ledger.ledger import LedgerOutcome
     from kanon_sql.search.prepare import Prepared
+
+
+_ISO = {"DATE": "date:%Y-%m-%d", "TIMESTAMP": "date:%Y-%m-%d %H:%M:%S"}
+"""How dates are written in a CSV file, where no rule says so."""
 
 
 @dataclass(frozen=True)
@@ -223,18 +235,18 @@ def append_to(
     waiting = waiting_table(target)
     has_waiting = engine.kind_of(waiting) is not None
     earlier = _earlier_batches(engine, target, lock, batch, has_waiting=has_waiting)
+    (rows_waited,) = engine.row(sql.select_count(waiting), "how many rows wait?") if has_waiting else (0,)
     if not again and any(one.rows == batch.rows for one in earlier if one.rows_new):
         raise UsageError(
             f"These {counted(batch.rows_new, 'row')} were appended to {release.name} before: people would be in it "
             "twice. If they are other ones that look the same, give --again."
         )
-    if not again and _is_origin(release, new, lock):
+    if not again and _is_origin(release, new, lock, batch):
         raise UsageError(
-            f"{new.name} is the table that {release.name} was made of, and its rows would be there twice. Append new "
-            "rows alone: make a view of them, and name that. If all of its rows are new ones, give --again."
+            f"{new.name} has the rows of the table that {release.name} was made of, and they would be there twice. "
+            "Append new rows alone: make a view of them, and name that. If all of its rows are new, give --again."
         )
     # 2. The batch.
-    (rows_waited,) = engine.row(sql.select_count(waiting), "how many rows wait?") if has_waiting else (0,)
     source = _batch_of(release, new, waiting if has_waiting else None, list(lock.types))
     if again_there := repeated_values(source, lock.one_each, repeated=True):
         raise UsageError(
@@ -257,10 +269,10 @@ def append_to(
     with timed(seconds, "measure"):
         counts = _counts_of_steps(prepared, policy, nodes) if lock.is_local else _counts(prepared, policy, nodes[0])
     rules = published_rules_of(source, policy, prepared.roles, draw_key())
-    published = published_columns(source.columns, prepared.roles)
+    kept = published_columns(source.columns, prepared.roles)
     publication = Publication(
         source=source.relation if rules is None else rules.view,
-        columns=published if rules is None else rules.typed(published),
+        columns=kept if rules is None else rules.typed(kept),
         roles=prepared.roles,
         hierarchies=prepared.hierarchies,
         recoding=recoding,
@@ -272,8 +284,9 @@ def append_to(
     _require_types(release, publication)
     # 4. Make, verify, append.
     progress(Progress("Publishing"))
+    before = Before(target, columns, batch.release, len(batches_of(engine, target)), int(rows_waited))
     sink = AppendSink(
-        source, publication, target, batch, columns, suppressed=counts.suppressed, renewed=not earlier, dry_run=dry_run
+        source, publication, before, batch, suppressed=counts.suppressed, renewed=not earlier, dry_run=dry_run
     )
     expected = Expected(counts.rows, counts.published, prepared.frequency.rows, counts.squares)
     with ExitStack() as stack:
@@ -313,8 +326,8 @@ def _table_of(release: Source, lock: Lock) -> exp.Table:
     if release.engine.kind_of(found) != "TABLE":
         raise UsageError(f"{release.name} is a view, and rows are appended to tables.")
     columns = lock.policy.columns
-    published = {folded(name) for name in (*columns.quasi_identifiers, *columns.sensitive, *columns.insensitive)}
-    if {folded(column.name) for column in release.columns} != published:
+    wanted = {folded(name) for name in (*columns.quasi_identifiers, *columns.sensitive, *columns.insensitive)}
+    if {folded(column.name) for column in release.columns} != wanted:
         raise UsageError(
             f"{release.name} does not have the columns of the release that the lock was written for. Name that one "
             "after --append."
@@ -326,15 +339,18 @@ def _as_locked(new: Source, lock: Lock) -> Source:
     """Return the new rows, prepared by the rules of the lock, in the types that it says.
 
     Whole numbers of another size are cast. So are columns of a CSV file that were read as another type, from the text
-    that is written there.
+    that is written there. Which part of 11/03/2024 is the month would be guessed for each file: dates are those of ISO
+    8601, or a rule of the lock says how they are written.
     """
     rules = dict(lock.policy.prepare)
     ruled = {folded(name) for name in rules}
     for name, kind in lock.types.items():
         column = find_column(name, new.columns)
-        if column is None or column.type == kind or folded(name) in ruled:
+        if column is None or folded(name) in ruled:
             continue
-        if (new.is_csv or _fits(column.type, kind)) and is_cast(kind):
+        if new.is_csv and kind in _ISO:
+            rules[column.name] = (_ISO[kind],)
+        elif column.type != kind and (new.is_csv or _fits(column, kind)) and is_cast(kind):
             rules[column.name] = (f"cast:{kind}",)
     prepared = with_prepared(new, rules)
     for name, kind in lock.types.items():
@@ -343,34 +359,23 @@ def _as_locked(new: Source, lock: Lock) -> Source:
             raise UsageError(
                 f"{new.name} has no column {name!r}, which the lock needs. It needs: {', '.join(lock.types)}."
             )
-        if not _fits(column.type, kind):
+        if not _fits(column, kind):
             raise UsageError(
-                f"Column {name!r} of {new.name} is {column.type}, and was {kind} when the release was made: its labels "
-                "could be written in another way. Cast it in a view, and append that."
+                f"Column {name!r} of {new.name} is {published_type(column)}, and was {kind} when the release was made: "
+                "its labels could be written in another way. Cast it in a view, and append that."
             )
     return prepared
 
 
-def _fits(found: str, wanted: str) -> bool:
-    """Tell whether values of a type are published as those of another; whole numbers of any size are."""
-    return found == wanted or Column("", found).family == Column("", wanted).family == "integer"
+def _fits(column: Column, wanted: str) -> bool:
+    """Tell whether values of a column are published as those of a type; whole numbers of any size are."""
+    return published_type(column) == wanted or column.family == Column("", wanted).family == "integer"
 
 
-def _is_origin(release: Source, new: Source, lock: Lock) -> bool:
-    """Tell whether rows are those of the table that the release was made of."""
-    origin = lock.policy.origin
-    if (
-        origin is None
-        or release.database is None
-        or new.database is None
-        or not new.database.samefile(release.database)
-    ):
-        return False
-    try:
-        made_of = open_beside(release, release.database, origin.table)
-    except UsageError:  # it is gone
-        return False
-    return (folded(made_of.table.db), folded(made_of.table.name)) == (folded(new.table.db), folded(new.table.name))
+def _is_origin(release: Source, new: Source, lock: Lock, batch: Batch) -> bool:
+    """Tell whether new rows are those of the table that the release was made of, under its name or another one."""
+    beside = new.file is None and new.frame_kind is None and new.database == release.database
+    return batch.rows == lock.rows or (beside and not new.table.catalog and place_of(new) == lock.table)
 
 
 def _earlier_batches(
@@ -401,12 +406,11 @@ def _earlier_batches(
 def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: list[str]) -> Source:
     """Return the source of a release: the new rows, and those that wait, each with a number."""
     engine = release.engine
-    columns = [find_column(name, new.columns) for name in names]
-    together = [
-        exp.select(
-            *(sql.named(sql.column(column.name), name) for column, name in zip(columns, names, strict=True) if column)
-        ).from_(new.relation.copy())
+    columns = resolve_columns(names, new.columns, new.name)
+    as_published = [
+        sql.named(published(sql.column(column.name), column), name) for column, name in zip(columns, names, strict=True)
     ]
+    together = [exp.select(*as_published).from_(new.relation.copy())]
     if waiting is not None:
         together.append(exp.select(*map(sql.column, names)).from_(waiting.copy()))
     query = sql.query(
@@ -489,7 +493,7 @@ def _require_types(release: Source, publication: Publication) -> None:
     """Raise unless the release has the types in which rows are published."""
     for name, kind in publication.published_types.items():
         column = find_column(name, release.columns)
-        if column is None or not _fits(kind, column.type):
+        if column is None or not _fits(Column(name, kind), column.type):
             raise UsageError(
                 f"Column {name!r} of {release.name} is {column.type if column else 'not there'}, and new rows have "
                 f"{kind}: publish a new release with a lock of its own."

@@ -8,9 +8,11 @@ It is a policy whose rules leave nothing to the data, with the levels of its qua
     digest = "91be..."          # of all of this but [source]: a lock is not edited
     recoding = "full-domain"    # or "local", which takes several steps
     steps = [{ zip = 1 }]       # the level of each quasi-identifier, at each step
-    types = { zip = "VARCHAR" } # of each column that is read
+    types = { zip = "VARCHAR" } # of each column that is read; an ENUM, which would name all values, is text
     hierarchies = {}            # fingerprints of those from files, and of those that are stored in the database
     one_each = ["name"]         # identifying columns that had another value in each row
+    table = "main.visits"       # that the release was made of, and a fingerprint of its rows
+    rows = "77f0..."
 
     [source], [prepare], [columns], [hierarchies], [publish], [privacy]      # as in kanon.toml
 
@@ -29,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import Local
+from kanon_sql.engine.equality import published_type
 from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UnsuitableError
 from kanon_sql.hierarchy.expressions import ROOT
@@ -45,6 +48,7 @@ from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +65,7 @@ _VERSION = 1
 _FULL_DOMAIN, _LOCAL = "full-domain", "local"
 _UNITE = (KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity, AlphaKAnonymity)
 """Models that say nothing of rows outside of the class, and that a union of classes satisfies if each of them does."""
+_ZONED = "TIME ZONE"
 _OF_OTHER_ROWS = frozenset({"microaggregate", "mdav", *KEYED})
 
 
@@ -77,6 +82,8 @@ class Lock:
         hierarchies: fingerprints of the hierarchies of some of them: of a file, or of one that is stored.
         one_each: identifying columns that no two rows had the same value in, where k counts people and no column names
             them.
+        table: schema and name of the table that the release was made of.
+        rows: the fingerprint of the columns of it that are read.
         release: the fingerprint that the release had when it was made.
         digest: tells this lock from others.
     """
@@ -87,6 +94,8 @@ class Lock:
     types: Mapping[str, str]
     hierarchies: Mapping[str, str]
     one_each: tuple[str, ...]
+    table: tuple[str, str]
+    rows: str
     release: str
     digest: str
 
@@ -119,6 +128,15 @@ def require_lockable(policy: Policy, source: Source) -> None:
                 )
 
 
+def require_plain_times(columns: Sequence[Column]) -> None:
+    """Refuse a lock where labels, or what is compared, would be written in the time zone of whoever runs it."""
+    if zoned := [column.name for column in columns if _ZONED in column.type]:
+        raise UnsuitableError(
+            f"Column {zoned[0]!r} has a time zone, and its values are written in that of the session, which may be "
+            "another one when new rows come: cast it to TIMESTAMP or DATE in a view, or leave --lock out."
+        )
+
+
 def write_lock(policy: Policy, prepared: Prepared, publication: Publication, target: exp.Table, path: Path) -> None:
     """Write the lock of a release that was published as a table, whole or not at all.
 
@@ -149,14 +167,16 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
             {column.name: column.levels[level] for column, level in zip(columns, node, strict=True)}
             for node in publication.recoding.nodes
         ],
-        "types": {column.name: column.type for column in prepared.source.columns if column.name in read},
+        "types": {column.name: published_type(column) for column in prepared.source.columns if column.name in read},
         "hierarchies": {
             column.name: print_of_hierarchy(prepared.source.engine, column.looked_up)
             for column in columns
             if column.looked_up is not None
         },
         "one_each": repeated_values(prepared.source, named.identifying, repeated=False),
+        "table": list(place_of(prepared.source)),
     }
+    lock["rows"] = fingerprint.of_source(prepared.source.engine, prepared.source.relation, list(lock["types"]))
     lock["digest"] = _digest(lock, document)
     write_whole(path, tomli_w.dumps({"lock": lock, **document}), "The lock")
 
@@ -193,6 +213,8 @@ def read_lock(path: Path) -> Lock:
         types=lock["types"],
         hierarchies=lock["hierarchies"],
         one_each=tuple(lock["one_each"]),
+        table=tuple(lock["table"]),
+        rows=lock["rows"],
         release=lock["release"],
         digest=lock["digest"],
     )
@@ -280,6 +302,12 @@ def _names(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
 
 
+def place_of(source: Source) -> tuple[str, str]:
+    """Return schema and name of a table, as they are compared."""
+    table = source.table
+    return folded(table.db or source.engine.current_schema()), folded(table.name)
+
+
 def repeated_values(source: Source, names: Sequence[str], *, repeated: bool) -> list[str]:
     """Return those columns in which some rows have the same value, or those in which none have; NULL is no value."""
     if not names:
@@ -308,4 +336,4 @@ def print_of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
 
 def _digest(lock: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     held = {**{name: part for name, part in document.items() if name != "source"}, "lock": {**lock, "digest": None}}
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()

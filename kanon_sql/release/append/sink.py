@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,7 +11,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.errors import SourceError, VerificationError, counted
 from kanon_sql.release.append.lock import print_of_release
-from kanon_sql.release.append.store import forget_batches, keep_waiting, remember_batch
+from kanon_sql.release.append.store import batches_of, forget_batches, keep_waiting, remember_batch, waiting_table
 from kanon_sql.release.publish.publisher import Sink
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.sql import build as sql
@@ -19,6 +19,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.append.store import Batch
@@ -29,12 +30,39 @@ _ROW = Column("kanon_row", "BIGINT")
 """The number of a row in a batch (``sql/append/batch.sql``)."""
 
 
+@dataclass(frozen=True)
+class Before:
+    """A release as it was when the new rows were read.
+
+    Attributes:
+        release: its table.
+        columns: roles of its columns, as the lock has them.
+        print: its fingerprint.
+        batches: how many batches were appended to a table of its name.
+        waiting: how many rows wait.
+    """
+
+    release: exp.Table
+    columns: NamedColumns
+    print: str
+    batches: int
+    waiting: int
+
+    def require_same(self, engine: DuckDBEngine) -> None:
+        """Raise where another cursor of the connection appended rows meanwhile."""
+        waiting = waiting_table(self.release)
+        (rows,) = (0,) if engine.kind_of(waiting) is None else engine.row(sql.select_count(waiting), "do they wait?")
+        found = (print_of_release(engine, self.release, self.columns), len(batches_of(engine, self.release)), rows)
+        if found != (self.print, self.batches, self.waiting):
+            raise _failed(f"{self.release.name} was changed while the new rows were read. Run it again")
+
+
 class AppendSink(Sink):
     """A table that is there, and gets the rows of a batch.
 
     Attributes:
-        batch: the new rows; its ``release`` is that before them.
-        columns: roles of the columns, as the lock has them.
+        before: the release.
+        batch: the new rows.
         suppressed: how many rows wait.
         renewed: whether earlier batches were appended to another release of this name.
         dry_run: whether nothing is appended.
@@ -47,16 +75,15 @@ class AppendSink(Sink):
         self,
         source: Source,
         publication: Publication,
-        target: exp.Table,
+        before: Before,
         batch: Batch,
-        columns: NamedColumns,
         *,
         suppressed: int,
         renewed: bool,
         dry_run: bool,
     ) -> None:
-        super().__init__(source, publication, target, target.name)
-        self.batch, self.columns = batch, columns
+        super().__init__(source, publication, before.release, before.release.name)
+        self.before, self.batch = before, batch
         self.suppressed, self.renewed, self.dry_run = suppressed, renewed, dry_run
         self.rows = source.relation
         self.waiting = [column.name for column in source.columns if column != _ROW]
@@ -71,6 +98,8 @@ class AppendSink(Sink):
         return self.engine.transaction()
 
     def make(self) -> None:
+        if self.engine.is_shared:  # else no one else has the file
+            self.before.require_same(self.engine)
         self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release of a batch")
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing here takes long
@@ -106,7 +135,7 @@ class AppendSink(Sink):
         keep_waiting(engine, self.target, self.still_waiting)
         if self.renewed:
             forget_batches(engine, self.target)
-        batch = replace(self.batch, release=print_of_release(engine, self.target, self.columns))
+        batch = replace(self.batch, release=print_of_release(engine, self.target, self.before.columns))
         remember_batch(engine, self.target, batch, rows, self.suppressed)
         self.undo()
 
