@@ -199,7 +199,7 @@ def members(rows: Sequence[Row], counts: str) -> int:
     return len(rows) if counts == "rows" else len({row[1] for row in rows} - {None})
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("seed", range(50))
 def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
@@ -281,7 +281,7 @@ def labels_of(rule: Any, kind: str, values: Sequence[Any]) -> tuple[dict[Any, Ro
 
 @pytest.mark.parametrize("rule", VALUES)
 @given(data=st.data())
-@examples(24, quick=4)
+@examples(24, quick=3)
 def test_labels_of_a_lock_are_those_of_the_release(rule: str, data: st.DataObject) -> None:
     kind, of_kind = VALUES[rule]
     first = data.draw(st.lists(of_kind, min_size=1, max_size=8), label="first rows")
