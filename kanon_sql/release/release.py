@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kanon_sql.engine.files import private_directory, require_free
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
 from kanon_sql.errors import SourceError, UsageError
@@ -209,13 +208,14 @@ class Release:
         return published
 
     def _require_lockable(self, lock: Path, *, replace: bool) -> None:
-        from kanon_sql.release.append.lock import locked_columns, require_lockable, require_plain_times
+        from kanon_sql.release.append.lock import (
+            locked_columns,
+            require_lockable,
+            require_own_file,
+            require_plain_times,
+        )
 
-        require_free(lock, replace=replace)
-        try:
-            private_directory(lock.parent).remove()
-        except SourceError:
-            raise SourceError(f"No lock can be written to {lock.parent}: name another file after --lock.") from None
+        require_own_file(lock, self.prepared.source, replace=replace)
         require_lockable(self.policy, self.prepared.source)
         roles = self.prepared.roles
         require_plain_times((*roles.quasi_identifiers, *roles.sensitive))

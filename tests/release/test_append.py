@@ -401,14 +401,15 @@ def test_the_same_rows_are_not_appended_twice(visits: Path) -> None:
 
 
 def test_the_table_itself_holds_no_new_rows(visits: Path) -> None:
-    refused(visits, "visits", "visits has the rows of the table that released was made of")
+    refused(visits, "visits", "visits is the table that released was made of, or has the same rows")
+    refused(visits, "released", "has no column 'person'")
     with duckdb.connect(str(visits)) as connection:
         connection.execute("CREATE TABLE copy AS SELECT * FROM visits")
         connection.execute("CREATE VIEW seen AS SELECT disease, * EXCLUDE (disease) FROM copy ORDER BY age")
         connection.execute("INSERT INTO visits VALUES (5, 5, 23, '102', 'F', 'flu')")
     for copy in ("seen", "copy", "VISITS", "main.visits"):
-        refused(visits, copy, "has the rows of the table that released was made of")
-    with duckdb.connect(str(visits)) as connection, pytest.raises(kanon.UsageError, match="has the rows of the table"):
+        refused(visits, copy, "is the table that released was made of, or has the same rows")
+    with duckdb.connect(str(visits)) as connection, pytest.raises(kanon.UsageError, match="or has the same rows"):
         append(visits, "visits", database=connection)
 
 
@@ -779,3 +780,79 @@ def test_a_lock_that_cannot_be_written(tmp_path: Path) -> None:
         with pytest.raises(kanon.SourceError, match=r"No lock can be written to /proc|does not exist|is a directory"):
             release(path, lock)
     assert tables_of(path) == before
+
+
+def test_the_release_itself_holds_no_new_rows(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT i AS id, 20 + i % 4 AS age FROM range(13) AS numbers(i)")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "insensitive": ["id"], "count": "rows", "k": 4}
+    with kanon.anonymize(path, "visits", hierarchies={"age": "flat"}, **asked, max_suppressed=0.9) as made:
+        assert made.rows_suppressed > 0
+        made.to_table("released", lock=tmp_path / "kanon.lock")
+    refused(path, "released", "released is the release itself: name new rows", again=True)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_a_lock_replaces_nothing_but_a_lock(visits: Path, kanon: Callable[..., Ended]) -> None:
+    """Not the database, nor its log, a policy or a hierarchy."""
+    Path("zip.csv").write_text("100;a;*\n101;a;*\n200;b;*\n201;b;*\n", encoding="utf-8")
+    Path("kanon.toml").write_text("[privacy]\nk = 2\n", encoding="utf-8")
+    named = ("anonymize", visits, "visits", "--qi", "age,zip,sex", "--entity", "person", "--sensitive", "disease")
+    named += (
+        "-k",
+        "2",
+        "--max-suppressed",
+        "0.5",
+        "--rest",
+        "drop",
+        "--hierarchy",
+        "zip=zip.csv",
+        "--policy",
+        "kanon.toml",
+    )
+    before, files = tables_of(visits), {file: Path(file).read_bytes() for file in files_in(visits.parent)}
+    for lock in (visits, f"{visits}.wal", "zip.csv", "kanon.toml"):
+        ended = kanon(*named, "--into", "other", "--replace", "--lock", lock)
+        assert (ended.code, ended.out) == (2, "")
+        assert "give another name after --lock" in ended.err
+        assert (tables_of(visits), {file: Path(file).read_bytes() for file in files}) == (before, files)
+    assert kanon(*named, "--into", "other", "--replace", "--lock", "kanon.lock").code == 0
+    assert kanon("apply", "kanon.lock", "visits", "--append", "other", "--again").code == 0
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_times_of_a_file(tmp_path: Path) -> None:
+    """A file that DuckDB writes can be appended, however many digits its seconds have; JSON is read by guesses."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        all_rows = connection.sql(
+            "SELECT i AS id, 20 AS age, TIMESTAMP '2024-01-01 10:00:00.5' AS t FROM range(9) n(i)"
+        )
+        all_rows.create("visits")
+        times = ["2024-01-01 10:00:00.5", "2024-01-01 11:00:00", "2024-01-01T12:00:00.25", "2024-01-02"]
+        rows = ", ".join(f"({50 + place}, 20, '{time}')" for place, time in enumerate(times))
+        connection.sql(f"FROM (VALUES {rows}) v(id, age, t)").write_csv("new_1.csv")
+        all_rows.project("id + 90 AS id, age, t - INTERVAL '500 milliseconds' AS t").limit(3).write_csv("new_2.csv")
+        connection.execute("COPY (SELECT id + 100 AS id, age, t FROM visits) TO 'new.json'")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "insensitive": ["id", "t"], "count": "rows", "k": 3}
+    with kanon.anonymize(path, "visits", hierarchies={"age": "flat"}, **asked) as made:
+        made.to_table("released", lock="kanon.lock")
+    refused(path, "new.json", "How dates are written in new.json is guessed from its values")
+    assert append(path, "new_*.csv").rows_appended == 7
+    with duckdb.connect(str(path)) as connection:
+        found = connection.sql("SELECT t FROM released WHERE id BETWEEN 50 AND 89 ORDER BY id").fetchall()
+    assert found == [(dt.datetime.fromisoformat(time),) for time in times]
+
+
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    """Its release may have levels; a local one has no steps, and every row would wait for ever."""
+    path = tmp_path / "clinic.duckdb"
+    make(path, "visits", [])
+    with pytest.raises(kanon.UnsuitableError, match="No row was published, so that no step says"):
+        release(path, tmp_path / "kanon.lock", algorithm="local")
+    release(path, tmp_path / "kanon.lock")
+    make(path, "nothing", [])
+    make(path, "november", NOVEMBER)
+    assert append(path, "nothing").rows_appended == 0
+    assert append(path, "november").rows_new == 2

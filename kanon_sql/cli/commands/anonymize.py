@@ -166,7 +166,9 @@ def anonymize_command(
             "begin with kanon init, which writes a policy file for a table, and name that with --policy."
         )
     if save_policy is not None:
-        check_policy_file(save_policy, [Path(pointed_at), destination.out], replace_existing=replace_existing)
+        check_policy_file(
+            save_policy, [Path(pointed_at), destination.out, destination.lock], replace_existing=replace_existing
+        )
     reported = ReportRequest(report_file, asked_by, replace=replace_existing)
     reported.check(
         [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options.shared import STANDARD, given_options
-from kanon_sql.engine.files import is_in_private_directory, private_directory, require_free
+from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
@@ -245,8 +245,9 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
         check_target(source, destination.into, destination.kind, replace=destination.replace)
         if destination.lock is not None and policy is not None:
             from kanon_sql.release.append.lock import require_lockable
+            from kanon_sql.release.append.lock import require_own_file as require_own_lock
 
-            require_free(destination.lock, replace=destination.replace)
+            require_own_lock(destination.lock, source, replace=destination.replace)
             require_lockable(policy, source)
 
 

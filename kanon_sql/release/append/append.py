@@ -29,10 +29,11 @@ from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.equality import published, published_type
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
-from kanon_sql.engine.sources.addresses import is_warehouse, shown_source
+from kanon_sql.engine.sources.addresses import is_warehouse, path_in, shown_source
+from kanon_sql.engine.sources.data_files import files_at, reader_of
 from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_beside, open_source
 from kanon_sql.engine.sources.preparing import is_cast, with_prepared
-from kanon_sql.errors import HierarchyError, UsageError, counted
+from kanon_sql.errors import HierarchyError, InUseError, SourceError, UsageError, counted
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.cell_measures import CELL_MEASURES
@@ -47,6 +48,7 @@ from kanon_sql.release.append.lock import (
 )
 from kanon_sql.release.append.sink import AppendSink, Before
 from kanon_sql.release.append.store import Batch, batches_of, waiting_table
+from kanon_sql.release.in_place.rewrite import current_database
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.pseudonyms import published_columns
@@ -74,8 +76,8 @@ if TYPE_CHECKING:
     from kanon_sql.search.prepare import Prepared
 
 
-_ISO = {"DATE": "date:%Y-%m-%d", "TIMESTAMP": "date:%Y-%m-%d %H:%M:%S"}
-"""How dates are written in a CSV file, where no rule says so."""
+_ISO = {"DATE": ("date:%Y-%m-%d",), "TIMESTAMP": ("trim", "cast:TIMESTAMP")}
+"""The rules for dates of a CSV file where the lock has none: those of ISO 8601, from texts, as ``trim`` takes them."""
 
 
 @dataclass(frozen=True)
@@ -200,12 +202,20 @@ def open_release(
 def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: ANN401 - as for ``apply``
     """Return the new rows: a table beside the release, or what is elsewhere."""
     with closed_on_error(release.engine):
-        if isinstance(rows, str) and table is None and not (Path(rows).suffix and Path(rows).exists()):
+        if isinstance(rows, str) and table is None and not _is_elsewhere(rows):
             beside = release.database or release.engine.connection
             return replace(open_beside(release, beside, rows), database=release.database)
         found = open_beside(release, rows, table)
         found.refuse_in_warehouse("and new rows come from a file or a DuckDB database.")
         return found
+
+
+def _is_elsewhere(rows: str) -> bool:
+    """Tell whether a text is the path of files, a pattern of them or an address, and not the name of a table."""
+    if path_in(rows) != rows:
+        return True
+    path = Path(rows)
+    return bool(path.suffix or os.sep in rows) and (path.exists() or any(sign in rows for sign in "*?["))
 
 
 def append_to(
@@ -236,16 +246,7 @@ def append_to(
     has_waiting = engine.kind_of(waiting) is not None
     earlier = _earlier_batches(engine, target, lock, batch, has_waiting=has_waiting)
     (rows_waited,) = engine.row(sql.select_count(waiting), "how many rows wait?") if has_waiting else (0,)
-    if not again and any(one.rows == batch.rows for one in earlier if one.rows_new):
-        raise UsageError(
-            f"These {counted(batch.rows_new, 'row')} were appended to {release.name} before: people would be in it "
-            "twice. If they are other ones that look the same, give --again."
-        )
-    if not again and _is_origin(release, new, lock, batch):
-        raise UsageError(
-            f"{new.name} has the rows of the table that {release.name} was made of, and they would be there twice. "
-            "Append new rows alone: make a view of them, and name that. If all of its rows are new, give --again."
-        )
+    _require_new(release, new, lock, batch, earlier, target, again=again)
     # 2. The batch.
     source = _batch_of(release, new, waiting if has_waiting else None, list(lock.types))
     if again_there := repeated_values(source, lock.one_each, repeated=True):
@@ -295,7 +296,15 @@ def append_to(
             ledger = stack.enter_context(
                 Ledger(policy, prepared, publication, counts.suppressed, ignore=ignore_ledger, appends=True)
             )
-        made = publish(sink, expected, ledger, dry_run=dry_run)
+        try:
+            made = publish(sink, expected, ledger, dry_run=dry_run)
+        except SourceError as error:
+            if engine.is_shared and "conflict" in str(error).lower():
+                raise InUseError(
+                    f"Rows were appended to {release.name} by another cursor meanwhile; nothing was changed by this "
+                    "one. Run it again."
+                ) from None
+            raise
     (rows_released,) = engine.row(sql.select_count(target), "how many rows does the release have?")
     return Appended(
         release=release.name,
@@ -323,6 +332,8 @@ def append_to(
 def _table_of(release: Source, lock: Lock) -> exp.Table:
     """Return the table of a release, with its schema; raise unless it has the columns that the lock publishes."""
     found = sql.relation(release.relation.name, release.relation.db or release.engine.current_schema())
+    if release.relation.catalog not in {"", current_database(release.engine)}:
+        raise UsageError(f"{release.name} is in an attached database: make that the current one (USE), or open it.")
     if release.engine.kind_of(found) != "TABLE":
         raise UsageError(f"{release.name} is a view, and rows are appended to tables.")
     columns = lock.policy.columns
@@ -349,7 +360,12 @@ def _as_locked(new: Source, lock: Lock) -> Source:
         if column is None or folded(name) in ruled:
             continue
         if new.is_csv and kind in _ISO:
-            rules[column.name] = (_ISO[kind],)
+            rules[column.name] = _ISO[kind]
+        elif kind in _ISO and column.type in _ISO and new.file is not None and _is_json(new.file):
+            raise UsageError(
+                f"How dates are written in {new.name} is guessed from its values, and those of another file could be "
+                f"read otherwise (column {name!r}): write the rows to a Parquet or CSV file."
+            )
         elif column.type != kind and (new.is_csv or _fits(column, kind)) and is_cast(kind):
             rules[column.name] = (f"cast:{kind}",)
     prepared = with_prepared(new, rules)
@@ -367,15 +383,35 @@ def _as_locked(new: Source, lock: Lock) -> Source:
     return prepared
 
 
+def _is_json(file: Path) -> bool:
+    return reader_of(files_at(file)[0]).startswith("read_json")
+
+
 def _fits(column: Column, wanted: str) -> bool:
     """Tell whether values of a column are published as those of a type; whole numbers of any size are."""
     return published_type(column) == wanted or column.family == Column("", wanted).family == "integer"
 
 
-def _is_origin(release: Source, new: Source, lock: Lock, batch: Batch) -> bool:
-    """Tell whether new rows are those of the table that the release was made of, under its name or another one."""
+def _require_new(
+    release: Source, new: Source, lock: Lock, batch: Batch, earlier: list[Batch], target: exp.Table, *, again: bool
+) -> None:
+    """Raise where rows are seen to be in a release already; ``again`` where that is meant, or they look the same."""
     beside = new.file is None and new.frame_kind is None and new.database == release.database
-    return batch.rows == lock.rows or (beside and not new.table.catalog and place_of(new) == lock.table)
+    place = place_of(new) if beside and new.table.catalog in {"", current_database(release.engine)} else None
+    if place == (folded(target.db), folded(target.name)):
+        raise UsageError(f"{new.name} is the release itself: name new rows.")
+    if again:
+        return
+    if any(one.rows == batch.rows for one in earlier if one.rows_new):
+        raise UsageError(
+            f"These {counted(batch.rows_new, 'row')} were appended to {release.name} before: people would be in it "
+            "twice. If they are other ones that look the same, give --again."
+        )
+    if place == lock.table or (batch.rows_new and batch.rows == lock.rows):
+        raise UsageError(
+            f"{new.name} is the table that {release.name} was made of, or has the same rows, and they would be there "
+            "twice. Append new rows alone: make a view of them, and name that. If all of them are new, give --again."
+        )
 
 
 def _earlier_batches(
@@ -398,7 +434,7 @@ def _earlier_batches(
     if has_waiting:
         raise UsageError(
             f"Rows wait for an earlier release of the name {target.name}, in {waiting.db}.{waiting.name}. If this one "
-            "was made of them too, drop that table; else append its rows after that, as new ones."
+            "was made of them too, drop that table; else copy its rows to a table of yours, drop it, and append these."
         )
     return []
 

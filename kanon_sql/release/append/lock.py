@@ -26,14 +26,15 @@ import hashlib
 import json
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.equality import published_type
-from kanon_sql.engine.files import write_whole
-from kanon_sql.errors import PolicyError, UnsuitableError
+from kanon_sql.engine.files import private_directory, require_free, write_whole
+from kanon_sql.errors import PolicyError, SourceError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
@@ -52,7 +53,6 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
@@ -126,6 +126,31 @@ def require_lockable(policy: Policy, source: Source) -> None:
                     f"Column {column!r} is published by {rule.text}, which needs a key or compares rows with one "
                     "another, and new rows come without the others: leave --lock out, or that rule."
                 )
+
+
+def require_own_file(path: Path, source: Source, *, replace: bool) -> None:
+    """Refuse a file that a lock cannot be written to, before any work is done; only another lock is replaced.
+
+    Raises:
+        SourceError: its directory is not there, or cannot be written to.
+        UsageError: it is there, and is no lock or not to be replaced; or it is the log of the database.
+    """
+    require_free(path, replace=replace)
+    if path.exists() and not _is_lock(path):
+        raise UsageError(f"{path} is no lock, and would be lost: give another name after --lock.")
+    if source.database is not None and path.resolve() == Path(f"{source.database}.wal").resolve():
+        raise UsageError(f"{path} is where DuckDB keeps the log of {source.database}: give another name after --lock.")
+    try:
+        private_directory(path.parent).remove()
+    except SourceError:
+        raise SourceError(f"No lock can be written to {path.parent}: name another file after --lock.") from None
+
+
+def _is_lock(path: Path) -> bool:
+    try:
+        return isinstance(tomllib.loads(path.read_text(encoding="utf-8")).get("lock"), dict)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
 
 
 def require_plain_times(columns: Sequence[Column]) -> None:
@@ -267,6 +292,8 @@ def locked_columns(publication: Publication) -> list[LockedColumn]:
         UnsuitableError: the labels of one were made of the values of this table.
     """
     recoding = publication.recoding
+    if not recoding.nodes:
+        raise UnsuitableError("No row was published, so that no step says how new rows are: leave --lock out.")
     return [
         LockedColumn.of(hierarchy, recoding.levels_of(number))
         for number, hierarchy in enumerate(publication.hierarchies)
