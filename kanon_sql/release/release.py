@@ -210,12 +210,12 @@ class Release:
     def _require_lockable(self, lock: Path, *, replace: bool) -> None:
         from kanon_sql.release.append.lock import (
             locked_columns,
+            require_lock_file,
             require_lockable,
-            require_own_file,
             require_plain_times,
         )
 
-        require_own_file(lock, self.prepared.source, replace=replace)
+        require_lock_file(lock, self.prepared.source, replace=replace)
         require_lockable(self.policy, self.prepared.source)
         roles = self.prepared.roles
         require_plain_times((*roles.quasi_identifiers, *roles.sensitive))

@@ -244,10 +244,9 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)
         if destination.lock is not None and policy is not None:
-            from kanon_sql.release.append.lock import require_lockable
-            from kanon_sql.release.append.lock import require_own_file as require_own_lock
+            from kanon_sql.release.append.lock import require_lock_file, require_lockable
 
-            require_own_lock(destination.lock, source, replace=destination.replace)
+            require_lock_file(destination.lock, source, replace=destination.replace)
             require_lockable(policy, source)
 
 

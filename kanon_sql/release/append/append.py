@@ -40,7 +40,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import measure_local, measure_recoding
 from kanon_sql.release.append.lock import (
     Lock,
-    place_of,
+    table_place,
     print_of_hierarchy,
     print_of_release,
     read_lock,
@@ -397,7 +397,7 @@ def _require_new(
 ) -> None:
     """Raise where rows are seen to be in a release already; ``again`` where that is meant, or they look the same."""
     beside = new.file is None and new.frame_kind is None and new.database == release.database
-    place = place_of(new) if beside and new.table.catalog in {"", current_database(release.engine)} else None
+    place = table_place(new) if beside and new.table.catalog in {"", current_database(release.engine)} else None
     if place == (folded(target.db), folded(target.name)):
         raise UsageError(f"{new.name} is the release itself: name new rows.")
     if again:

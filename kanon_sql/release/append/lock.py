@@ -128,7 +128,7 @@ def require_lockable(policy: Policy, source: Source) -> None:
                 )
 
 
-def require_own_file(path: Path, source: Source, *, replace: bool) -> None:
+def require_lock_file(path: Path, source: Source, *, replace: bool) -> None:
     """Refuse a file that a lock cannot be written to, before any work is done; only another lock is replaced.
 
     Raises:
@@ -199,7 +199,7 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
             if column.looked_up is not None
         },
         "one_each": repeated_values(prepared.source, named.identifying, repeated=False),
-        "table": list(place_of(prepared.source)),
+        "table": list(table_place(prepared.source)),
     }
     lock["rows"] = fingerprint.of_source(prepared.source.engine, prepared.source.relation, list(lock["types"]))
     lock["digest"] = _digest(lock, document)
@@ -329,7 +329,7 @@ def _names(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
 
 
-def place_of(source: Source) -> tuple[str, str]:
+def table_place(source: Source) -> tuple[str, str]:
     """Return schema and name of a table, as they are compared."""
     table = source.table
     return folded(table.db or source.engine.current_schema()), folded(table.name)
