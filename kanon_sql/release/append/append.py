@@ -40,11 +40,11 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import measure_local, measure_recoding
 from kanon_sql.release.append.lock import (
     Lock,
-    table_place,
     print_of_hierarchy,
     print_of_release,
     read_lock,
     repeated_values,
+    table_place,
 )
 from kanon_sql.release.append.sink import AppendSink, Before
 from kanon_sql.release.append.store import Batch, batches_of, waiting_table
