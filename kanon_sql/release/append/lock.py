@@ -11,7 +11,7 @@ It is a policy whose rules leave nothing to the data, with the levels of its qua
     types = { zip = "VARCHAR" } # of each column that is read; an ENUM, which would name all values, is text
     hierarchies = {}            # fingerprints of those from files, and of those that are stored in the database
     one_each = ["name"]         # identifying columns that had another value in each row
-    table = "main.visits"       # that the release was made of, and a fingerprint of its rows
+    table = ["main", "visits"]  # that the release was made of, and a fingerprint of its rows
     rows = "77f0..."
 
     [source], [prepare], [columns], [hierarchies], [publish], [privacy]      # as in kanon.toml
