@@ -119,7 +119,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
         f"kanon anonymize {_BY_ID} --qi birth_date,sex --rest drop -k 20 --algorithm local --sql --dialect postgres",
     ),
-    "apply": ("kanon apply kanon.lock small.duckdb admissions --append released --dry-run",),
+    "apply": ("kanon apply kanon.lock admissions --append released --again --dry-run",),
     "check": (
         f"kanon check {_RELEASED} {_QI} -k 5",
         "kanon check kanon_demo.duckdb released --policy kanon.toml --original admissions --format json",
