@@ -203,7 +203,7 @@ def parts_of(release: kanon.Release, columns: list[str], table: list[Row]) -> li
     places = [order and {row["value"]: row["place"] for row in records(release, order)} for order in recoding.orders]
 
     def key(number: int, value: Any) -> Any:
-        return by_value(value) if (order := places[number]) is None else order[value]
+        return by_value(value) if (order := places[number]) is None else order[plain(value)]
 
     def goes_inside(cut: dict[str, Any], row: Row, position: int) -> bool:
         number = columns.index(cut[names.cut_column])
