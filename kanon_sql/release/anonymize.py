@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from sqlglot import exp
+
+    from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
     from kanon_sql.measures.base import Cost
@@ -257,18 +260,25 @@ def _searched(
         allow_to_finish(policy.time_limit, begun)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
-        measures, counts = _measured(prepared, policy, result)
+        measures, counts = measured(prepared, policy, result.recoding, result.classes)
+    publication = publication_of(prepared, policy, result.recoding, key)
+    spent = time.monotonic() - begun
+    return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
+
+
+def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: Key) -> Publication:
+    """Return what is published of a prepared table by a recoding, with pseudonyms and rules made with a key."""
     source, roles = prepared.source, prepared.roles
     rules = published_rules_of(source, policy, roles, key)
     pseudonyms = pseudonyms_of(source, roles, key, None if rules is None else rules.view)
     columns = published_columns(source.columns, roles)
     replaced = None if source.in_warehouse else pseudonyms or rules
-    publication = Publication(
+    return Publication(
         source=source.relation if replaced is None else replaced.view,
         columns=columns if rules is None else rules.typed(columns),
         roles=roles,
         hierarchies=prepared.hierarchies,
-        recoding=result.recoding,
+        recoding=recoding,
         models=policy.models,
         seed=policy.seed or 0,
         combinations=source.engine.temporary_name("kanon_combinations"),
@@ -277,8 +287,6 @@ def _searched(
         pseudonyms=pseudonyms,
         rules=rules,
     )
-    spent = time.monotonic() - begun
-    return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
 
 
 def _leave_out_tied(release: Release) -> Release:
@@ -371,13 +379,14 @@ def _key_of(policy: Policy, source: Source) -> Key:
     return read_key(policy.key_file)
 
 
-def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of what a search found, and drop what it was measured from."""
+def measured(
+    prepared: Prepared, policy: Policy, recoding: Recoding, classes: exp.Table | PartTables
+) -> tuple[dict[str, float | None], ClassCounts]:
+    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult.classes``)."""
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-    classes = result.classes
     models, hierarchies = prepared.coded(policy.models), prepared.hierarchies
-    found = measure_recoding(frequency, classes, result.recoding, models, hierarchies, labels, charges, policy.k)
+    found = measure_recoding(frequency, classes, recoding, models, hierarchies, labels, charges, policy.k)
     for table in classes.tables if isinstance(classes, PartTables) else (classes,):
         if table != frequency.relation:
             frequency.engine.run(sql.drop(table), "drop what the release was measured from")

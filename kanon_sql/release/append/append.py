@@ -36,8 +36,7 @@ from kanon_sql.engine.sources.preparing import is_cast, with_prepared
 from kanon_sql.errors import HierarchyError, InUseError, SourceError, UsageError, counted
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
-from kanon_sql.measures.cell_measures import CELL_MEASURES
-from kanon_sql.measures.recoding import measure_local, measure_recoding
+from kanon_sql.release.anonymize import measured, publication_of
 from kanon_sql.release.append.lock import (
     Lock,
     print_of_hierarchy,
@@ -51,10 +50,7 @@ from kanon_sql.release.append.store import Batch, batches_of, waiting_table
 from kanon_sql.release.in_place.rewrite import current_database
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.ledger import Ledger
-from kanon_sql.release.pseudonyms import published_columns
-from kanon_sql.release.publication import Publication
 from kanon_sql.release.publish.publisher import publish
-from kanon_sql.release.published_rules import published_rules_of
 from kanon_sql.release.verify.classes import k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.search.local.remaining import Remaining
@@ -63,16 +59,13 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.release.ledger.ledger import LedgerOutcome
+    from kanon_sql.release.publication import Publication
     from kanon_sql.search.prepare import Prepared
 
 
@@ -244,12 +237,13 @@ def append_to(
     )
     waiting = waiting_table(target)
     has_waiting = engine.kind_of(waiting) is not None
-    earlier = _earlier_batches(engine, target, lock, batch, has_waiting=has_waiting)
+    of_name = batches_of(engine, target)
+    earlier = _earlier_batches(target, of_name, lock, batch, has_waiting=has_waiting)
     (rows_waited,) = engine.row(sql.select_count(waiting), "how many rows wait?") if has_waiting else (0,)
     _require_new(release, new, lock, batch, earlier, target, again=again)
     # 2. The batch.
     source = _batch_of(release, new, waiting if has_waiting else None, list(lock.types))
-    if again_there := repeated_values(source, lock.one_each, repeated=True):
+    if again_there := repeated_values(source, lock.one_each):
         raise UsageError(
             f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows had when "
             f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
@@ -260,6 +254,7 @@ def append_to(
     policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm)
     _require_same_files(lock)
     prepared = _prepared(source, policy, lambda doing: progress(Progress(doing)))
+    policy = replace(policy, models=prepared.resolved(policy.models))
     seconds.update(prepared.seconds)
     for hierarchy in prepared.hierarchies:
         name = hierarchy.column.name
@@ -268,26 +263,15 @@ def append_to(
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
     recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
     with timed(seconds, "measure"):
-        counts = _counts_of_steps(prepared, policy, nodes) if lock.is_local else _counts(prepared, policy, nodes[0])
-    rules = published_rules_of(source, policy, prepared.roles, draw_key())
-    kept = published_columns(source.columns, prepared.roles)
-    publication = Publication(
-        source=source.relation if rules is None else rules.view,
-        columns=kept if rules is None else rules.typed(kept),
-        roles=prepared.roles,
-        hierarchies=prepared.hierarchies,
-        recoding=recoding,
-        models=prepared.resolved(policy.models),
-        seed=policy.seed or 0,
-        combinations=engine.temporary_name("kanon_combinations"),
-        rules=rules,
-    )
+        counts = _counts(prepared, policy, recoding)
+    publication = publication_of(prepared, policy, recoding, draw_key())
     _require_types(release, publication)
     # 4. Make, verify, append.
     progress(Progress("Publishing"))
-    before = Before(target, columns, batch.release, len(batches_of(engine, target)), int(rows_waited))
+    before = Before(target, columns, batch.release, len(of_name), int(rows_waited))
+    renewed = bool(of_name) and not earlier
     sink = AppendSink(
-        source, publication, before, batch, suppressed=counts.suppressed, renewed=not earlier, dry_run=dry_run
+        source, publication, before, batch, suppressed=counts.suppressed, renewed=renewed, dry_run=dry_run
     )
     expected = Expected(counts.rows, counts.published, prepared.frequency.rows, counts.squares)
     with ExitStack() as stack:
@@ -415,16 +399,15 @@ def _require_new(
 
 
 def _earlier_batches(
-    engine: DuckDBEngine, target: exp.Table, lock: Lock, batch: Batch, *, has_waiting: bool
+    target: exp.Table, of_name: list[Batch], lock: Lock, batch: Batch, *, has_waiting: bool
 ) -> list[Batch]:
-    """Return the batches that were appended to a release since it was made.
+    """Return the batches that were appended to a release since it was made, of all that a table of its name got.
 
     Raises:
         UsageError: the release is not what the lock and these batches made of it.
     """
-    earlier = batches_of(engine, target)
-    if earlier and (earlier[-1].lock, earlier[-1].release) == (lock.digest, batch.release):
-        return earlier
+    if of_name and (of_name[-1].lock, of_name[-1].release) == (lock.digest, batch.release):
+        return of_name
     waiting = waiting_table(target)
     if batch.release != lock.release:
         raise UsageError(
@@ -491,38 +474,16 @@ def _prepared(source: Source, policy: Policy, tell: Tell) -> Prepared:
         ) from None
 
 
-def _counts(prepared: Prepared, policy: Policy, node: Node) -> ClassCounts:
-    _, counts = measure_recoding(
-        prepared.frequency,
-        prepared.frequency.relation,
-        FullDomain(node),
-        prepared.coded(prepared.resolved(policy.models)),
-        prepared.hierarchies,
-        prepared.labels,
-        [prepared.costs_of(name) for name in CELL_MEASURES],
-        policy.k,
-    )
-    return counts
-
-
-def _counts_of_steps(prepared: Prepared, policy: Policy, steps: Sequence[Node]) -> ClassCounts:
-    """Return the sizes of the classes that the steps of a local recoding publish; of many, most publish nothing."""
-    remaining = Remaining(problem_of(prepared, policy))
-    for node in steps:
-        remaining.publish(node)
-    _, counts = measure_local(
-        prepared.frequency,
-        remaining.relation,
-        Local(tuple(remaining.steps)),
-        prepared.coded(prepared.resolved(policy.models)),
-        prepared.hierarchies,
-        prepared.labels,
-        [prepared.costs_of(name) for name in CELL_MEASURES],
-        policy.k,
-    )
-    remaining.close()
-    prepared.source.engine.run(sql.drop(remaining.relation), "drop what the steps were counted from")
-    return counts
+def _counts(prepared: Prepared, policy: Policy, recoding: Recoding) -> ClassCounts:
+    """Return the sizes of the classes that a recoding publishes; of many steps, most publish nothing of a batch."""
+    classes = prepared.frequency.relation
+    if isinstance(recoding, Local):
+        remaining = Remaining(problem_of(prepared, policy))
+        for node in recoding.steps:
+            remaining.publish(node)
+        remaining.close()
+        recoding, classes = Local(tuple(remaining.steps)), remaining.relation
+    return measured(prepared, policy, recoding, classes)[1]
 
 
 def _require_types(release: Source, publication: Publication) -> None:

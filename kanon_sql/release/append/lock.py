@@ -184,6 +184,7 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
     del document["search"]
     named = settled.columns
     read = {*named.identifying, *named.quasi_identifiers, *named.sensitive, *named.insensitive, named.entity}
+    repeated = repeated_values(prepared.source, named.identifying)
     lock: dict[str, Any] = {
         "version": _VERSION,
         "release": print_of_release(prepared.source.engine, target, named),
@@ -198,7 +199,7 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
             for column in columns
             if column.looked_up is not None
         },
-        "one_each": repeated_values(prepared.source, named.identifying, repeated=False),
+        "one_each": [name for name in named.identifying if name not in repeated],
         "table": list(table_place(prepared.source)),
     }
     lock["rows"] = fingerprint.of_source(prepared.source.engine, prepared.source.relation, list(lock["types"]))
@@ -335,16 +336,15 @@ def table_place(source: Source) -> tuple[str, str]:
     return folded(table.db or source.engine.current_schema()), folded(table.name)
 
 
-def repeated_values(source: Source, names: Sequence[str], *, repeated: bool) -> list[str]:
-    """Return those columns in which some rows have the same value, or those in which none have; NULL is no value."""
+def repeated_values(source: Source, names: Sequence[str]) -> list[str]:
+    """Return those columns in which several rows have the same value; NULL is no value."""
     if not names:
         return []
     counts = [
         count for name in names for count in (exp.Count(this=sql.column(name)), sql.count_distinct(sql.column(name)))
     ]
     found = source.engine.row(exp.select(*counts).from_(source.relation.copy()), "do identifying columns repeat?")
-    values = zip(names, found[::2], found[1::2], strict=True)
-    return [name for name, number, distinct in values if (distinct < number) == repeated]
+    return [name for name, number, distinct in zip(names, found[::2], found[1::2], strict=True) if distinct < number]
 
 
 def print_of_release(engine: Engine, release: exp.Table, columns: NamedColumns) -> str:

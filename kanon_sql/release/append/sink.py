@@ -37,14 +37,14 @@ class Before:
     Attributes:
         release: its table.
         columns: roles of its columns, as the lock has them.
-        print: its fingerprint.
+        fingerprint: of its labels and sensitive values.
         batches: how many batches were appended to a table of its name.
         waiting: how many rows wait.
     """
 
     release: exp.Table
     columns: NamedColumns
-    print: str
+    fingerprint: str
     batches: int
     waiting: int
 
@@ -53,7 +53,7 @@ class Before:
         waiting = waiting_table(self.release)
         (rows,) = (0,) if engine.kind_of(waiting) is None else engine.row(sql.select_count(waiting), "do they wait?")
         found = (print_of_release(engine, self.release, self.columns), len(batches_of(engine, self.release)), rows)
-        if found != (self.print, self.batches, self.waiting):
+        if found != (self.fingerprint, self.batches, self.waiting):
             raise _failed(f"{self.release.name} was changed while the new rows were read. Run it again")
 
 
@@ -102,7 +102,7 @@ class AppendSink(Sink):
             self.before.require_same(self.engine)
         self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release of a batch")
 
-    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing here takes long
+    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - part of what every sink answers
         """Set apart the rows that wait.
 
         Raises:
@@ -132,7 +132,7 @@ class AppendSink(Sink):
             raise _failed(f"the release got {counted(after - before, 'row')}, and {rows:,} were made")
         if ledger is not None:
             ledger.remember("table", self.target, rows, written=self.staging)
-        keep_waiting(engine, self.target, self.still_waiting)
+        keep_waiting(engine, self.target, self.still_waiting, self.suppressed)
         if self.renewed:
             forget_batches(engine, self.target)
         batch = replace(self.batch, release=print_of_release(engine, self.target, self.before.columns))

@@ -50,24 +50,26 @@ def batches_of(engine: DuckDBEngine, release: exp.Table) -> list[Batch]:
     return [Batch(*row) for row in rows]
 
 
-def forget_batches(engine: DuckDBEngine, release: exp.Table) -> None:
+def forget_batches(engine: Engine, release: exp.Table) -> None:
     """Forget the batches that were appended to a table that is another release now."""
-    if batches_of(engine, release):
-        engine.run(sql.statement("append/forget", values=_named(release)), "forget batches of a release that is gone")
+    engine.run(sql.statement("append/forget", values=_named(release)), "forget batches of a release that is gone")
 
 
-def keep_waiting(engine: Engine, release: exp.Table, rows: exp.Table) -> None:
-    """Put rows in the place of those that wait to be appended to a release."""
+def keep_waiting(engine: Engine, release: exp.Table, rows: exp.Table, number: int) -> None:
+    """Put so many rows in the place of those that wait to be appended to a release.
+
+    The table is made for no rows too: of two cursors that append at the same time, DuckDB lets one make it.
+    """
     waiting = waiting_table(release)
     engine.run(sql.statement("ledger/schema"), "the schema of rows that wait")
     engine.run(sql.drop(waiting), "drop the rows that waited")
     engine.run(sql.create_table(waiting, exp.select("*").from_(rows.copy())), "keep the rows that wait")
-    if engine.row(sql.select_count(waiting), "how many rows wait?") == (0,):
+    if not number:
         engine.run(sql.drop(waiting), "no rows wait")
 
 
 def remember_batch(engine: Engine, release: exp.Table, batch: Batch, rows_appended: int, rows_waiting: int) -> None:
-    """Remember a batch that was appended to a release."""
+    """Remember a batch that was appended to a release, after ``keep_waiting``, which makes the schema."""
     values = {
         **_named(release),
         "made_at": datetime.now(UTC).replace(tzinfo=None).isoformat(sep=" "),
@@ -78,7 +80,6 @@ def remember_batch(engine: Engine, release: exp.Table, batch: Batch, rows_append
         "batch": batch.rows,
         "fingerprint": batch.release,
     }
-    engine.run(sql.statement("ledger/schema"), "the schema of kanon's own")
     engine.run(sql.statement("append/create"), "the table of batches")
     engine.run(sql.statement("append/record", values=values), "remember the batch")
 
