@@ -99,7 +99,7 @@ def append(path: Path, rows: Any, **asked: Any) -> kanon.Appended:
 
 
 def test_rows_wait_until_there_are_enough_new_ones(visits: Path) -> None:
-    """A class that is in the release already is no company for one new row: its disease would be hers."""
+    """A class that is in the release already does not hide one new row: the difference is that row."""
     before = released(visits)
     make(visits, "november", [(5, 5, 23, "102", "F", "asthma"), (6, 6, 39, "205", "M", "flu")])
     found = append(visits, "november")
@@ -114,7 +114,7 @@ def test_rows_wait_until_there_are_enough_new_ones(visits: Path) -> None:
     assert [row[0] for row in waiting(visits)] == [6, 8]
 
 
-def test_rows_of_one_person_are_no_company(visits: Path) -> None:
+def test_rows_of_one_person_do_not_hide_her(visits: Path) -> None:
     make(visits, "november", [(5, 5, 23, "102", "F", "flu"), (6, 5, 24, "103", "F", "flu")])
     assert append(visits, "november").rows_waiting == 2
     # The person counts once together with a new row of hers, and with the rows of another person.
@@ -211,10 +211,7 @@ def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"models": [kanon.DistinctLDiversity(l_values)]} if l_values > 1 else {}
     asked |= {"entity": "person"} if counts == "people" else {"entity": None, "count": "rows"}
     algorithm = chance.choice(["optimal", "local"])
-    try:
-        made = release(path, lock, k=k, max_suppressed=0.9, algorithm=algorithm, **asked)
-    except kanon.NoSolutionError:
-        pytest.skip("no release of this table satisfies the models")
+    made = release(path, lock, k=k, max_suppressed=0.9, algorithm=algorithm, **asked)
     steps = made.publication.recoding.nodes
 
     def satisfies(rows: Sequence[Row]) -> bool:
@@ -420,7 +417,7 @@ def test_a_release_that_was_changed(visits: Path) -> None:
     refused(visits, "november", "released is not the release that the lock was written for")
 
 
-def test_a_release_that_was_made_anew(visits: Path) -> None:
+def test_a_release_that_was_replaced(visits: Path) -> None:
     """The rows that wait for the old one may be in the new one, or not: a person has to say."""
     make(visits, "november", [(5, 5, 23, "102", "F", "flu")])
     make(visits, "december", NOVEMBER)
@@ -640,7 +637,7 @@ def test_command_line(visits: Path, kanon: Callable[..., Ended]) -> None:
     assert (again.code, again.out) == (2, "")
     assert "give --again" in again.err
     shown = kanon(*named, "--again")
-    assert "3 new and 1 that waited: 4 appended" not in shown.out  # two rows of one person are no company
+    assert "3 new and 1 that waited: 4 appended" not in shown.out  # two rows of one person are one person
     assert "3 new and 1 that waited: 2 appended" in shown.out
     assert "k = 2 holds in each: the worst one has 2 people" in shown.out
     missing = kanon("apply", "kanon.lock", "november", "--append", "relesed")
