@@ -13,13 +13,16 @@ from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
+from kanon_sql.evidence.standards.judge import CheckedStandard, Facts, check_standards
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
+from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
+from kanon_sql.policy.standards import standard_named
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
 from kanon_sql.release.published_rules import values_not_by_rule
 from kanon_sql.release.statements.view import hidden_rows
@@ -72,9 +75,9 @@ class CheckResult:
     Attributes:
         table: what was checked.
         rows: its rows.
-        classes: its equivalence classes.
+        classes: its equivalence classes; None where no quasi-identifiers were named, and standards alone were checked.
         smallest_class: rows of the smallest class; None for a table without rows.
-        models: the result of each privacy model.
+        models: the result of each privacy model; none where standards alone were checked.
         classes_failing: classes that fail some model.
         rows_failing: rows in them.
         identifying: identifying columns that the table has and must not have.
@@ -88,13 +91,14 @@ class CheckResult:
             their values, which came later; None for anything else, and where that table may not be read.
         not_by_rule: of columns that are published by a rule, how many values the rule does not make.
         rules_not_checked: those of which the table does not tell whether their rule made them.
+        standards: the rules of standards, each with its verdict.
         repeated: columns that may name people and have repeated values, where it was not said how people are counted;
             those first that do name people.
     """
 
     table: str
     rows: int
-    classes: int
+    classes: int | None
     smallest_class: int | None
     models: tuple[ModelResult, ...]
     classes_failing: int
@@ -110,6 +114,7 @@ class CheckResult:
     repeated: tuple[RepeatedColumn, ...] = ()
     not_by_rule: dict[str, int] = field(default_factory=dict)
     rules_not_checked: tuple[str, ...] = ()
+    standards: tuple[CheckedStandard, ...] = ()
 
     @property
     def people_repeat(self) -> RepeatedColumn | None:
@@ -131,6 +136,11 @@ class CheckResult:
 
     @property
     def holds(self) -> bool:
+        """Whether the table satisfies the policy, and every rule of standards that can be checked holds."""
+        return self.satisfies_policy and all(standard.holds for standard in self.standards)
+
+    @property
+    def satisfies_policy(self) -> bool:
         """Whether every model holds, no identifying column is there, and no pseudonym ties too much together.
 
         Nor has a column values that the rule by which it is published does not make. A model of which that could not be
@@ -150,6 +160,7 @@ class CheckResult:
         return {
             "table": self.table,
             "holds": self.holds,
+            "satisfies_policy": self.satisfies_policy,
             "verified": self.verified,
             "original": self.original,
             "rows": self.rows,
@@ -169,6 +180,7 @@ class CheckResult:
             "repeated_columns": [repeated.summary() for repeated in self.repeated],
             "not_by_rule": self.not_by_rule,
             "rules_not_checked": list(self.rules_not_checked),
+            "standards": [standard.summary() for standard in self.standards],
         }
 
 
@@ -188,10 +200,11 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
+    standards: Sequence[str] = (),
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
 ) -> CheckResult:
-    """Return whether a table satisfies a policy as it is. Nothing is changed.
+    """Return whether a table satisfies a policy as it is, and the rules of standards. Nothing is changed.
 
     Models that compare a class with the whole table compare it with this table: where rows were suppressed, their
     values are not among those that a class is compared to, as they were when the release was made.
@@ -217,11 +230,13 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
             the table was made with, as for ``anonymize``.
         k: the smallest class that is allowed; 5 if neither this nor ``models`` says so.
         models: what every class must satisfy, beside ``k``.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above but for the original.
+        standards: names of standards, such as "hipaa-safe-harbor", whose rules are checked too; those of a policy file
+            where none are named here. Without quasi-identifiers, they alone are checked.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above but for the original and standards.
         resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
-        UsageError: a quasi-identifier is not there, or none is named.
+        UsageError: a quasi-identifier is not there, or none is named, or there is no such standard.
         SourceError: the source cannot be read.
     """
     policy, in_file = given_policy(policy)
@@ -235,6 +250,8 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
             population=population,
             count=count,
         )
+    if standards:
+        policy = replace(policy, standards=names(standards))
     named = named_release(
         NamedRelease(source, table, original, original_table),
         policy.origin,
@@ -251,6 +268,57 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
 
 def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:
     """Return whether an open source satisfies a policy; the original, if given, is in the same engine."""
+    found = _of_standards_alone(source, policy) or _of_policy(source, policy, original)
+    if not policy.standards:
+        return found
+    return replace(found, standards=check_standards(source, policy.standards, _facts(source, policy, original, found)))
+
+
+def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
+    """Return a result without classes where nothing but standards is to be checked; None where more is."""
+    named = policy.columns
+    if not policy.standards or named.quasi_identifiers or named.sensitive or policy.models != Policy().models:
+        return None
+    ((rows,),) = source.holder.rows(sql.select_count(source.relation), "rows of the table")
+    identifying = _identifying(source, policy, None)
+    return CheckResult(source.name, int(rows), None, None, (), 0, 0, identifying, hidden_rows=hidden_rows(source))
+
+
+def _facts(source: Source, policy: Policy, original: Source | None, found: CheckResult) -> Facts:
+    """Return what the rules of standards rest on, from the result of the policy."""
+    if found.classes is None:
+        return Facts(found.rows, unknown="no quasi-identifiers were named (--qi)")
+    people = found.smallest_class_people is not None
+    smallest = found.smallest_class_people if people else found.smallest_class if found.k is not None else None
+    return Facts(
+        rows=found.rows,
+        smallest=smallest,
+        members="people" if people else "rows",
+        unknown="of how many people classes are is not known"
+        if found.entity is None
+        else f"{found.entity} is not there",
+        rows_by_choice=policy.count == "rows",
+        fewest_values=_fewest_values(source, policy, original, found.rows),
+        policy=found.satisfies_policy,
+    )
+
+
+def _fewest_values(source: Source, policy: Policy, original: Source | None, rows: int) -> dict[str, int | None] | None:
+    """Return how many values of each sensitive column the class with the fewest has, where a standard asks for that."""
+    wanted = any(rule.check == "distinct" for name in policy.standards for rule in standard_named(name).rules)
+    about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
+    columns = list(dict.fromkeys((*policy.columns.sensitive, *about)))
+    if not wanted or not columns or not rows:
+        return None
+    models = tuple(DistinctLDiversity(1, sensitive=column) for column in columns)
+    measured = _of_policy(source, replace(policy, models=models, standards=(), population=None), original)
+    return {
+        result.sensitive or "": None if result.measured is None else int(result.measured) for result in measured.models
+    }
+
+
+def _of_policy(source: Source, policy: Policy, original: Source | None) -> CheckResult:
+    """Return whether a source satisfies a policy, whatever standards it names."""
     repeated = repeated_in(source, policy)
     identifying = _identifying(source, policy, original)
     named, people = _with_people(source, policy, original)

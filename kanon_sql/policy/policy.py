@@ -32,6 +32,7 @@
     count = "people"                    # or "rows": k counts rows even where several are of one person
     l = 3                               # of the sensitive column; { diagnosis = 3 } of one of several
     t = 0.2                             # see kanon_sql.policy.requirements for the others
+    standards = ["hipaa-safe-harbor"]   # whose rules kanon check and kanon report look at
 
     [search]
     algorithm = "optimal"
@@ -78,6 +79,7 @@ from kanon_sql.policy.destination import Destination, Kind, Origin
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.policy.standards import standards_named
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -127,6 +129,7 @@ class Policy:
             "rows", also where several are of one person.
         origin: the table that a release is made from, where the policy is for one table.
         prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
+        standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
@@ -153,9 +156,11 @@ class Policy:
     count: Count = "people"
     origin: Origin | None = None
     prepare: Mapping[str, Rules] = field(default_factory=dict)
+    standards: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prepare", rules_of(self.prepare))
+        object.__setattr__(self, "standards", standards_named(self.standards))
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
@@ -327,7 +332,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", "encoding", "decimal"},
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k", "count", "population", *model_settings()},
+    "privacy": {"k", "count", "population", "standards", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {
         *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
@@ -411,7 +416,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
     population = {} if policy.population is None else {"population": policy.population}
     count = {} if policy.count == "people" else {"count": policy.count}
-    privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population}
+    standards = {"standards": list(policy.standards)} if policy.standards else {}
+    privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population, **standards}
     document = {
         "source": {
             name: source[name] for name in ("from", "table", "encoding", "decimal") if source.get(name) is not None
@@ -467,6 +473,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         directory=directory,
         origin=_origin(document.get("source", {}), directory),
         prepare=rules_of(document.get("prepare", {})),
+        standards=_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )
     out = _checked(release.get("out"), str, "release.out")
     backup = _checked(release.get("backup"), str, "release.backup")
@@ -530,8 +537,12 @@ def _moved(rule: str, old: Path, new: Path) -> str:
 
 
 def _column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise PolicyError(f'columns.{where} is a list of column names, as in ["age", "sex"].')
+    return _texts(value, f'columns.{where} is a list of column names, as in ["age", "sex"].')
+
+
+def _texts(value: Any, otherwise: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise PolicyError(otherwise)
     return tuple(value)
 
 

@@ -23,7 +23,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import Column, bounds_of, find_column
 from kanon_sql.engine.equality import as_text, published
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.profile.patterns import BY_KIND
+from kanon_sql.policy.profile.patterns import redacted
 from kanon_sql.policy.publish_rules import (
     KEYED,
     NUMBERS,
@@ -73,11 +73,6 @@ _REDACTED = {
     "phone": "phone",
 }
 """By kind of pattern, what stands in brackets; in the order in which they are looked for."""
-_ENDS_ANYWHERE = {"email", "url"}
-_MORE_DIGITS = "([ ()./-]*[0-9]+)*"  # after a phone number: else a part of a second one would be left
-_NO_CHARACTER = 0xFDD0
-_NO_BREAK = "\u00a0\u202f\u2011"  # two spaces and a hyphen, which word processors put into numbers
-_IN_CAPITALS = {"iban"}  # else a short word, a number and more words would be one
 
 
 @dataclass(frozen=True)
@@ -396,7 +391,7 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
     if ruled.kind == "bins":
         return _binned(ruled)
     if ruled.kind == "redact":
-        return _redacted(column)
+        return redacted(_value(column), {kind: f"[{name}]" for kind, name in _REDACTED.items()})
     if ruled.kind == _SHIFTS:
         days = exp.Anonymous(this="TO_DAYS", expressions=[sql.column("days", place)])
         return sql.cast(exp.Add(this=_value(column), expression=days), column.type)
@@ -479,24 +474,6 @@ def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
 def _number(number: Decimal) -> exp.Expr:
     literal = exp.Literal.number(as_written(abs(number)))
     return exp.Neg(this=literal) if number < 0 else literal
-
-
-def _redacted(column: Column) -> exp.Expr:
-    """Return a text with what looks like some kinds of values in it replaced by the name of the kind.
-
-    The patterns of ``kanon profile`` are for whole values: here they begin where no letter or digit stands before, and
-    end where a word does. For regular expressions ``_`` is a part of words: another character, which is that of no
-    text, stands in for it meanwhile. Spaces and hyphens where no line breaks become plain ones.
-    """
-    stand_in = exp.Chr(expressions=[sql.literal(_NO_CHARACTER)])
-    text: exp.Expr = exp.Replace(this=_value(column), expression=sql.literal("_"), replacement=stand_in)
-    text = exp.Anonymous(this="TRANSLATE", expressions=[text, sql.literal(_NO_BREAK), sql.literal("  -")])
-    for kind, name in _REDACTED.items():
-        end = "" if kind in _ENDS_ANYWHERE else rf"{_MORE_DIGITS}\b" if kind == "phone" else r"\b"
-        pattern = f"{'' if kind in _IN_CAPITALS else '(?i)'}(^|[^0-9A-Za-z])({BY_KIND[kind].regexp}){end}"
-        arguments = [text, *map(sql.literal, (pattern, rf"\1[{name}]", "g"))]
-        text = exp.func("REGEXP_REPLACE", *arguments, dialect="duckdb")
-    return exp.Replace(this=text, expression=stand_in.copy(), replacement=sql.literal("_"))
 
 
 # What a column must be for its rule

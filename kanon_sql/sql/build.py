@@ -529,7 +529,7 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 def data_directory(kind: str) -> Path:
-    """Return the directory of the shipped files of a kind: ``sql`` or ``hierarchies``.
+    """Return the directory of the shipped files of a kind: ``sql``, ``hierarchies`` or ``standards``.
 
     In a wheel they lie inside the package (``_data/``); in an editable install, which does not see files that
     the build moves, they lie where they are edited: at the top of the repository.

@@ -25,7 +25,7 @@ COMMANDS: dict[str, list[str]] = {
     "init": ["{db}", TABLE, "--out", "{dir}/k.toml"],
     "anonymize": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--into", f"n{EVIL}"],
     "apply": ["{dir}/k.lock", TABLE, "--append", f"n{EVIL}", "--again", "--dry-run"],
-    "check": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2"],
+    "check": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--standard", "wp216"],
     "measure": ["{db}", TABLE, "--original", TABLE, *ROLES],
     "attack": ["{db}", TABLE, "--original", TABLE, *ROLES, "--sensitive", ILL, "--other", TABLE],
     "report": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--out", "{dir}/r.html"],

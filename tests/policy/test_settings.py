@@ -40,6 +40,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "k": (7, {}),
     "count": ("rows", {}),
     "population": ("everybody", {"k_map": 2}),
+    "standards": (["wp216", "gbt-42460:public"], {}),
     "algorithm": ("datafly", {}),
     "measure": ("gcp", {}),
     "max_suppressed": (0.1, {}),
@@ -87,9 +88,11 @@ OPTION = {
 WITHOUT_OPTION = {
     "insensitive",  # --rest keep publishes all columns that are not named
     "proposed",  # kanon init writes it, and a person takes columns out
+    "standards",  # of what judges a release: check, report and init have --standard
 }
 WITHOUT_KEYWORD = {
     "proposed",
+    "standards",  # check(), report() and init_policy() have it
     *(name for name in SETTINGS if name == "as" or name in DESTINATION),
 }  # methods of Release
 OTHER_OPTIONS = {  # of the run, not of the release
@@ -167,7 +170,7 @@ def test_each_place_has_every_setting_and_no_other() -> None:
     fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
     # [hierarchies], [prepare] and [publish] have names of columns, and [source] what SOURCE and TABLE are
     apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare", "publish"}
-    assert {name for name in named if name not in WITHOUT_KEYWORD or name == "proposed"} == (
+    assert {name for name in named if name not in WITHOUT_KEYWORD or name in {"proposed", "standards"}} == (
         fields - {"columns", "models", *apart} | {"k"}
     )
     assert {field.name for field in dataclasses.fields(kanon.Destination)} - {"dry_run"} == DESTINATION

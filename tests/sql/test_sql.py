@@ -236,6 +236,13 @@ LISTS = {
         "fails": "measure_0 < 2",
         "models": "MIN(measure_0) AS worst_0",
     },
+    "standards/cells": {"small": "COUNT(*) FILTER (WHERE source.n > 0 AND source.n < 2) AS small"},
+    "standards/combinations": {"others": "source.age, source.sex"},
+    "standards/values": {
+        "counts": "COUNT(*) FILTER (WHERE CONTAINS(marked, '*')) AS found",
+        "marked": "REPLACE(text, 'f', '*')",
+        "value": "source.disease",
+    },
     "verify/labels": {"column": "'sex'", "label": "sex", "is_known": "known.label = published.label"},
 }
 """What stands for the placeholders of files with lists."""

@@ -33,7 +33,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "apply:apply_command",
         "Publish new rows as the rows of a release were, and append them; those that are too few of a kind wait.",
     ),
-    "check": ("check:check_command", "Tell whether a table satisfies a policy as it is; exit code 1 if not."),
+    "check": (
+        "check:check_command",
+        "Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not.",
+    ),
     "measure": (
         "measure:measure_command",
         "Measure who could be found in a table, and how much of its original it keeps.",
@@ -112,7 +115,10 @@ _QI = "--qi birth_date,sex,zip,admission_date"
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("kanon demo", "kanon demo --rows 1000 --out small.duckdb --format json"),
     "profile": (f"kanon profile {_DEMO}",),
-    "init": (f"kanon init {_DEMO} --out first.toml",),
+    "init": (
+        f"kanon init {_DEMO} --out first.toml",
+        f"kanon init {_DEMO} --out safe.toml --standard hipaa-safe-harbor",
+    ),
     "anonymize": (
         f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
         f"kanon anonymize {_DEMO} --policy kanon.toml --replace --lock kanon.lock",
@@ -122,6 +128,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "apply": ("kanon apply kanon.lock admissions --append released --again --dry-run",),
     "check": (
         f"kanon check {_RELEASED} {_QI} -k 5",
+        f"kanon check {_RELEASED} {_QI} --original admissions --entity patient_id --standard wp216",
         "kanon check kanon_demo.duckdb released --policy kanon.toml --original admissions --format json",
     ),
     "measure": (

@@ -23,6 +23,7 @@ from kanon_sql.cli.output.output import (
     print_prose,
     print_sql,
     print_table,
+    print_text,
     threshold_text,
     visible,
 )
@@ -34,7 +35,10 @@ from kanon_sql.release.script import logged_script
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.release.verify.classes import ModelResult
+
+_AGAINST = {"fails", "not known"}
 
 
 @with_models
@@ -53,6 +57,7 @@ def check_command(
     prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
+    standard: shared.StandardOption = None,
     policy_file: shared.PolicyOption = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
@@ -63,7 +68,7 @@ def check_command(
     models: RequestedModels,
     population: str | None,
 ) -> None:
-    """Tell whether a table satisfies a policy as it is; exit code 1 if not."""
+    """Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not."""
     check_options(context)
     base, in_file = policy_in(policy_file)
     named = named_release(
@@ -90,10 +95,11 @@ def check_command(
             settings={
                 "count": count,
                 "population": population,
+                "standards": standard and tuple(standard),
                 "hierarchy_directory": hierarchies and hierarchies.absolute(),
             },
         )
-        if sql and release is opened:
+        if sql and release is opened and not policy.standards:
             print_sql(check_sql(release, policy, dialect))
             return
         result = check_source(release, policy, None if release is opened else opened)
@@ -110,7 +116,35 @@ def check_command(
 
 
 def _print_result(result: CheckResult) -> None:
-    pairs = [("rows", f"{result.rows:,} in {counted(result.classes, 'class', 'classes')}")]
+    if result.classes is None:
+        print_prose(f"{visible(result.table)}: {counted(result.rows, 'row')}")
+        if result.identifying:
+            print_prose(f"It has columns that must not be there: {', '.join(map(visible, result.identifying))}")
+    else:
+        _print_policy(result)
+    for standard in result.standards:
+        _print_standard(standard)
+
+
+def _print_standard(standard: CheckedStandard) -> None:
+    """Print the rules of a standard, with their verdicts; then what each asks for, and what was not looked at."""
+    print_text("")
+    print_prose(f"{standard.title}: {standard.tally}")
+    print_prose(f"Source: {standard.cited}")
+    print_table(
+        ["rule", "verdict", "measured", "required"],
+        [
+            (rule.id, rule.verdict.upper() if rule.verdict in _AGAINST else rule.verdict, rule.measured, rule.required)
+            for rule in standard.rules
+        ],
+        prose="measured",
+    )
+    for rule in standard.rules:
+        print_prose(f"- {rule.id}: {rule.text}" + (f" Not looked at: {rule.cannot}." if rule.cannot else ""))
+
+
+def _print_policy(result: CheckResult) -> None:
+    pairs = [("rows", f"{result.rows:,} in {counted(result.classes or 0, 'class', 'classes')}")]
     if (result.entity is not None or result.people_repeat is not None) and result.smallest_class is not None:
         pairs.append(("smallest class", _smallest(result)))
     for model in result.models:
@@ -132,8 +166,10 @@ def _print_result(result: CheckResult) -> None:
     pairs += _by_rule(result)
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
-    verdict = "satisfies" if result.holds else "DOES NOT SATISFY" if result.fails else "IS NOT VERIFIED to satisfy"
-    but_for = ", but for what was not checked" if result.holds and result.rules_not_checked else ""
+    verdict = (
+        "satisfies" if result.satisfies_policy else "DOES NOT SATISFY" if result.fails else "IS NOT VERIFIED to satisfy"
+    )
+    but_for = ", but for what was not checked" if result.satisfies_policy and result.rules_not_checked else ""
     print_prose(f"{visible(result.table)} {verdict} the policy{but_for}")
     print_pairs(pairs)
     if result.worst:

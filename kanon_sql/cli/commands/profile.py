@@ -34,7 +34,16 @@ from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.database import profile_of_tables
-from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, POLICY_FILE, prepared_for_profile, profile_of, write_init
+from kanon_sql.policy.profile.profiler import (
+    DEFAULT_ROWS,
+    POLICY_FILE,
+    prepared_for_profile,
+    profile_of,
+    proposal_of,
+    write_init,
+)
+from kanon_sql.policy.profile.standards import k_for
+from kanon_sql.policy.standards import standards_named
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -145,7 +154,24 @@ def init_command(
     table: shared.TableArgument = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The policy file to write.")] = Path(POLICY_FILE),
     replace: shared.ReplaceOption = False,
-    k: Annotated[int, typer.Option("-k", "--k", min=1, help="The smallest class that is asked for.")] = DEFAULT_K,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            "--k",
+            min=1,
+            help=f"The smallest class that is asked for (default: {DEFAULT_K}, or that of a standard).",
+        ),
+    ] = None,
+    standard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--standard",
+            metavar="NAME",
+            help="A standard whose rules the policy is to meet, such as hipaa-safe-harbor: columns that they do not "
+            "allow are left out, or coarser ones published instead. Repeatable.",
+        ),
+    ] = None,
     quasi_identifiers: KnownOption = None,
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
@@ -164,29 +190,31 @@ def init_command(
     check_options(context)
     if not sql:
         require_free(out, replace=replace)
+    standards = standards_named(standard or [])
+    smallest = k_for(k, standards, DEFAULT_K)
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
-        rules = preparing(prepare, opened.columns)
-        opened, to_prepare = prepared_for_profile(opened, rules)
-        found = profile_of(
+        opened, found = proposal_of(
             opened,
+            preparing(prepare, opened.columns),
+            standards,
             quasi_identifiers=split_names(quasi_identifiers or [], opened.columns),
             sensitive=split_names(sensitive or [], opened.columns),
             entity=entity,
             sample=sample,
-            prepared=to_prepare,
         )
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
         origin = origin_of(source, table, opened)
-        found = write_init(found, opened, out, origin, k=k, replace_existing=replace)
+        found = write_init(found, opened, out, origin, k=smallest, replace_existing=replace)
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare)
+    said = [*_as_said(quasi_identifiers, sensitive, entity, sample, prepare)]
+    said += [word for name in standards for word in ("--standard", name)]
     _print_what_is_next(found, source, opened, out, origin, said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,6 +52,7 @@ def report_command(
         typer.Option("--out", metavar="FILE", help="Write the report to a .html, .md or .json file."),
     ] = None,
     asked_by: AskedByOption = None,
+    standard: shared.StandardOption = None,
     replace_existing: shared.ReplaceOption = False,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
@@ -75,6 +77,8 @@ def report_command(
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         opened, policy = requested.prepared(opened, base)
+        if standard:
+            policy = replace(policy, standards=tuple(standard))
         found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -101,6 +105,7 @@ def _print_reported(report: Report, out: Path | None) -> None:
     if report.measures is not None:
         pairs.append(("loss", figure(report.measures["loss"])))
     pairs.append(("attacks", report.attacks_said))
+    pairs += [("standard", f"{standard.title}: {standard.tally}") for standard in report.standards]
     if report.proposed:
         said = f"no person has confirmed those of {', '.join(map(visible, report.proposed))} (proposed in the policy)"
         pairs.append(("roles", said))

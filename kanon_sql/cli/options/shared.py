@@ -241,6 +241,15 @@ PolicyOption = Annotated[
         "options go before it.",
     ),
 ]
+StandardOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--standard",
+        metavar="NAME",
+        help="A standard whose rules are looked at, one by one: hipaa-safe-harbor, ema-0070, wp216, nist-800-188, "
+        "cells-11, or gbt-42460:public, :controlled or :enclave. Repeatable.",
+    ),
+]
 KOption = Annotated[
     int | None,
     typer.Option("-k", help="The smallest class that may be published (default: 5).", show_default=False),

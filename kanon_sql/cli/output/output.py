@@ -38,7 +38,8 @@ _VERDICTS = {
         r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bnone of [\d,]+ attacks? succeeds(?!;)|\bfails(?=:)"
     ),
     "bold red": re.compile(
-        r"\bDOES NOT HOLD\b|\bIS NOT VERIFIED\b|\bSUCCEEDS?\b|\bNOT EXCLUDED\b|\bDOES NOT SATISFY\b|^error(?=:)"
+        r"\bDOES NOT HOLD\b|\bFAILS\b|\bNOT KNOWN\b|\bIS NOT VERIFIED\b|\bSUCCEEDS?\b|\bNOT EXCLUDED\b"
+        r"|\bDOES NOT SATISFY\b|^error(?=:)"
     ),
 }
 _ANSWERS = {"yes": "green", "no": "yellow"}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+    from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.policy.policy import Count
     from kanon_sql.risks.attacks.verdicts import Outcome
     from kanon_sql.risks.estimators.assessment import Risk
@@ -208,6 +209,7 @@ class Report:
         search: how the release was found.
         pseudonyms: columns that are published as pseudonyms.
         publish: columns that are kept and published by a rule, and what each rule is for.
+        standards: the rules of standards, each with its verdict on the output.
         sql: the statements that make and check the release.
         versions: of what it was made with.
         fingerprints: by which what was used is known again.
@@ -247,6 +249,7 @@ class Report:
     count: Count = "people"
     notes: tuple[str, ...] = ()
     publish: tuple[dict[str, Any], ...] = ()
+    standards: tuple[CheckedStandard, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -289,6 +292,7 @@ class Report:
         for name in ("requirements", "attributes", "attacks", "curve"):
             plain[name] = [asdict(one) for one in plain[name]]
         plain |= {"risk_before": self.risk_before.summary(), "risk_after": self.risk_after.summary()}
+        plain["standards"] = [standard.summary() for standard in self.standards]
         plain |= {"search": asdict(self.search), "pseudonyms": self.pseudonyms and asdict(self.pseudonyms)}
         return {"holds": self.holds, **plain}
 

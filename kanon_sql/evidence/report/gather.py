@@ -20,6 +20,7 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.attack import attack_release
+from kanon_sql.evidence.check import check_source
 from kanon_sql.evidence.measure import measure_against
 from kanon_sql.evidence.report.attributes import attributes_of
 from kanon_sql.evidence.report.figures import (
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.evidence.measure import Measured
+    from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
@@ -161,6 +163,7 @@ def _gathered(
         smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
         count=policy.count,
         publish=() if publication.rules is None else tuple(publication.rules.summary()),
+        standards=_standards(original, handed_out, policy),
         notes=(
             *([COUNTS_ROWS] if policy.count == "rows" else []),
             *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),
@@ -256,6 +259,13 @@ def _figures_of(attack: Attack) -> dict[str, Any]:
     if isinstance(attack, Order):
         return {name: figures[name] for name in ("reason", "followed", "rows", "z_limit", "error_probability")}
     return {name: figure for name, figure in figures.items() if name != "values"}
+
+
+def _standards(original: Source, released: Source, policy: Policy) -> tuple[CheckedStandard, ...]:
+    """Return what the output has of the rules of standards; the original says who its people are."""
+    if not policy.standards:
+        return ()
+    return check_source(released, policy, None if policy.columns.entity is None else original).standards
 
 
 def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoint, ...]:

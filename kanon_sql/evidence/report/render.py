@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.evidence.report.figures import Attribute, CurvePoint, Report
+    from kanon_sql.evidence.standards.judge import Verdict
     from kanon_sql.risks.attacks.verdicts import Outcome
     from kanon_sql.risks.estimators.tuples import SubsetRisk
 
@@ -49,12 +50,19 @@ _TONES: dict[Outcome, Tone] = {
     "not meaningful": "neutral",
     "not tested": "neutral",
 }
+_TONES_OF_RULES: dict[Verdict, Tone] = {
+    "holds": "good",
+    "fails": "bad",
+    "not known": "warn",
+    "for a person": "neutral",
+}
 _SECTIONS = {
     "summary": "Summary",
     "asked": "What was asked",
     "measured": "What was measured on the output",
     "attributes": "Quasi-identifiers one by one",
     "risk": "Risk of re-identification",
+    "standards": "Standards, rule by rule",
     "trade-off": "Trade-off between privacy and utility",
     "sql": "The SQL that makes the release",
     "origin": "Provenance, and how to make it again",
@@ -78,7 +86,8 @@ def markdown_of(report: Report) -> str:
 
 
 def _rendered(report: Report, elements: str) -> str:
-    shown = [anchor for anchor in _SECTIONS if anchor != "trade-off" or report.curve]
+    without = {name for name, found in (("standards", report.standards), ("trade-off", report.curve)) if not found}
+    shown = [anchor for anchor in _SECTIONS if anchor not in without]
     sections = {anchor: (number, _SECTIONS[anchor]) for number, anchor in enumerate(shown, start=1)}
     template = _environment(elements).get_template("report.j2")
     return template.render(report=report, elements=elements, sections=sections).strip() + "\n"
@@ -111,6 +120,7 @@ def _environment(elements: str) -> Environment:
         "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,
         "tone": _TONES.__getitem__,
+        "tone_of_rule": _TONES_OF_RULES.__getitem__,
     }
     return environment
 
@@ -129,6 +139,10 @@ def verdict(report: Report) -> tuple[Tone, str]:
         but.append(f"{counted(excluded, 'attack')} {verb(excluded, 'is', 'are')} not excluded")
     if all(attack.outcome == "not tested" for attack in report.attacks):
         but.append("no attack could be tested")
+    if failing := sum(len(standard.of("fails")) for standard in report.standards):
+        but.append(f"{counted(failing, 'rule')} of standards {verb(failing, 'fails', 'fail')}")
+    if unknown := sum(len(standard.of("not known")) for standard in report.standards):
+        but.append(f"{counted(unknown, 'rule')} of standards {verb(unknown, 'is', 'are')} not known")
     if proposed := len(report.proposed):
         but.append(
             f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column
+from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, text_file
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
@@ -36,6 +36,7 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.evidence.report.figures import Report
@@ -48,6 +49,7 @@ def report(
     *,
     release: str | os.PathLike[str] | None = None,
     asked_by: str | None = None,
+    standards: Sequence[str] = (),
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -61,6 +63,8 @@ def report(
         release: what was published: a table or view in the database of the original, or a file. Without it, the
             destination of the policy file, if there is something; else nothing was published yet.
         asked_by: who asked for it.
+        standards: names of standards, such as "hipaa-safe-harbor", whose rules are looked at; those of a policy file
+            where none are named here.
         policy: a Policy or the path of a kanon.toml, instead of the settings of ``anonymize``.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -74,6 +78,8 @@ def report(
     """
     policy, in_file = given_policy(policy)
     required = make_policy(policy, **settings)
+    if standards:
+        required = replace(required, standards=names(standards))
     source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)
     with opened.engine:

@@ -232,6 +232,31 @@ def year_of_text() -> exp.Expr:
     return exp.TryCast(this=year, to=exp.DataType.build("INTEGER", dialect="duckdb"))
 
 
+_ENDS_ANYWHERE = {"email", "url"}
+_MORE_DIGITS = "([ ()./-]*[0-9]+)*"  # after a phone number: else a part of a second one would be left
+_NO_CHARACTER = 0xFDD0
+_NO_BREAK = "\u00a0\u202f\u2011"  # two spaces and a hyphen, which word processors put into numbers
+_IN_CAPITALS = {"iban"}  # else a short word, a number and more words would be one
+
+
+def redacted(text: exp.Expr, marks: Mapping[str, str]) -> exp.Expr:
+    """Return a text with what looks like some kinds of values in it replaced by the mark of the kind, in this order.
+
+    The patterns of ``kanon profile`` are for whole values: here they begin where no letter or digit stands before, and
+    end where a word does. For regular expressions ``_`` is a part of words: another character, which is that of no
+    text, stands in for it meanwhile. Spaces and hyphens where no line breaks become plain ones. DuckDB alone.
+    """
+    stand_in = exp.Chr(expressions=[sql.literal(_NO_CHARACTER)])
+    found: exp.Expr = exp.Replace(this=text, expression=sql.literal("_"), replacement=stand_in)
+    found = exp.Anonymous(this="TRANSLATE", expressions=[found, sql.literal(_NO_BREAK), sql.literal("  -")])
+    for kind, mark in marks.items():
+        end = "" if kind in _ENDS_ANYWHERE else rf"{_MORE_DIGITS}\b" if kind == "phone" else r"\b"
+        pattern = f"{'' if kind in _IN_CAPITALS else '(?i)'}(^|[^0-9A-Za-z])({BY_KIND[kind].regexp}){end}"
+        arguments = [found, *map(sql.literal, (pattern, rf"\1{mark}", "g"))]
+        found = exp.func("REGEXP_REPLACE", *arguments, dialect="duckdb")
+    return exp.Replace(this=found, expression=stand_in.copy(), replacement=sql.literal("_"))
+
+
 _DAY, _MONTH = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])"
 _DATES = {
     "dates_with_hyphens": f"[0-9]{{4}}-{_MONTH}-{_DAY}([ T].*)?",

@@ -32,7 +32,9 @@ from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, rep
 from kanon_sql.policy.profile.preparing import columns_to_prepare
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
 from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, PreparedColumn, Profile, ToPrepare
+from kanon_sql.policy.profile.standards import changes_for, k_for
 from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
+from kanon_sql.policy.standards import standard_named, standards_named
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
@@ -114,8 +116,12 @@ def profile_of(
     entity: str | None = None,
     sample: int | None = None,
     prepared: ToPrepare | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> Profile:
-    """Return the profile of an open source; ``prepared`` says how its columns were, other arguments as ``profile``."""
+    """Return the profile of an open source.
+
+    ``prepared`` says how its columns were, ``left_out`` why some are not published; other arguments as ``profile``.
+    """
     if sample is not None and (isinstance(sample, bool) or sample < 0):
         raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
     by_role: dict[ProposedRole, Sequence[str]] = {"quasi-identifying": quasi_identifiers, "sensitive": sensitive}
@@ -128,13 +134,56 @@ def profile_of(
     if person is not None and person in named:
         raise UsageError(f"Column {person.name!r} names the person; it cannot be {named[person]} too.")
     with source.engine.snapshot():
-        found = _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
+        found = _profile(source, named, person, DEFAULT_ROWS if sample is None else sample, left_out or {})
     if prepared is not None:
         found = replace(found, prepared=prepared.columns, undecided=prepared.notes)
     return replace(found, notes=notes_of(found))
 
 
-def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Column | None, most: int) -> Profile:
+def proposal_of(
+    source: Source,
+    given: Mapping[str, Rules],
+    standards: Sequence[str],
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+) -> tuple[Source, Profile]:
+    """Return a prepared table, and the profile from which a policy is proposed that meets the rules of standards."""
+    opened, to_prepare = prepared_for_profile(source, given)
+    found = profile_of(
+        opened,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        entity=entity,
+        sample=sample,
+        prepared=to_prepare,
+    )
+    changes = changes_for(opened, found, [standard_named(name) for name in standards])
+    if changes.left_out:
+        to_prepare = replace(to_prepare, columns=(*to_prepare.columns, *changes.new))
+        opened = with_prepared(source, {one.name: one.rules for one in to_prepare.columns})
+        instead = {folded(name): new for name, new in changes.instead.items()}
+        found = profile_of(
+            opened,
+            quasi_identifiers=[instead.get(folded(name), name) for name in quasi_identifiers],
+            sensitive=[instead.get(folded(name), name) for name in sensitive],
+            entity=entity,
+            sample=sample,
+            prepared=to_prepare,
+            left_out=changes.left_out,
+        )
+    return opened, replace(found, standards=tuple(standards))
+
+
+def _profile(
+    source: Source,
+    named: Mapping[Column, ProposedRole],
+    person: Column | None,
+    most: int,
+    left_out: Mapping[str, str],
+) -> Profile:
     engine, columns, whole = source.engine, source.columns, source
     looked_at, sampled = _looked_at(source, person, most)
     counts = None
@@ -149,6 +198,8 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
         proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
     for column, role in named.items():
         proposals[column.name] = replace(proposals[column.name], role=role, reason="you named it")
+    for name, reason in left_out.items():
+        proposals[name] = replace(proposals[name], role="identifying", reason=reason)
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     first = figures[columns[0].name]
     members = first.looked_at if entity is None else _people(figures[entity.name])
@@ -283,7 +334,8 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     *,
     out: str | os.PathLike[str] = POLICY_FILE,
     replace: bool = False,
-    k: int = DEFAULT_K,
+    k: int | None = None,
+    standards: Sequence[str] = (),
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     entity: str | None = None,
@@ -298,7 +350,9 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
         table: the table in a database.
         out: the file.
         replace: whether a file of that name is replaced.
-        k: the smallest class that is written into it.
+        k: the smallest class that is written into it; None is 5, or what the standards ask for.
+        standards: names of standards, such as "hipaa-safe-harbor": columns that their rules do not allow are left out,
+            or others are published instead of them.
         quasi_identifiers: as for ``profile``.
         sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
         entity: as for ``profile``.
@@ -307,23 +361,25 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
         resources: as for ``profile``.
 
     Raises:
-        UsageError: the file is there already, or as for ``profile``.
+        UsageError: the file is there already, a standard asks for a larger k, or as for ``profile``.
         SourceError: the source cannot be read, or the file cannot be written.
     """
     path = Path(out)
     require_free(path, replace=replace)
+    standards = standards_named(names(standards))
+    smallest = k_for(k, standards, DEFAULT_K)
     opened = open_source(source, table, resources=resources)
     try:
-        opened, to_prepare = prepared_for_profile(opened, rules_of(prepare or {}))
-        found = profile_of(
+        opened, found = proposal_of(
             opened,
+            rules_of(prepare or {}),
+            standards,
             quasi_identifiers=names(quasi_identifiers),
             sensitive=names(sensitive),
             entity=entity,
             sample=sample,
-            prepared=to_prepare,
         )
-        return write_init(found, opened, path, origin_of(source, table, opened), k=k, replace_existing=replace)
+        return write_init(found, opened, path, origin_of(source, table, opened), k=smallest, replace_existing=replace)
     finally:
         opened.engine.close()
 

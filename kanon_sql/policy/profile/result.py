@@ -120,6 +120,7 @@ class Profile:
         repeated: what names people and stands on several rows, where no column was named or proposed to count them by;
             a policy has to say then what k counts.
         prepared: the columns that are prepared before all else, and so are their figures and roles.
+        standards: whose rules the roles take into account.
         undecided: of columns that can be read in two ways, what a person has to decide.
         notes: what else a person should know, in sentences.
     """
@@ -139,6 +140,7 @@ class Profile:
     nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
     repeated: RepeatedColumn | None = None
     prepared: tuple[PreparedColumn, ...] = ()
+    standards: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -253,7 +255,7 @@ def _commented_policy(
         *_columns(profile),
         *_hierarchies(profile, where),
     ]
-    parts += [_PRIVACY.format(k=k), *_models(profile), _SEARCH, *_release(into, out)]
+    parts += [_PRIVACY.format(k=k), *_standards(profile), *_models(profile), _SEARCH, *_release(into, out)]
     return "".join(parts)
 
 
@@ -354,6 +356,12 @@ def _in_words(rule: str) -> str:
             return "the value itself, or *; a file of groups would keep more (kanon hierarchy suggest)"
         case other:
             return str(other)
+
+
+def _standards(profile: Profile) -> Iterable[str]:
+    if profile.standards:
+        yield "# kanon check and kanon report look at the rules of these, one by one.\n"
+        yield f"standards = {_list(profile.standards)}\n"
 
 
 def _models(profile: Profile) -> Iterable[str]:

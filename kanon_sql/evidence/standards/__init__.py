@@ -1,0 +1,1 @@
+"""What a published table has of what standards ask: rule by rule, with what was measured."""

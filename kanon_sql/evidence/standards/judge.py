@@ -1,0 +1,336 @@
+"""The rules of a standard, each with its verdict on a published table and the figures that it rests on.
+
+Nobody who reads a verdict sees a value: what is measured are counts and names of columns. A rule that cannot be checked
+does not hold: it is ``for a person``, or ``not known`` where something could be named that would make it known.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlglot import exp
+
+from kanon_sql.errors import counted
+from kanon_sql.evidence.standards.columns import DATES, distinct_texts, published_columns
+from kanon_sql.evidence.standards.labels import tells_old_age, tells_small_area
+from kanon_sql.policy.standards import standard_named
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.evidence.standards.columns import PublishedColumn
+    from kanon_sql.policy.standards import Mark, Rule, Standard
+
+Verdict = Literal["holds", "fails", "not known", "for a person"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not known", "for a person")
+
+_NAMES_OF_COUNTS = frozenset({"n", "freq", "frequency", "counts", "cases", "people", "persons", "patients", "total"})
+_NUMBERS = frozenset({"integer", "decimal", "float"})
+
+
+@dataclass(frozen=True)
+class CheckedRule:
+    """A rule of a standard, and what a table has of it.
+
+    Attributes:
+        id: as the standard counts it.
+        text: what it asks for, in our words.
+        source: where it is from.
+        verdict: ``holds``, ``fails``, ``not known`` or ``for a person``.
+        measured: what was measured, in words without a value of the table.
+        required: what is required, in words.
+        cannot: what the check cannot see; empty where that is nothing.
+    """
+
+    id: str
+    text: str
+    source: str
+    verdict: Verdict
+    measured: str
+    required: str
+    cannot: str
+
+
+@dataclass(frozen=True)
+class CheckedStandard:
+    """A standard, and what a table has of its rules.
+
+    Attributes:
+        name: as a policy names it.
+        title: in words.
+        source: where its rules are from.
+        mark: whether that source itself was read: ``primary``, ``secondary`` or ``partly secondary``.
+        rules: in the order of the standard.
+    """
+
+    name: str
+    title: str
+    source: str
+    mark: Mark
+    rules: tuple[CheckedRule, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every rule that can be checked holds; those for a person are left to a person."""
+        return all(rule.verdict in {"holds", "for a person"} for rule in self.rules)
+
+    @property
+    def cited(self) -> str:
+        """The source, and whether the rules were read in others instead."""
+        if self.mark == "primary":
+            return self.source
+        return f"{self.source} (read {'partly ' if self.mark == 'partly secondary' else ''}in secondary sources)"
+
+    def of(self, verdict: Verdict) -> tuple[CheckedRule, ...]:
+        """Return the rules with a verdict."""
+        return tuple(rule for rule in self.rules if rule.verdict == verdict)
+
+    @property
+    def tally(self) -> str:
+        """How many rules can be checked, and what became of them, in one sentence."""
+        person = len(self.of("for a person"))
+        checked = len(self.rules) - person
+        parts = [
+            f"{len(found):,} {one if len(found) == 1 else several}"
+            for found, one, several in (
+                (self.of("holds"), "holds", "hold"),
+                (self.of("fails"), "fails", "fail"),
+                (self.of("not known"), "is not known", "are not known"),
+            )
+            if found
+        ]
+        said = f"{checked} of {counted(len(self.rules), 'rule')} can be checked here: {', '.join(parts) or 'none'}"
+        return f"{said}; {person} for a person" if person else said
+
+    def summary(self) -> dict[str, Any]:
+        """Return the standard as plain values."""
+        return {**asdict(self), "rules": [asdict(rule) for rule in self.rules], "holds": self.holds}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What verdicts rest on, besides the columns of the table.
+
+    Attributes:
+        rows: of the table.
+        smallest: members of the smallest class; None where that is not known.
+        members: what they are, ``people`` or ``rows``.
+        unknown: why the smallest class is not known, and what would make it known.
+        rows_by_choice: whether rows were counted although they may be of fewer people.
+        fewest_values: for each sensitive column, different values in the class with the fewest; None where not known.
+        policy: whether the policy is satisfied; None where none was given.
+        entity: the column that names the person, if the policy has one.
+    """
+
+    rows: int
+    smallest: int | None = None
+    members: Literal["people", "rows"] = "rows"
+    unknown: str = ""
+    rows_by_choice: bool = False
+    fewest_values: Mapping[str, int | None] | None = None
+    policy: bool | None = None
+
+
+def check_standards(source: Source, names: Sequence[str], facts: Facts) -> tuple[CheckedStandard, ...]:
+    """Return what a table has of the rules of some standards."""
+    columns = published_columns(source)
+    judge = _Judge(source, columns, facts)
+    return tuple(judge.standard(standard_named(name)) for name in names)
+
+
+Found = tuple[Verdict, str, str]
+"""A verdict, what was measured, and what is required."""
+
+
+@dataclass(frozen=True)
+class _Judge:
+    source: Source
+    columns: tuple[PublishedColumn, ...]
+    facts: Facts
+
+    def standard(self, standard: Standard) -> CheckedStandard:
+        rules = []
+        for rule in standard.rules:
+            verdict, measured, required = self.verdict(rule)
+            rules.append(CheckedRule(rule.id, rule.text, rule.source, verdict, measured, required, rule.cannot))
+        return CheckedStandard(standard.name, standard.title, standard.source, standard.mark, tuple(rules))
+
+    def verdict(self, rule: Rule) -> Found:
+        """Return what the table has of a rule."""
+        if rule.check == "person":
+            return "for a person", "", ""
+        return {
+            "gone": self.gone,
+            "zip": self.zip_codes,
+            "dates": self.dates,
+            "ages": self.ages,
+            "class": lambda rule: self.smallest_class(rule.k, 1 / rule.k if rule.risk is None else rule.risk),
+            "distinct": self.distinct,
+            "cells": self.cells,
+            "policy": self.policy,
+        }[rule.check](rule)
+
+    def gone(self, rule: Rule) -> Found:
+        """Judge a rule that some kinds of columns, and values like them inside of texts, are gone."""
+        found: dict[str, int] = {}
+        for column in self.columns:
+            inside = sum(column.inside_of(rule.kinds).values())
+            if column.is_of(rule.kinds) or (rule.unique and column.is_unique):
+                found[column.name] = column.shown
+            elif inside:
+                found[column.name] = min(inside, column.shown)
+        if found:
+            return "fails", _counts(found, "value"), "none"
+        if closed := self.closed():
+            return "not known", closed, "none"
+        open_questions = {
+            column.name: column.shown
+            for column in self.columns
+            if column.is_of(rule.doubtful)
+            or (rule.free_text and column.is_free_text)
+            or (rule.unique and column.is_pseudonyms)
+        }
+        if open_questions:
+            return "for a person", f"to look at: {_counts(open_questions, 'value')}", "none"
+        return "for a person" if rule.person else "holds", "none found" if rule.person else "none", "none"
+
+    def closed(self) -> str:
+        """Return which columns cannot be looked into; empty where there is none."""
+        closed = [column.name for column in self.columns if column.is_closed and column.shown]
+        return f"{', '.join(closed)}: bytes or nested values are not looked into" if closed else ""
+
+    def zip_codes(self, rule: Rule) -> Found:
+        """Judge the ZIP codes: columns that are postcodes by name or values."""
+        found, required = {}, "three digits, 000 for small areas"
+        for column in self.about(rule.kinds):
+            is_number = column.column.family in _NUMBERS
+            labels = distinct_texts(self.source, column.column)
+            found[column.name] = sum(tells_small_area(text, rule.restricted, is_number=is_number) for text in labels)
+        return self.of_values(found, required)
+
+    def dates(self, rule: Rule) -> Found:
+        """Judge dates: by type, by their form in texts, and by name where they are numbers."""
+        found = {}
+        about = {column.name for column in self.about(rule.kinds) if column.kind != "time"}
+        for column in self.columns:
+            found[column.name] = column.inside.get(DATES, 0)
+            if column.name in about and column.column.family == "integer":
+                found[column.name] = max(found[column.name], column.not_years)
+        return self.of_values(found, "years only")
+
+    def ages(self, rule: Rule) -> Found:
+        """Judge ages and years of birth."""
+        this_year = dt.datetime.now(tz=dt.UTC).year
+        found, unread = {}, {}
+        for column in self.about(rule.kinds):
+            year = None if "age" in (column.kind, *column.named[:1]) else this_year
+            told = [tells_old_age(text, this_year=year) for text in distinct_texts(self.source, column.column)]
+            found[column.name] = sum(one is True for one in told)
+            unread[column.name] = sum(one is None for one in told)
+        verdict, measured, required = self.of_values(found, "90 or older as one class")
+        if verdict == "holds" and (words := {name: n for name, n in unread.items() if n}):
+            return "for a person", f"to look at: {_counts(words, 'label')} without a number", required
+        return verdict, measured, required
+
+    def about(self, kinds: Sequence[str]) -> list[PublishedColumn]:
+        """Return the columns with values that are of some kinds, by their names or their values."""
+        return [
+            column
+            for column in self.columns
+            if column.shown
+            and not column.is_closed
+            and not column.is_pseudonyms
+            and {column.kind, *column.named[:1]} & set(kinds)
+        ]
+
+    def of_values(self, found: Mapping[str, int], required: str) -> Found:
+        """Return the verdict on numbers of values that must not be there, by column."""
+        if against := {name: n for name, n in found.items() if n}:
+            return "fails", _counts(against, "value"), required
+        if closed := self.closed():
+            return "not known", closed, required
+        return "holds", "none", required
+
+    def smallest_class(self, k: int, risk: float) -> Found:
+        """Judge the smallest class: one over its size is the risk of the people in it."""
+        required = f"{k} or more: risk {_risk(risk)} at most"
+        if not self.facts.rows:
+            return "holds", "there are no rows", required
+        smallest = self.facts.smallest
+        if smallest is None:
+            return "not known", self.facts.unknown, required
+        measured = f"{smallest:,} {self.facts.members} in the smallest class: risk {_risk(1 / smallest)}"
+        if smallest < k or 1 / smallest > risk:
+            return "fails", measured, required
+        if self.facts.rows_by_choice:
+            return "for a person", f"{measured}; rows were counted, and may be of fewer people", required
+        return "holds", measured, required
+
+    def distinct(self, rule: Rule) -> Found:
+        """Judge how many values of each sensitive column the class with the fewest has."""
+        required = f"{rule.least} values or more"
+        if not self.facts.rows:
+            return "holds", "there are no rows", required
+        fewest = self.facts.fewest_values
+        if not fewest:
+            return "for a person", "no column was named as sensitive (--sensitive)", required
+        measured = ", ".join(f"{name}: {'not known' if n is None else f'{n:,}'}" for name, n in fewest.items())
+        known = [n for n in fewest.values() if n is not None]
+        if any(n < rule.least for n in known):
+            return "fails", measured, required
+        return "holds" if len(known) == len(fewest) else "not known", measured, required
+
+    def cells(self, rule: Rule) -> Found:
+        """Judge the cells of a table of counts, or else the classes of a table with a row per person.
+
+        It is a table of counts if a column is called so, and each row has its own values of all other columns.
+        """
+        counts = [column for column in self.columns if self.is_count(column)]
+        others = [column.name for column in self.columns if column not in counts]
+        if not counts or (others and self.combinations(others) < self.facts.rows):
+            return self.smallest_class(rule.least, 1 / rule.least)
+        cells = [sql.column(column.name, "source") for column in counts]
+        small = [
+            sql.where(
+                sql.count_rows(),
+                exp.and_(
+                    exp.GT(this=cell, expression=sql.literal(0)),
+                    exp.LT(this=cell.copy(), expression=sql.literal(rule.least)),
+                ),
+            )
+            for cell in cells
+        ]
+        query = sql.query("standards/cells", values={"small": small}, tables={"source": self.source.relation})
+        numbers = self.source.engine.row(query, "small cells")
+        found = {column.name: int(n) for column, n in zip(counts, numbers, strict=True) if n}
+        required = f"{rule.least} or more"
+        return ("fails", _counts(found, "small cell"), required) if found else ("holds", "no small cell", required)
+
+    def is_count(self, column: PublishedColumn) -> bool:
+        """Tell whether a column is called like one of counts, and has numbers."""
+        called = "count" in column.named[:1] or column.name.lower() in _NAMES_OF_COUNTS
+        return called and column.column.family in _NUMBERS
+
+    def combinations(self, names: Sequence[str]) -> int:
+        values = {"others": [sql.column(name, "source") for name in names]}
+        query = sql.query("standards/combinations", values=values, tables={"source": self.source.relation})
+        return int(self.source.engine.row(query, "combinations of the other columns")[0])
+
+    def policy(self, _rule: Rule) -> Found:
+        """Judge whether a level was set, and is reached: what the policy requires."""
+        required = "a policy that holds"
+        if self.facts.policy is None:
+            return "not known", "no policy was given: name quasi-identifiers (--qi) and k, or a policy file", required
+        return ("holds", "the policy holds", required) if self.facts.policy else ("fails", "it does not", required)
+
+
+def _counts(found: Mapping[str, int], what: str) -> str:
+    return ", ".join(f"{name}: {counted(n, what)}" for name, n in found.items())
+
+
+def _risk(risk: float) -> str:
+    return f"{risk:.3g}"

@@ -1,0 +1,114 @@
+"""What a proposed policy leaves out, and publishes instead, so that a release meets the rules of standards."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import sqlglot
+
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.vocabulary import kinds_of_name
+from kanon_sql.policy.profile.result import PreparedColumn
+from kanon_sql.policy.standards import standard_named
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import render
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.profile.result import ColumnProfile, Profile
+    from kanon_sql.policy.standards import Replacement, Rule, Standard
+
+_DATES = frozenset({"date", "timestamp"})
+
+
+@dataclass
+class Changes:
+    """What standards change of a proposal.
+
+    Attributes:
+        new: columns that are published instead of others, with the expressions that make them.
+        left_out: by name, why a column is not published.
+        instead: by name, the new column that is published instead.
+    """
+
+    new: list[PreparedColumn] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    instead: dict[str, str] = field(default_factory=dict)
+
+
+def changes_for(source: Source, profile: Profile, standards: Iterable[Standard]) -> Changes:
+    """Return what the rules of standards change of the columns of a table.
+
+    A column whose role a person named is left out only where a new one stands for it.
+    """
+    changes = Changes()
+    kinds = {column.name: {column.kind, *kinds_of_name(column.name)[:1]} for column in profile.columns}
+    columns = {column.name: column for column in source.columns}
+    for standard in standards:
+        for rule in standard.rules:
+            for found in profile.columns:
+                if found.name in changes.left_out or not _is_against(
+                    rule, found, kinds[found.name], columns[found.name]
+                ):
+                    continue
+                title = f"{standard.title}, {rule.id}"
+                new = _replacement(rule.replace, source, found.name, kinds, [one.name for one in changes.new])
+                if new is not None:
+                    changes.left_out[found.name] = f"{title}: {new.name} is published instead"
+                    changes.instead[found.name] = new.name
+                    changes.new.append(PreparedColumn(new.name, new.rules, f"for {title}"))
+                elif not found.named:
+                    changes.left_out[found.name] = f"{title}: {rule.text}"
+    return changes
+
+
+def k_for(k: int | None, standards: Iterable[str], default: int) -> int:
+    """Return the smallest class of a proposal: what was asked for, if no standard asks for more.
+
+    Raises:
+        UsageError: a standard asks for more.
+    """
+    asked = {name: standard_named(name).k for name in standards}
+    most = max(asked, key=lambda name: asked[name], default=None)
+    least = 1 if most is None else asked[most]
+    if k is not None and k < least:
+        raise UsageError(f"{most} asks for classes of {least} or more: give -k {least}, or leave -k out.")
+    return max(default, least) if k is None else k
+
+
+def _is_against(rule: Rule, found: ColumnProfile, kinds: set[str | None], column: Column) -> bool:
+    """Tell whether a column that would be published, or may be, is against a rule as it is."""
+    if found.role == "identifying":
+        return False
+    if rule.check == "dates" and column.family in _DATES:
+        return True
+    return rule.check in {"gone", "zip", "dates", "ages"} and bool(kinds.intersection(rule.kinds))
+
+
+def _replacement(
+    replacements: Sequence[Replacement],
+    source: Source,
+    name: str,
+    kinds: dict[str, set[str | None]],
+    new: Sequence[str],
+) -> PreparedColumn | None:
+    """Return the column that is published instead of another one; None if there is none."""
+    column = next(column for column in source.columns if column.name == name)
+    others = {kind for other, found in kinds.items() if other != name for kind in found}
+    for one in replacements:
+        fits = kinds[name].intersection(one.kinds) and column.family in one.families
+        if not fits or others.intersection(one.unless) or "TIME ZONE" in column.type:
+            continue
+        called = unused_name(one.name.format(column=name), [*kinds, *new])
+        today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+        expression = sql.bound(
+            sqlglot.parse_one(one.expression, read="duckdb"), {"column": sql.column(name), "today": today}
+        )
+        return PreparedColumn(called, (render(expression, "duckdb"),), None)
+    return None

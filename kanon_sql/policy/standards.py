@@ -1,0 +1,156 @@
+"""Standards: the packs of rules in ``standards/*.toml``, by name (see ``standards/README.md``)."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql.build import data_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Check = Literal["gone", "zip", "dates", "ages", "class", "distinct", "cells", "policy", "person"]
+Mark = Literal["primary", "secondary", "partly secondary"]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A new column that a proposed policy publishes instead of a column of some kinds.
+
+    Attributes:
+        kinds: of the column that it stands for.
+        families: types of that column for which the expression is.
+        name: of the new column, with ``{column}`` for the name of the other one.
+        expression: its value in DuckDB's SQL, of ``$column`` and ``$today``.
+        unless: kinds of which the table must have no column.
+    """
+
+    kinds: tuple[str, ...]
+    families: tuple[str, ...]
+    name: str
+    expression: str
+    unless: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of a standard.
+
+    Attributes:
+        id: as the standard counts it.
+        text: what it asks for, in our words.
+        check: how it is checked.
+        source: where it is from.
+        kinds: kinds of columns that it is about; ``all`` are those that identify a person.
+        doubtful: kinds of columns that a person has to look at.
+        k: the smallest class that is allowed.
+        risk: the largest risk that is allowed; None is ``1 / k``.
+        least: the smallest count, or number of values, that is allowed.
+        restricted: first digits of ZIP codes that must not be published.
+        unique: whether it is about columns, too, in which nearly every row has a value of its own.
+        free_text: whether longer texts are for a person where nothing was found in them.
+        person: whether it is for a person where nothing was found.
+        cannot: what the check cannot see.
+        replace: what a proposed policy publishes instead.
+    """
+
+    id: str
+    text: str
+    check: Check
+    source: str
+    kinds: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
+    k: int = 1
+    risk: float | None = None
+    least: int = 1
+    restricted: tuple[str, ...] = ()
+    unique: bool = False
+    free_text: bool = False
+    person: bool = False
+    cannot: str = ""
+    replace: tuple[Replacement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A standard, with the thresholds of one of its settings if it has several.
+
+    Attributes:
+        name: as it is written in a policy, with its setting.
+        title: in words.
+        source: where its rules are from.
+        mark: whether that source itself was read.
+        rules: in its order.
+    """
+
+    name: str
+    title: str
+    source: str
+    mark: Mark
+    rules: tuple[Rule, ...]
+
+    @property
+    def k(self) -> int:
+        """The smallest class that any of its rules allows."""
+        return max((max(rule.k, rule.least if rule.check == "cells" else 1) for rule in self.rules), default=1)
+
+
+def standard_names() -> list[str]:
+    """Return the names of all standards, each with each of its settings."""
+    return [
+        f"{name}:{setting}" if setting else name
+        for name, document in _documents().items()
+        for setting in document.get("settings", [""])
+    ]
+
+
+def standard_named(name: str) -> Standard:
+    """Return the standard of a name.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    known = standard_names()
+    if name not in known:
+        if settings := [one for one in known if one.partition(":")[0] == name]:
+            raise UsageError(f"Standard {name!r} depends on who gets the table: write {', '.join(settings)}.")
+        close = get_close_matches(name, known, 1)
+        meant = f"Did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"There is no standard {name!r}. {meant}There is: {', '.join(known)}.")
+    stem, _, setting = name.partition(":")
+    document = _documents()[stem]
+    return Standard(
+        name,
+        document["title"] + (f", {setting}" if setting else ""),
+        document["source"],
+        document["mark"],
+        tuple(_rule(rule, document["source"], setting) for rule in document["rules"]),
+    )
+
+
+def standards_named(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of standards, each once; raise where one is none."""
+    return tuple(dict.fromkeys(standard_named(name).name for name in names))
+
+
+def _rule(document: dict[str, Any], source: str, setting: str) -> Rule:
+    settings = {"source": source, **document}
+    if isinstance(settings.get("k"), dict):
+        settings["k"] = settings["k"][setting]
+    settings["replace"] = [Replacement(**_in_tuples(one)) for one in settings.get("replace", [])]
+    return Rule(**_in_tuples(settings))
+
+
+def _in_tuples(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+@cache
+def _documents() -> dict[str, dict[str, Any]]:
+    directory = data_directory("standards")
+    return {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.toml"))}

@@ -1,0 +1,4 @@
+/* Of a table of counts: how many of its cells are small, column by column. */
+SELECT
+  $small
+FROM source
