@@ -286,8 +286,11 @@ def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
 
 def _facts(source: Source, policy: Policy, original: Source | None, found: CheckResult) -> Facts:
     """Return what the rules of standards rest on, from the result of the policy."""
+    person = () if policy.columns.entity is None else (policy.columns.entity,)
+    named = (*policy.columns.identifying, *policy.columns.pseudonymize, *person)
+    naming = tuple(column.name for name in named if (column := find_column(name, source.columns)) is not None)
     if found.classes is None:
-        return Facts(found.rows, unknown="no quasi-identifiers were named (--qi)")
+        return Facts(found.rows, unknown="no quasi-identifiers were named (--qi)", naming=naming)
     people = found.smallest_class_people is not None
     smallest = found.smallest_class_people if people else found.smallest_class if found.k is not None else None
     return Facts(
@@ -300,6 +303,8 @@ def _facts(source: Source, policy: Policy, original: Source | None, found: Check
         rows_by_choice=policy.count == "rows",
         fewest_values=_fewest_values(source, policy, original, found.rows),
         policy=found.satisfies_policy,
+        naming=naming,
+        classes=True,
     )
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Check = Literal["gone", "zip", "dates", "ages", "class", "distinct", "cells", "policy", "person"]
+PARTS_OF_YEARS = frozenset({"month", "week", "weekday", "quarter", "monat", "woche", "quartal", "mois", "mes"})
+"""Words in the names of columns whose numbers are months, weeks or quarters."""
 Mark = Literal["primary", "secondary", "partly secondary"]
 
 
@@ -48,6 +50,8 @@ class Rule:
         source: where it is from.
         kinds: kinds of columns that it is about; ``all`` are those that identify a person.
         doubtful: kinds of columns that a person has to look at.
+        words: words in the name of a column that it is about, whatever its kind.
+        not_words: words in the names of columns of these kinds that another rule is about.
         k: the smallest class that is allowed.
         risk: the largest risk that is allowed; None is ``1 / k``.
         least: the smallest count, or number of values, that is allowed.
@@ -65,6 +69,8 @@ class Rule:
     source: str
     kinds: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    not_words: tuple[str, ...] = ()
     k: int = 1
     risk: float | None = None
     least: int = 1

@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
+from kanon_sql.evidence.standards.labels import HIDDEN
+from kanon_sql.hierarchy.vocabulary import kinds_of_name, parts_of_name, role_of_kind
 from kanon_sql.policy.profile.figures import table_figures
-from kanon_sql.policy.profile.patterns import has_inner_values, redacted
+from kanon_sql.policy.profile.patterns import BY_KIND, has_inner_values, redacted
 from kanon_sql.policy.profile.proposals import propose_role
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.profile.figures import ColumnFigures
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 INSIDE = ("email", "mac_address", "url", "ip_address", "reference", "iban", "credit_card", "national_id", "phone")
@@ -35,33 +37,55 @@ DATES = "dates"
 _MARKS = {kind: chr(0xE000 + number) for number, kind in enumerate(INSIDE)}  # characters for private use
 _TEXT, _MARKED = "text", "marked"
 _YEAR = "(1[89]|20)[0-9]{2}"
-_MONTHS = (
-    "jan|january|januar|janvier|feb|february|februar|février|mar|march|märz|mars|apr|april|avril|may|mai|jun|june|juni"
-    "|juin|jul|july|juli|juillet|aug|august|août|sep|sept|september|septembre|oct|october|okt|oktober|octobre|nov"
-    "|november|novembre|dec|december|dez|dezember|décembre"
+_FULL_MONTHS = (
+    "january|januar|janvier|enero|february|februar|février|febrero|march|märz|marzo|april|avril|abril|june|juni|juin"
+    "|junio|july|juli|juillet|julio|august|août|agosto|september|septembre|septiembre|october|oktober|octobre|octubre"
+    "|november|novembre|noviembre|december|dezember|décembre|diciembre"
 )
+_MONTHS = f"{_FULL_MONTHS}|jan|feb|mar|mars|apr|may|mai|mayo|jun|jul|aug|sep|sept|oct|okt|nov|dec|dez"
 _DAY, _MONTH = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])"
+_START, _ORDINAL = "(^|[^0-9.])", "(st|nd|rd|th)?"
 FINER_THAN_A_YEAR = "|".join(
     (
-        rf"\b{_YEAR}[-/.]{_MONTH}([-/. T]|\b)",
-        rf"\b{_DAY}[-/. ]{{1,2}}{_DAY}[-/. ]{{1,2}}{_YEAR}\b",
-        rf"\b{_DAY}[-/.]{_DAY}[-/.][0-9]{{2}}\b",
-        rf"\b{_YEAR}[- ]?(q[1-4]|w[0-5]?[0-9]|h[12])\b|\b(q[1-4]|h[12])[- /]?{_YEAR}\b",
-        rf"\b({_MONTHS})\.?,? ?([0-9]{{1,2}}(st|nd|rd|th)?,? ?)?('?[0-9]{{2}}|{_YEAR})\b",
-        rf"\b{_DAY}(st|nd|rd|th)?[. ]{{1,2}}(of )?({_MONTHS})\b",
+        rf"{_START}{_YEAR}[-/ ]{{1,2}}{_MONTH}([-/. T]|\b)",
+        rf"{_START}{_YEAR}\. ?{_MONTH}\. ?{_DAY}\b",
+        rf"{_START}{_DAY}[-/. ]{{1,2}}{_DAY}[-/. ]{{1,2}}{_YEAR}\b",
+        rf"{_START}{_MONTH}[-/.]{_YEAR}\b",
+        rf"{_START}{_DAY}/{_DAY}/[0-9]{{2}}\b|{_START}[0-3][0-9]\.[01][0-9]\.[0-9]{{2}}\b",
+        rf"{_START}{_DAY}[- ]?({_MONTHS})[- ]?('?[0-9]{{2}}|{_YEAR})\b",
+        rf"\b{_YEAR}[-/ ]{{0,3}}(q[1-4]|w[0-5]?[0-9]|h[12])\b|\b(q[1-4]|h[12])[-/ ]{{0,3}}('?[0-9]{{2}}|{_YEAR})\b",
+        rf"\b[1-4]q('?[0-9]{{2}}|{_YEAR})\b",
+        rf"\b({_MONTHS})\.?,? ?([0-9]{{1,2}}{_ORDINAL},? ?)?(of )?('[0-9]{{2}}|{_YEAR})\b",
+        rf"\b{_YEAR}[-/ ]({_MONTHS})\b|\b({_MONTHS})-[0-9]{{2}}\b",
+        rf"\b({_FULL_MONTHS}) [0-9]{{1,2}}{_ORDINAL}\b|\b{_DAY}{_ORDINAL}[. ]{{1,2}}(of )?({_MONTHS})\b",
         "[0-9]{4}年[0-9]{1,2}月|[0-9]{1,2}月[0-9]{1,2}日",
-        rf"\b{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])\b",
+        rf"{_START}{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T?[0-9]{{4,6}})?\b",
     )
 )
 """A date, a month, a week or a quarter, also inside of a text."""
-# The pattern of phone numbers is wide: these are ranges that hierarchies make, and dates.
+_YEARS = rf"{_YEAR}(\.0+)?s?"
+YEARS_ONLY = (
+    rf"[\[({{<>=≤≥ ]*{_YEARS}( ?(-|\x{{2013}}|to|,|;) ?{_YEARS})*[\])}}+ ]*|[12][0-9*]{{0,3}}\*+|{_YEAR}([-/.][*x]+)+"
+    rf"|({_YEAR} or|or) (earlier|later|before|after)|{HIDDEN}"
+)
+"""Years, decades, ranges and sets of years, and what is hidden: all that may stand in a column of dates."""
+# The pattern of phone numbers is wide: these are ranges that hierarchies make, numbers and dates.
+_NUMBER = "[<>=≤≥+]* ?-?[0-9][0-9.,]*"
 _LABEL = (
-    r"[\[(] ?-?[0-9.]+ ?[,;-] ?-?[0-9.]+ ?[\])]|[0-9]{5}-[0-9]{5}"
+    rf"[\[(] ?{_NUMBER} ?[,;-] ?{_NUMBER} ?[\])]|[0-9]{{5}}-[0-9]{{5}}|{_NUMBER} (-|to) {_NUMBER}|{_NUMBER}"
+    rf"|[0-9]+\.[0-9]{{2}}-[0-9]+\.[0-9]{{2}}"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}"
 )
-_COMPACT_DATE = rf"{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
-_YEARS = (1000, 2999)
-_MOST = 0.8  # share of numbers of eight digits that are dates, from which on they are
+_COMPACT_DATE = rf"{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([0-9]{{6}})?"
+_SMALL = r"-?[0-9]{1,3}(\.[0-9]+)?|[^0-9]*"
+_NAMES_A_MONTH = rf"\b({_MONTHS}|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
+_LONG_NUMBER = "[0-9]{5}"
+_MOST = 0.8  # share of values that makes a column what they look like
+_CODES, _OF_ROWS, _NEARLY_EACH = (
+    20,
+    0.1,
+    0.5,
+)  # different values, and by rows, from which on they may be codes of people
 
 
 @dataclass(frozen=True)
@@ -73,9 +97,14 @@ class PublishedColumn:
         kind: what it is taken for; None where nothing says it.
         role: that ``kanon profile`` would propose.
         named: the kinds that its name suggests.
+        words: those of its name.
         shown: different values that are not hidden.
         inside: by what is looked for inside of texts, different values that have it.
-        not_years: of whole numbers, different values that are no years.
+        looks: the kinds that most of its values, as a whole, look like.
+        not_years: different values that are more than years, decades, or ranges or sets of years.
+        small: those of them that are words, or numbers of up to three digits.
+        long_numbers: different values with five digits or more in a row.
+        distinctness: different values by rows that have a value.
         is_pseudonyms: whether all values are written like the pseudonyms of kanon.
         is_of_states: whether all values are codes of states of the USA.
         is_closed: whether its values cannot be looked into: bytes, lists, JSON.
@@ -85,9 +114,14 @@ class PublishedColumn:
     kind: str | None
     role: ProposedRole
     named: tuple[str, ...]
+    words: frozenset[str]
     shown: int
     inside: Mapping[str, int] = field(default_factory=dict)
+    looks: frozenset[str] = frozenset()
     not_years: int = 0
+    small: int = 0
+    long_numbers: int = 0
+    distinctness: float = 0.0
     is_pseudonyms: bool = False
     is_of_states: bool = False
     is_closed: bool = False
@@ -96,42 +130,61 @@ class PublishedColumn:
     def name(self) -> str:
         return self.column.name
 
-    def is_of(self, kinds: tuple[str, ...]) -> bool:
+    @property
+    def by_name(self) -> str | None:
+        """The kind that its name suggests first."""
+        return next(iter(self.named), None)
+
+    def is_of(self, kinds: Container[str]) -> bool:
         """Tell whether the column is one of these kinds; ``all`` are those that identify a person.
 
         What others could know is of its kind by its name, whatever its values: a town is a town if all rows have it.
-        What identifies is of its kind unless its values speak against it (a choice between two is no account).
+        What identifies is of its kind unless its values speak against it: a choice between a few is no account, if
+        there are no long numbers in it.
         """
-        if self.is_closed or self.is_pseudonyms or not self.shown:
-            return False
-        if self.role == "identifying" and (self.kind in kinds or ("all" in kinds and self.kind not in _FREE)):
+        if self.looks and any(kind in kinds for kind in self.looks):
             return True
-        by_name = self.named[:1] if self.kind is None else (self.kind,)
-        if self.is_of_states and {"city", "region"}.intersection(by_name):
+        if self.role == "identifying" and self.kind not in _FREE:
+            return "all" in kinds or self.kind in kinds or any(kind in kinds for kind in self.named)
+        if self.by_name is None:
             return False
-        return any(kind in kinds and role_of_kind(kind) == "quasi-identifying" for kind in by_name)
+        if role_of_kind(self.by_name) == "identifying":
+            return (self.by_name in kinds or "all" in kinds) and self.long_numbers > 0
+        return self.by_name in kinds and role_of_kind(self.by_name) == "quasi-identifying"
 
-    def inside_of(self, kinds: tuple[str, ...]) -> dict[str, int]:
-        """Return how many values have something of these kinds inside; a postcode is no phone number."""
-        other = {"phone"} if self.kind == "postcode" else set()
-        return {kind: n for kind, n in self.inside.items() if kind in _wanted(kinds) - other}
+    def may_be_of(self, kinds: Container[str]) -> bool:
+        """Tell whether its name says one of these kinds, whatever its values."""
+        return self.by_name is not None and (
+            self.by_name in kinds or ("all" in kinds and role_of_kind(self.by_name) == "identifying")
+        )
 
     @property
     def is_unique(self) -> bool:
         """Whether nearly every row has a value of its own, and nothing says what it is."""
-        is_open = not (self.is_closed or self.is_pseudonyms)
-        return bool(self.shown) and is_open and self.role == "identifying" and self.kind is None
+        return self.role == "identifying" and self.kind in {None, "reference"}
+
+    @property
+    def may_be_codes(self) -> bool:
+        """Whether its values are so many that they may be codes of people, who may have several rows."""
+        many = self.shown >= _CODES and self.distinctness >= _OF_ROWS
+        few_rows = self.shown > 1 and self.distinctness >= _NEARLY_EACH
+        return self.by_name == "reference" or many or few_rows
 
     @property
     def is_free_text(self) -> bool:
-        return bool(self.shown) and self.kind in _FREE and self.role == "identifying"
+        return self.kind in _FREE and self.role == "identifying"
+
+    def inside_of(self, kinds: Container[str]) -> dict[str, int]:
+        """Return how many values have something of these kinds inside; a postcode is no phone number."""
+        other = {"phone"} if self.kind == "postcode" else set()
+        return {
+            kind: n
+            for kind, n in self.inside.items()
+            if kind != DATES and kind not in other and (kind in kinds or "all" in kinds)
+        }
 
 
 _FREE = frozenset({None, "notes"})
-
-
-def _wanted(kinds: tuple[str, ...]) -> set[str]:
-    return set(INSIDE) if "all" in kinds else set(INSIDE).intersection(kinds)
 
 
 def published_columns(source: Source) -> tuple[PublishedColumn, ...]:
@@ -145,23 +198,34 @@ def published_columns(source: Source) -> tuple[PublishedColumn, ...]:
         own, proposal = figures[column.name], propose_role(column, figures[column.name])
         is_closed = has_inner_values(column) or column.type == "BLOB"
         counts = {} if is_closed else _counts(source, column)
-        hex_only = column.family == "text" and own.distinct > 0
         found.append(
             PublishedColumn(
                 column=column,
                 kind=proposal.kind,
                 role=proposal.role,
                 named=kinds_of_name(column.name),
+                words=frozenset(parts_of_name(column.name)),
                 shown=own.distinct if is_closed else counts["shown"],
                 inside={name: counts[name] for name in (*INSIDE, DATES) if counts.get(name)},
-                not_years=counts.get("not_years", 0),
-                is_pseudonyms=hex_only
+                looks=_looks(column, own),
+                **{name: counts.get(name, 0) for name in ("not_years", "small", "long_numbers")},
+                distinctness=own.distinctness,
+                is_pseudonyms=column.family == "text"
+                and own.distinct > 0
                 and not engine.row(not_pseudonyms_query(source.relation, column.name), "pseudonyms?")[0],
                 is_of_states=own.shares.get("us_state", 0) == 1,
                 is_closed=is_closed,
             )
         )
     return tuple(found)
+
+
+def _looks(column: Column, figures: ColumnFigures) -> frozenset[str]:
+    """Return the kinds that most values of a text look like, of those whose pattern says enough."""
+    if column.family != "text":
+        return frozenset()
+    kinds = {kind for kind, share in figures.shares.items() if share >= _MOST}
+    return frozenset(kind for kind in kinds if kind in BY_KIND and BY_KIND[kind].alone and kind != "reference")
 
 
 def distinct_texts(source: Source, column: Column) -> list[str]:
@@ -178,19 +242,25 @@ def distinct_texts(source: Source, column: Column) -> list[str]:
 def _counts(source: Source, column: Column) -> dict[str, int]:
     """Return how many different values of a column are of each sort."""
     text, marked = sql.column(_TEXT), sql.column(_MARKED)
-    conditions: dict[str, exp.Expr] = {"shown": exp.Not(this=sql.matches(text, r"^[*\s]*$"))}
-    if column.family in {"text", "other"}:
+    conditions: dict[str, exp.Expr] = {"shown": exp.Not(this=sql.matches(text, f"^({HIDDEN})$"))}
+    plain = exp.Anonymous(
+        this="TRANSLATE", expressions=[text.copy(), sql.literal("_\u2013\u2014\u2011"), sql.literal(" ---")]
+    )
+    not_years = exp.Not(this=sql.matches(text, f"(?i)^ *({YEARS_ONLY}) *$"))
+    is_small = exp.and_(sql.matches(text, f"^({_SMALL})$"), exp.Not(this=sql.matches(text, f"(?i)({_NAMES_A_MONTH})")))
+    conditions |= {"not_years": not_years, "small": exp.and_(not_years.copy(), is_small)}
+    conditions["long_numbers"] = sql.matches(text, _LONG_NUMBER)
+    is_text = column.family in {"text", "other"}
+    if is_text:
         conditions |= {kind: exp.Contains(this=marked, expression=sql.literal(mark)) for kind, mark in _MARKS.items()}
         is_label = sql.matches(text, f"(?i)^({_LABEL})$")
         conditions["phone"] = exp.and_(conditions["phone"], exp.Not(this=is_label))
-        plain = exp.func("REPLACE", text, sql.literal("_"), sql.literal(" "), dialect="duckdb")
         conditions[DATES] = sql.matches(plain, f"(?i)({FINER_THAN_A_YEAR})")
     elif column.family == "integer":
-        number = exp.TryCast(this=text.copy(), to=exp.DataType.build("HUGEINT", dialect="duckdb"))
-        is_year = exp.Between(this=number, low=sql.literal(_YEARS[0]), high=sql.literal(_YEARS[1]))
-        conditions["not_years"] = exp.Not(this=is_year)
         conditions["compact"] = sql.matches(text, f"^({_COMPACT_DATE})$")
-    looked_into = redacted(text.copy(), _MARKS) if "phone" in conditions else exp.Null()
+    # Dashes of other lengths become plain ones, but nothing else: "_" is a sign of its own to what looks into texts.
+    dashed = exp.Anonymous(this="TRANSLATE", expressions=[text.copy(), sql.literal("\u2013\u2014"), sql.literal("--")])
+    looked_into = redacted(dashed, _MARKS) if is_text else exp.Null()
     query = sql.query(
         "standards/values",
         values={

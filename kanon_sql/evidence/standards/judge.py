@@ -15,7 +15,7 @@ from sqlglot import exp
 from kanon_sql.errors import counted
 from kanon_sql.evidence.standards.columns import DATES, distinct_texts, published_columns
 from kanon_sql.evidence.standards.labels import tells_old_age, tells_small_area
-from kanon_sql.policy.standards import standard_named
+from kanon_sql.policy.standards import PARTS_OF_YEARS, standard_named
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -28,7 +28,23 @@ if TYPE_CHECKING:
 Verdict = Literal["holds", "fails", "not known", "for a person"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not known", "for a person")
 
-_NAMES_OF_COUNTS = frozenset({"n", "freq", "frequency", "counts", "cases", "people", "persons", "patients", "total"})
+_WORDS_OF_COUNTS = frozenset(
+    {
+        "n",
+        "freq",
+        "frequency",
+        "count",
+        "counts",
+        "cases",
+        "deaths",
+        "births",
+        "events",
+        "people",
+        "persons",
+        "patients",
+    }
+    | {"total", "number", "admissions", "visits"}
+)
 _NUMBERS = frozenset({"integer", "decimal", "float"})
 
 
@@ -123,7 +139,8 @@ class Facts:
         rows_by_choice: whether rows were counted although they may be of fewer people.
         fewest_values: for each sensitive column, different values in the class with the fewest; None where not known.
         policy: whether the policy is satisfied; None where none was given.
-        entity: the column that names the person, if the policy has one.
+        naming: columns of the table that the policy calls identifying, and the one that names the person.
+        classes: whether there are classes, since quasi-identifiers were named.
     """
 
     rows: int
@@ -133,6 +150,8 @@ class Facts:
     rows_by_choice: bool = False
     fewest_values: Mapping[str, int | None] | None = None
     policy: bool | None = None
+    naming: tuple[str, ...] = ()
+    classes: bool = False
 
 
 def check_standards(source: Source, names: Sequence[str], facts: Facts) -> tuple[CheckedStandard, ...]:
@@ -176,27 +195,49 @@ class _Judge:
 
     def gone(self, rule: Rule) -> Found:
         """Judge a rule that some kinds of columns, and values like them inside of texts, are gone."""
-        found: dict[str, int] = {}
+        against: dict[str, int] = {}
+        doubts: dict[str, int] = {}
         for column in self.columns:
             inside = sum(column.inside_of(rule.kinds).values())
-            if column.is_of(rule.kinds) or (rule.unique and column.is_unique):
-                found[column.name] = column.shown
+            if not column.shown or column.is_closed:
+                continue
+            if self.is_against(column, rule):
+                against[column.name] = column.shown
             elif inside:
-                found[column.name] = min(inside, column.shown)
-        if found:
-            return "fails", _counts(found, "value"), "none"
+                against[column.name] = min(inside, column.shown)
+            elif self.is_doubtful(column, rule):
+                doubts[column.name] = column.shown
+        if against:
+            return "fails", _counts(against, "value"), "none"
         if closed := self.closed():
             return "not known", closed, "none"
-        open_questions = {
-            column.name: column.shown
-            for column in self.columns
-            if column.is_of(rule.doubtful)
-            or (rule.free_text and column.is_free_text)
-            or (rule.unique and column.is_pseudonyms)
-        }
-        if open_questions:
-            return "for a person", f"to look at: {_counts(open_questions, 'value')}", "none"
+        if doubts:
+            return "for a person", f"to look at: {_counts(doubts, 'value')}", "none"
         return "for a person" if rule.person else "holds", "none found" if rule.person else "none", "none"
+
+    def is_against(self, column: PublishedColumn, rule: Rule) -> bool:
+        """Tell whether a column is one of those that must be gone."""
+        if column.is_pseudonyms or column.words.intersection(rule.not_words):
+            return False
+        about_people = rule.unique and column.name in self.facts.naming
+        if column.is_of_states and not about_people:
+            return False
+        return (
+            about_people
+            or column.is_of(rule.kinds)
+            or bool(column.words.intersection(rule.words))
+            or (rule.unique and column.is_unique)
+        )
+
+    def is_doubtful(self, column: PublishedColumn, rule: Rule) -> bool:
+        """Tell whether a person has to look at a column."""
+        if column.words.intersection(rule.not_words):
+            return False
+        return (
+            column.may_be_of((*rule.kinds, *rule.doubtful))
+            or (rule.unique and (column.is_pseudonyms or column.may_be_codes))
+            or (rule.free_text and column.is_free_text)
+        )
 
     def closed(self) -> str:
         """Return which columns cannot be looked into; empty where there is none."""
@@ -205,36 +246,41 @@ class _Judge:
 
     def zip_codes(self, rule: Rule) -> Found:
         """Judge the ZIP codes: columns that are postcodes by name or values."""
-        found, required = {}, "three digits, 000 for small areas"
+        against, doubts = {}, {}
         for column in self.about(rule.kinds):
             is_number = column.column.family in _NUMBERS
             labels = distinct_texts(self.source, column.column)
-            found[column.name] = sum(tells_small_area(text, rule.restricted, is_number=is_number) for text in labels)
-        return self.of_values(found, required)
+            told = [tells_small_area(text, rule.restricted, is_number=is_number) for text in labels]
+            against[column.name], doubts[column.name] = told.count(True), told.count(None)
+        return self.of_values(against, doubts, "three digits, 000 for small areas")
 
     def dates(self, rule: Rule) -> Found:
-        """Judge dates: by type, by their form in texts, and by name where they are numbers."""
-        found = {}
-        about = {column.name for column in self.about(rule.kinds) if column.kind != "time"}
+        """Judge dates: by their form in any column, and by name all that is no year, no decade and no set of years.
+
+        Words and small numbers, such as days since an event, are for a person, but in a column of months or days.
+        """
+        against, doubts = {}, {}
+        about = {column.name for column in self.about(rule.kinds)}
         for column in self.columns:
-            found[column.name] = column.inside.get(DATES, 0)
-            if column.name in about and column.column.family == "integer":
-                found[column.name] = max(found[column.name], column.not_years)
-        return self.of_values(found, "years only")
+            found = column.inside.get(DATES, 0)
+            if column.name in about and not column.is_closed:
+                small = 0 if column.words.intersection(PARTS_OF_YEARS) else column.small
+                found = max(found, column.not_years - small if column.kind != "time" else 0)
+                doubts[column.name] = column.not_years
+            elif column.words.intersection(PARTS_OF_YEARS):
+                doubts[column.name] = column.not_years
+            against[column.name] = found
+        return self.of_values(against, doubts, "years only")
 
     def ages(self, rule: Rule) -> Found:
         """Judge ages and years of birth."""
         this_year = dt.datetime.now(tz=dt.UTC).year
-        found, unread = {}, {}
+        against, doubts = {}, {}
         for column in self.about(rule.kinds):
-            year = None if "age" in (column.kind, *column.named[:1]) else this_year
+            year = None if "age" in (column.kind, column.by_name) else this_year
             told = [tells_old_age(text, this_year=year) for text in distinct_texts(self.source, column.column)]
-            found[column.name] = sum(one is True for one in told)
-            unread[column.name] = sum(one is None for one in told)
-        verdict, measured, required = self.of_values(found, "90 or older as one class")
-        if verdict == "holds" and (words := {name: n for name, n in unread.items() if n}):
-            return "for a person", f"to look at: {_counts(words, 'label')} without a number", required
-        return verdict, measured, required
+            against[column.name], doubts[column.name] = told.count(True), told.count(None)
+        return self.of_values(against, doubts, "90 or older as one class")
 
     def about(self, kinds: Sequence[str]) -> list[PublishedColumn]:
         """Return the columns with values that are of some kinds, by their names or their values."""
@@ -247,12 +293,14 @@ class _Judge:
             and {column.kind, *column.named[:1]} & set(kinds)
         ]
 
-    def of_values(self, found: Mapping[str, int], required: str) -> Found:
-        """Return the verdict on numbers of values that must not be there, by column."""
-        if against := {name: n for name, n in found.items() if n}:
-            return "fails", _counts(against, "value"), required
+    def of_values(self, against: Mapping[str, int], doubts: Mapping[str, int], required: str) -> Found:
+        """Return the verdict on numbers of values that must not be there, or are for a person, by column."""
+        if found := {name: n for name, n in against.items() if n}:
+            return "fails", _counts(found, "value"), required
         if closed := self.closed():
             return "not known", closed, required
+        if found := {name: n for name, n in doubts.items() if n}:
+            return "for a person", f"to look at: {_counts(found, 'value')}", required
         return "holds", "none", required
 
     def smallest_class(self, k: int, risk: float) -> Found:
@@ -263,12 +311,22 @@ class _Judge:
         smallest = self.facts.smallest
         if smallest is None:
             return "not known", self.facts.unknown, required
-        measured = f"{smallest:,} {self.facts.members} in the smallest class: risk {_risk(1 / smallest)}"
-        if smallest < k or 1 / smallest > risk:
+        largest = 1 / smallest if smallest else 1.0
+        measured = f"{smallest:,} {self.facts.members} in the smallest class: risk {_risk(largest)}"
+        if smallest < k or largest > risk:
             return "fails", measured, required
+        if self.facts.members == "rows" and (people := self.may_repeat_people()):
+            return "not known", f"rows were counted, and {people} may name people of several rows (--entity)", required
         if self.facts.rows_by_choice:
             return "for a person", f"{measured}; rows were counted, and may be of fewer people", required
         return "holds", measured, required
+
+    def may_repeat_people(self) -> str:
+        """Return a column that names people, by its name or values, and has values on several rows; else nothing."""
+        found = (
+            column.name for column in self.columns if column.shown and column.is_of({"all"}) and column.distinctness < 1
+        )
+        return next(found, "")
 
     def distinct(self, rule: Rule) -> Found:
         """Judge how many values of each sensitive column the class with the fewest has."""
@@ -285,35 +343,33 @@ class _Judge:
         return "holds" if len(known) == len(fewest) else "not known", measured, required
 
     def cells(self, rule: Rule) -> Found:
-        """Judge the cells of a table of counts, or else the classes of a table with a row per person.
+        """Judge the classes of the quasi-identifiers; without any, the cells of a table of counts.
 
-        It is a table of counts if a column is called so, and each row has its own values of all other columns.
+        It is a table of counts if a column is called so, and each row has its own values of all columns without
+        numbers. Other columns of whole numbers with small values are for a person.
         """
-        counts = [column for column in self.columns if self.is_count(column)]
-        others = [column.name for column in self.columns if column not in counts]
-        if not counts or (others and self.combinations(others) < self.facts.rows):
+        numbers = [column for column in self.columns if column.column.family in _NUMBERS and not column.is_closed]
+        counts = [column for column in numbers if "count" in column.named[:1] or column.words & _WORDS_OF_COUNTS]
+        others = [column.name for column in self.columns if column not in numbers]
+        if self.facts.classes or not counts or not others or self.combinations(others) < self.facts.rows:
             return self.smallest_class(rule.least, 1 / rule.least)
-        cells = [sql.column(column.name, "source") for column in counts]
-        small = [
-            sql.where(
-                sql.count_rows(),
-                exp.and_(
-                    exp.GT(this=cell, expression=sql.literal(0)),
-                    exp.LT(this=cell.copy(), expression=sql.literal(rule.least)),
-                ),
-            )
-            for cell in cells
-        ]
+        looked_at = [column for column in numbers if column in counts or column.column.family == "integer"]
+        small = [self.is_small(column, rule.least) for column in looked_at]
         query = sql.query("standards/cells", values={"small": small}, tables={"source": self.source.relation})
-        numbers = self.source.engine.row(query, "small cells")
-        found = {column.name: int(n) for column, n in zip(counts, numbers, strict=True) if n}
+        cells = self.source.engine.row(query, "small cells")
+        found = {column.name: int(n) for column, n in zip(looked_at, cells, strict=True) if n}
         required = f"{rule.least} or more"
-        return ("fails", _counts(found, "small cell"), required) if found else ("holds", "no small cell", required)
+        if against := {column.name: found[column.name] for column in counts if column.name in found}:
+            return "fails", _counts(against, "small cell"), required
+        if found:
+            return "for a person", f"to look at: {_counts(found, 'small number')}", required
+        return "holds", "no small cell", required
 
-    def is_count(self, column: PublishedColumn) -> bool:
-        """Tell whether a column is called like one of counts, and has numbers."""
-        called = "count" in column.named[:1] or column.name.lower() in _NAMES_OF_COUNTS
-        return called and column.column.family in _NUMBERS
+    def is_small(self, column: PublishedColumn, least: int) -> exp.Expr:
+        """Return the number of rows in which a column has a number above 0 that is smaller than a cell may be."""
+        cell = sql.column(column.name, "source")
+        above = exp.GT(this=cell, expression=sql.literal(0))
+        return sql.where(sql.count_rows(), exp.and_(above, exp.LT(this=cell.copy(), expression=sql.literal(least))))
 
     def combinations(self, names: Sequence[str]) -> int:
         values = {"others": [sql.column(name, "source") for name in names]}

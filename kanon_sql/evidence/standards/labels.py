@@ -9,56 +9,70 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-OLDEST = 89
-"""The highest age that may be published by itself (45 CFR 164.514(b)(2)(i)(C))."""
+OLD = 90
+"""The age from which on all are to be one class (45 CFR 164.514(b)(2)(i)(C))."""
 
-_NUMBER = re.compile(r"(?<![0-9.])-?[0-9]+(?:\.[0-9]+)?|(?<=[0-9])-[0-9]+(?:\.[0-9]+)?")
+_FILLING = r"*xX?#_•"
+HIDDEN = (
+    rf"[{_FILLING}\s.-]*|(?i:[\[(<]?(redacted|removed|suppressed|hidden|deleted|masked|anonymi[sz]ed)[\])>]?"
+    "|n/?a|nan|none|null|unknown)"
+)
+"""What is written where a value is not shown; for DuckDB too."""
+
+_HIDDEN = re.compile(HIDDEN)
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
-_MASKED = re.compile(r"([0-9]+)([*xX?]+)")
+_MASKED = re.compile(rf"([0-9]+)([{_FILLING}]+)")
+_MASKED_DAY = re.compile(rf"([-/.][{_FILLING}]+)+$")
 _AND_MORE = re.compile(
     r"\+|>|≥|∞|older|over|more|above|after|later|since|inf|und mehr|et plus|y más|以上", re.IGNORECASE
 )
+_MORE_THAN = re.compile(r"(>(?!=)|over|above|older than|more than|after)\s*[0-9]", re.IGNORECASE)
 _AND_LESS = re.compile(r"<|≤|younger|under|less|below|before|earlier|until|以下", re.IGNORECASE)
-_HIDDEN = re.compile(r"[*xX?\s.-]*")
-_ZIP = re.compile(r"(?P<shown>[0-9]*)[*xX?\s.-]*")
+_LESS_THAN = re.compile(r"(<(?!=)|under|below|before|younger than|less than)\s*[0-9]", re.IGNORECASE)
+_DECADE = re.compile(r"[0-9]0s\b")
+_ZIP = re.compile(rf"(?P<shown>[0-9]*)[{_FILLING}\s.-]*")
 _SHOWN_DIGITS = 3
 
 
 class Range(NamedTuple):
-    """The lowest and the highest number that a label stands for."""
+    """The lowest and the highest whole number that a label stands for."""
 
     low: float
     high: float
 
 
 def is_hidden(label: str) -> bool:
-    """Tell whether a label has nothing of a value: ``*``, or no characters but those that stand for others."""
+    """Tell whether a label has nothing of a value: ``*``, ``[redacted]``, or characters that stand for others."""
     return _HIDDEN.fullmatch(label) is not None
 
 
 def range_of(label: str, *, years: bool = False) -> Range | None:
-    """Return the numbers that a label stands for, or the years in it; None where it has none.
+    """Return the numbers that a label stands for, or the years in it; None where it has none that can be read.
 
-    ``85``, ``80-89``, ``[80, 90)``, ``90+``, ``>= 90``, ``<18``, ``1940s``, ``88, 91``, ``9*``.
+    ``85``, ``80-89``, ``[80, 90)``, ``90+``, ``>= 90``, ``>89``, ``<18``, ``1940s``, ``88, 91``, ``9*``, ``80-<90``.
     """
     if is_hidden(label):
         return Range(-math.inf, math.inf)
-    if masked := _MASKED.fullmatch(label.strip()):
+    text = _MASKED_DAY.sub("", label.strip()) if years else label.strip()
+    if masked := _MASKED.fullmatch(text):
         shown, hidden = masked[1], len(masked[2])
         return Range(float(shown + "0" * hidden), float(shown + "9" * hidden))
-    if "*" in label:
+    found = sorted({float(number) for number in (_YEAR if years else _NUMBER).findall(text)})
+    if not found or "*" in text:
         return None
-    found = [float(text.lstrip("-")) for text in (_YEAR if years else _NUMBER).findall(label)]
-    if not found:
-        return None
-    low, high = min(found), max(found)
-    if years and re.search(r"[0-9]0s\b", label):
+    low, high = found[0], found[-1]
+    if _DECADE.search(text):
         high += 9
-    if label.rstrip().endswith(")") and label.lstrip().startswith(("[", "(")) and len(found) > 1:
-        high -= 1  # the bound is not in it, and ages and years are whole numbers
-    if _AND_LESS.search(label):
+    if text.startswith("(") or _MORE_THAN.search(text):
+        low += 1  # the bound is not in it
+    if (text.endswith(")") and text.startswith(("[", "(")) and len(found) > 1) or _LESS_THAN.search(text):
+        high -= 1
+    if len(found) > 1:
+        return Range(min(low, high), high)
+    if _AND_LESS.search(text):
         return Range(-math.inf, high)
-    return Range(low, math.inf) if _AND_MORE.search(label) else Range(low, high)
+    return Range(low, math.inf) if _AND_MORE.search(text) else Range(low, max(low, high))
 
 
 def tells_old_age(label: str, *, this_year: int | None = None) -> bool | None:
@@ -70,20 +84,25 @@ def tells_old_age(label: str, *, this_year: int | None = None) -> bool | None:
     if found is None:
         return None
     ages = found if this_year is None else Range(this_year - found.high, this_year - found.low)
-    if ages.high <= OLDEST:
+    if ages.high < OLD:
         return False
     if ages.low == ages.high:
-        return this_year is not None or ages.low != OLDEST + 1  # the number 90 stands for all who are older
-    return ages.high < math.inf or ages.low > OLDEST + 1
+        return this_year is not None or ages.low != OLD  # the number 90 stands for all who are older
+    return ages.high < math.inf or ages.low > OLD
 
 
-def tells_small_area(label: str, restricted: Collection[str], *, is_number: bool) -> bool:
+def tells_small_area(label: str, restricted: Collection[str], *, is_number: bool) -> bool | None:
     """Tell whether a label of a ZIP code has more than three of its digits, or those of a restricted area.
 
-    ``is_number`` says that zeros in front are lost: a number below 1,000 stands for three digits.
+    ``is_number`` says that zeros in front are lost: a number of three digits may be all three that are shown, or five
+    of which two are lost, which is None.
     """
+    if is_hidden(label):
+        return False
     found = _ZIP.fullmatch(label.strip())
     if found is None:
         return True
     shown = found["shown"].zfill(_SHOWN_DIGITS) if is_number else found["shown"]
-    return len(shown) > _SHOWN_DIGITS or shown in restricted
+    if len(shown) > _SHOWN_DIGITS or shown in restricted:
+        return True
+    return None if is_number and not shown.startswith("0") else False

@@ -136,7 +136,7 @@ _SEXES = (
     "|mujer|varón|男|女|男性|女性|d|x|divers|other|unknown|maschio|femmina|man|vrouw|non-binary|nonbinary|diverse)"
 )
 _NATIONAL_NUMBERS = (
-    "[0-9]{3}-[0-9]{2}-[0-9]{4}",  # USA
+    "[0-9]{3}[-. ][0-9]{2}[-. ][0-9]{4}",  # USA
     IDENTITY_OF_CHINA,
     "[0-9]{8}-?[A-HJ-NP-TV-Z]|[XYZ][0-9]{7}-?[A-HJ-NP-TV-Z]",  # Spain
     "[12] ?[0-9]{2} ?(0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3}( ?[0-9]{2})?",  # France
@@ -147,7 +147,7 @@ _NATIONAL_NUMBERS = (
 _PHONES = (
     r"(\+|00)[0-9][0-9 ()./-]{6,18}",  # with the code of a country
     r"\(?0[0-9]{1,5}\)?[ ./-]?[0-9][0-9 ./-]{4,14}",  # with the 0 of a trunk line
-    r"\(?[0-9]{2,4}\)?[ .-][0-9]{3,4}[ .-][0-9]{3,4}",
+    r"\(?[0-9]{2,4}\)?[ ./-][0-9]{3,4}[ .-][0-9]{3,4}|\([0-9]{2,4}\) ?[0-9]{3,4}[ .-]?[0-9]{3,4}",
     "1[3-9][0-9]{9}",  # mobile phones of China
     "[679][0-9]{2} ?[0-9]{2,3} ?[0-9]{2,3} ?[0-9]{0,2}",  # Spain
 )
@@ -174,8 +174,8 @@ class Pattern:
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern("email", "e-mail addresses", r"[^@\s,;]+@[^@\s,;]+\.(xn--[a-z0-9-]+|[a-z]{2,}|[^ -~\s]{2,})"),
-    Pattern("mac_address", "hardware addresses", "([0-9a-f]{2}[:-]){5}[0-9a-f]{2}"),
-    Pattern("url", "web addresses", r"(https?://|www\.)\S+"),
+    Pattern("mac_address", "hardware addresses", r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2}|([0-9a-f]{4}\.){2}[0-9a-f]{4}"),
+    Pattern("url", "web addresses", r"((https?|ftp)://|www\.)\S+"),
     Pattern(
         "ip_address",
         "network addresses",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import sqlglot
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.vocabulary import kinds_of_name
+from kanon_sql.hierarchy.vocabulary import kinds_of_name, parts_of_name
 from kanon_sql.policy.profile.result import PreparedColumn
-from kanon_sql.policy.standards import standard_named
+from kanon_sql.policy.standards import PARTS_OF_YEARS, standard_named
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
 from kanon_sql.sql.names import unused_name
@@ -86,9 +86,19 @@ def _is_against(rule: Rule, found: ColumnProfile, kinds: set[str | None], column
     """Tell whether a column that would be published, or may be, is against a rule as it is."""
     if found.role == "identifying":
         return False
-    if rule.check == "dates" and column.family in _DATES:
-        return True
-    return rule.check in {"gone", "zip", "dates", "ages"} and bool(kinds.intersection(rule.kinds))
+    words, is_of = set(parts_of_name(found.name)), bool(kinds.intersection(rule.kinds))
+    match rule.check:
+        case "gone":
+            return (is_of or bool(words.intersection(rule.words))) and not words.intersection(rule.not_words)
+        case "zip":
+            return is_of
+        case "dates":  # numbers may be years, or days since something
+            is_part = column.family == "integer" and bool(words & PARTS_OF_YEARS)
+            return column.family in _DATES or is_part or (is_of and column.family == "text")
+        case "ages":  # texts may be classes already
+            return is_of and column.family != "text"
+        case _:
+            return False
 
 
 def _replacement(
