@@ -13,7 +13,6 @@ from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.standards.judge import CheckedStandard, Facts, check_standards
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.l_diversity import DistinctLDiversity
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.evidence.standards.judge import CheckedStandard, Facts
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count
@@ -271,6 +271,8 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
     found = _of_standards_alone(source, policy) or _of_policy(source, policy, original)
     if not policy.standards:
         return found
+    from kanon_sql.evidence.standards.judge import check_standards
+
     return replace(found, standards=check_standards(source, policy.standards, _facts(source, policy, original, found)))
 
 
@@ -286,6 +288,8 @@ def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
 
 def _facts(source: Source, policy: Policy, original: Source | None, found: CheckResult) -> Facts:
     """Return what the rules of standards rest on, from the result of the policy."""
+    from kanon_sql.evidence.standards.judge import Facts
+
     person = () if policy.columns.entity is None else (policy.columns.entity,)
     named = (*policy.columns.identifying, *policy.columns.pseudonymize, *person)
     naming = tuple(column.name for name in named if (column := find_column(name, source.columns)) is not None)

@@ -79,7 +79,6 @@ from kanon_sql.policy.destination import Destination, Kind, Origin
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
-from kanon_sql.policy.standards import standards_named
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -160,7 +159,6 @@ class Policy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prepare", rules_of(self.prepare))
-        object.__setattr__(self, "standards", standards_named(self.standards))
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
@@ -196,6 +194,13 @@ class Policy:
         rules = [rule for column, texts in self.publish.items() for rule in parse_publish_rules(column, texts)]
         self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
         self._name_one_entity()
+        self._require_standards()
+
+    def _require_standards(self) -> None:
+        if self.standards:
+            from kanon_sql.policy.standards import standards_named  # read only where a policy names some
+
+            object.__setattr__(self, "standards", standards_named(self.standards))
 
     def _name_one_entity(self) -> None:
         """Let columns and models name the same person, or none."""

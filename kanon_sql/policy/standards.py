@@ -40,7 +40,7 @@ class Replacement:
 
 
 @dataclass(frozen=True)
-class Rule:
+class StandardRule:
     """A rule of a standard.
 
     Attributes:
@@ -98,7 +98,7 @@ class Standard:
     title: str
     source: str
     mark: Mark
-    rules: tuple[Rule, ...]
+    rules: tuple[StandardRule, ...]
 
     @property
     def k(self) -> int:
@@ -144,12 +144,12 @@ def standards_named(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(standard_named(name).name for name in names))
 
 
-def _rule(document: dict[str, Any], source: str, setting: str) -> Rule:
+def _rule(document: dict[str, Any], source: str, setting: str) -> StandardRule:
     settings = {"source": source, **document}
     if isinstance(settings.get("k"), dict):
         settings["k"] = settings["k"][setting]
     settings["replace"] = [Replacement(**_in_tuples(one)) for one in settings.get("replace", [])]
-    return Rule(**_in_tuples(settings))
+    return StandardRule(**_in_tuples(settings))
 
 
 def _in_tuples(settings: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from kanon_sql.policy.profile.profiler import (
     proposal_of,
     write_init,
 )
-from kanon_sql.policy.profile.standards import k_for
+from kanon_sql.policy.profile.standards import smallest_class_for
 from kanon_sql.policy.standards import standards_named
 from kanon_sql.release.script import logged_script
 
@@ -191,7 +191,7 @@ def init_command(
     if not sql:
         require_free(out, replace=replace)
     standards = standards_named(standard or [])
-    smallest = k_for(k, standards, DEFAULT_K)
+    smallest = smallest_class_for(k, standards, DEFAULT_K)
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         opened, found = proposal_of(

@@ -149,14 +149,15 @@ class PublishedColumn:
         if self.by_name is None:
             return False
         if role_of_kind(self.by_name) == "identifying":
-            return (self.by_name in kinds or "all" in kinds) and self.long_numbers > 0
+            return self.long_numbers > 0 and self.may_be_of(kinds)
         return self.by_name in kinds and role_of_kind(self.by_name) == "quasi-identifying"
 
     def may_be_of(self, kinds: Container[str]) -> bool:
         """Tell whether its name says one of these kinds, whatever its values."""
-        return self.by_name is not None and (
-            self.by_name in kinds or ("all" in kinds and role_of_kind(self.by_name) == "identifying")
-        )
+        if self.by_name is None:
+            return False
+        identifying = [kind for kind in self.named if role_of_kind(kind) == "identifying"]
+        return self.by_name in kinds or any(kind in kinds or "all" in kinds for kind in identifying)
 
     @property
     def is_unique(self) -> bool:
@@ -165,7 +166,12 @@ class PublishedColumn:
 
     @property
     def may_be_codes(self) -> bool:
-        """Whether its values are so many that they may be codes of people, who may have several rows."""
+        """Whether its values are so many that they may be codes of people, who may have several rows.
+
+        Columns that are about something that others could know, or that identifies, are of other rules.
+        """
+        if self.kind is not None and role_of_kind(self.kind) not in {"sensitive", "insensitive"}:
+            return False
         many = self.shown >= _CODES and self.distinctness >= _OF_ROWS
         few_rows = self.shown > 1 and self.distinctness >= _NEARLY_EACH
         return self.by_name == "reference" or many or few_rows
@@ -187,7 +193,7 @@ class PublishedColumn:
 _FREE = frozenset({None, "notes"})
 
 
-def published_columns(source: Source) -> tuple[PublishedColumn, ...]:
+def columns_of_release(source: Source) -> tuple[PublishedColumn, ...]:
     """Return what the columns of a table are; no value leaves the database."""
     source.bring(source.columns)
     engine = source.engine

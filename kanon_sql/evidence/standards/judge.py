@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from kanon_sql.errors import counted
-from kanon_sql.evidence.standards.columns import DATES, distinct_texts, published_columns
+from kanon_sql.evidence.standards.columns import DATES, columns_of_release, distinct_texts
 from kanon_sql.evidence.standards.labels import tells_old_age, tells_small_area
 from kanon_sql.policy.standards import PARTS_OF_YEARS, standard_named
 from kanon_sql.sql import build as sql
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.standards.columns import PublishedColumn
-    from kanon_sql.policy.standards import Mark, Rule, Standard
+    from kanon_sql.policy.standards import Mark, Standard, StandardRule
 
 Verdict = Literal["holds", "fails", "not known", "for a person"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not known", "for a person")
@@ -156,7 +156,7 @@ class Facts:
 
 def check_standards(source: Source, names: Sequence[str], facts: Facts) -> tuple[CheckedStandard, ...]:
     """Return what a table has of the rules of some standards."""
-    columns = published_columns(source)
+    columns = columns_of_release(source)
     judge = _Judge(source, columns, facts)
     return tuple(judge.standard(standard_named(name)) for name in names)
 
@@ -178,7 +178,7 @@ class _Judge:
             rules.append(CheckedRule(rule.id, rule.text, rule.source, verdict, measured, required, rule.cannot))
         return CheckedStandard(standard.name, standard.title, standard.source, standard.mark, tuple(rules))
 
-    def verdict(self, rule: Rule) -> Found:
+    def verdict(self, rule: StandardRule) -> Found:
         """Return what the table has of a rule."""
         if rule.check == "person":
             return "for a person", "", ""
@@ -193,7 +193,7 @@ class _Judge:
             "policy": self.policy,
         }[rule.check](rule)
 
-    def gone(self, rule: Rule) -> Found:
+    def gone(self, rule: StandardRule) -> Found:
         """Judge a rule that some kinds of columns, and values like them inside of texts, are gone."""
         against: dict[str, int] = {}
         doubts: dict[str, int] = {}
@@ -215,7 +215,7 @@ class _Judge:
             return "for a person", f"to look at: {_counts(doubts, 'value')}", "none"
         return "for a person" if rule.person else "holds", "none found" if rule.person else "none", "none"
 
-    def is_against(self, column: PublishedColumn, rule: Rule) -> bool:
+    def is_against(self, column: PublishedColumn, rule: StandardRule) -> bool:
         """Tell whether a column is one of those that must be gone."""
         if column.is_pseudonyms or column.words.intersection(rule.not_words):
             return False
@@ -229,7 +229,7 @@ class _Judge:
             or (rule.unique and column.is_unique)
         )
 
-    def is_doubtful(self, column: PublishedColumn, rule: Rule) -> bool:
+    def is_doubtful(self, column: PublishedColumn, rule: StandardRule) -> bool:
         """Tell whether a person has to look at a column."""
         if column.words.intersection(rule.not_words):
             return False
@@ -244,7 +244,7 @@ class _Judge:
         closed = [column.name for column in self.columns if column.is_closed and column.shown]
         return f"{', '.join(closed)}: bytes or nested values are not looked into" if closed else ""
 
-    def zip_codes(self, rule: Rule) -> Found:
+    def zip_codes(self, rule: StandardRule) -> Found:
         """Judge the ZIP codes: columns that are postcodes by name or values."""
         against, doubts = {}, {}
         for column in self.about(rule.kinds):
@@ -254,7 +254,7 @@ class _Judge:
             against[column.name], doubts[column.name] = told.count(True), told.count(None)
         return self.of_values(against, doubts, "three digits, 000 for small areas")
 
-    def dates(self, rule: Rule) -> Found:
+    def dates(self, rule: StandardRule) -> Found:
         """Judge dates: by their form in any column, and by name all that is no year, no decade and no set of years.
 
         Words and small numbers, such as days since an event, are for a person, but in a column of months or days.
@@ -272,7 +272,7 @@ class _Judge:
             against[column.name] = found
         return self.of_values(against, doubts, "years only")
 
-    def ages(self, rule: Rule) -> Found:
+    def ages(self, rule: StandardRule) -> Found:
         """Judge ages and years of birth."""
         this_year = dt.datetime.now(tz=dt.UTC).year
         against, doubts = {}, {}
@@ -328,7 +328,7 @@ class _Judge:
         )
         return next(found, "")
 
-    def distinct(self, rule: Rule) -> Found:
+    def distinct(self, rule: StandardRule) -> Found:
         """Judge how many values of each sensitive column the class with the fewest has."""
         required = f"{rule.least} values or more"
         if not self.facts.rows:
@@ -342,7 +342,7 @@ class _Judge:
             return "fails", measured, required
         return "holds" if len(known) == len(fewest) else "not known", measured, required
 
-    def cells(self, rule: Rule) -> Found:
+    def cells(self, rule: StandardRule) -> Found:
         """Judge the classes of the quasi-identifiers; without any, the cells of a table of counts.
 
         It is a table of counts if a column is called so, and each row has its own values of all columns without
@@ -376,7 +376,7 @@ class _Judge:
         query = sql.query("standards/combinations", values=values, tables={"source": self.source.relation})
         return int(self.source.engine.row(query, "combinations of the other columns")[0])
 
-    def policy(self, _rule: Rule) -> Found:
+    def policy(self, _rule: StandardRule) -> Found:
         """Judge whether a level was set, and is reached: what the policy requires."""
         required = "a policy that holds"
         if self.facts.policy is None:

@@ -32,7 +32,7 @@ from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, rep
 from kanon_sql.policy.profile.preparing import columns_to_prepare
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
 from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, PreparedColumn, Profile, ToPrepare
-from kanon_sql.policy.profile.standards import changes_for, k_for
+from kanon_sql.policy.profile.standards import changes_for, smallest_class_for
 from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
 from kanon_sql.policy.standards import standard_named, standards_named
 from kanon_sql.sql import build as sql
@@ -367,7 +367,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     path = Path(out)
     require_free(path, replace=replace)
     standards = standards_named(names(standards))
-    smallest = k_for(k, standards, DEFAULT_K)
+    smallest = smallest_class_for(k, standards, DEFAULT_K)
     opened = open_source(source, table, resources=resources)
     try:
         opened, found = proposal_of(

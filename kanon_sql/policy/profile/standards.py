@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
-    from kanon_sql.policy.standards import Replacement, Rule, Standard
+    from kanon_sql.policy.standards import Replacement, Standard, StandardRule
 
 _DATES = frozenset({"date", "timestamp"})
 
 
 @dataclass
-class Changes:
+class ColumnChanges:
     """What standards change of a proposal.
 
     Attributes:
@@ -42,12 +42,12 @@ class Changes:
     instead: dict[str, str] = field(default_factory=dict)
 
 
-def changes_for(source: Source, profile: Profile, standards: Iterable[Standard]) -> Changes:
+def changes_for(source: Source, profile: Profile, standards: Iterable[Standard]) -> ColumnChanges:
     """Return what the rules of standards change of the columns of a table.
 
     A column whose role a person named is left out only where a new one stands for it.
     """
-    changes = Changes()
+    changes = ColumnChanges()
     kinds = {column.name: {column.kind, *kinds_of_name(column.name)[:1]} for column in profile.columns}
     columns = {column.name: column for column in source.columns}
     for standard in standards:
@@ -68,7 +68,7 @@ def changes_for(source: Source, profile: Profile, standards: Iterable[Standard])
     return changes
 
 
-def k_for(k: int | None, standards: Iterable[str], default: int) -> int:
+def smallest_class_for(k: int | None, standards: Iterable[str], default: int) -> int:
     """Return the smallest class of a proposal: what was asked for, if no standard asks for more.
 
     Raises:
@@ -82,7 +82,7 @@ def k_for(k: int | None, standards: Iterable[str], default: int) -> int:
     return max(default, least) if k is None else k
 
 
-def _is_against(rule: Rule, found: ColumnProfile, kinds: set[str | None], column: Column) -> bool:
+def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None], column: Column) -> bool:
     """Tell whether a column that would be published, or may be, is against a rule as it is."""
     if found.role == "identifying":
         return False
