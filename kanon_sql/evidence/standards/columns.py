@@ -81,11 +81,9 @@ _SMALL = r"-?[0-9]{1,3}(\.[0-9]+)?|[^0-9]*"
 _NAMES_A_MONTH = rf"\b({_MONTHS}|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
 _LONG_NUMBER = "[0-9]{5}"
 _MOST = 0.8  # share of values that makes a column what they look like
-_CODES, _OF_ROWS, _NEARLY_EACH = (
-    20,
-    0.1,
-    0.5,
-)  # different values, and by rows, from which on they may be codes of people
+_CODES = 20  # different values, from which on they may be codes of people ...
+_OF_ROWS = 0.1  # ... if there are as many by rows; people have up to ten rows each
+_NEARLY_EACH = 0.5  # different values by rows, from which on few of them may be codes too
 
 
 @dataclass(frozen=True)

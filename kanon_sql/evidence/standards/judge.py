@@ -220,8 +220,8 @@ class _Judge:
         if column.is_pseudonyms or column.words.intersection(rule.not_words):
             return False
         about_people = rule.unique and column.name in self.facts.naming
-        if column.is_of_states and not about_people:
-            return False
+        if column.is_of_states and {column.kind, column.by_name} & {"city", "region"} and not about_people:
+            return False  # towns that became states, or towns that are written like these: for a person
         return (
             about_people
             or column.is_of(rule.kinds)
@@ -290,7 +290,7 @@ class _Judge:
             if column.shown
             and not column.is_closed
             and not column.is_pseudonyms
-            and {column.kind, *column.named[:1]} & set(kinds)
+            and {column.kind, column.by_name} & set(kinds)
         ]
 
     def of_values(self, against: Mapping[str, int], doubts: Mapping[str, int], required: str) -> Found:
@@ -316,7 +316,11 @@ class _Judge:
         if smallest < k or largest > risk:
             return "fails", measured, required
         if self.facts.members == "rows" and (people := self.may_repeat_people()):
-            return "not known", f"rows were counted, and {people} may name people of several rows (--entity)", required
+            return (
+                "not known",
+                f"rows were counted, and {people} may name people with several rows each (--entity)",
+                required,
+            )
         if self.facts.rows_by_choice:
             return "for a person", f"{measured}; rows were counted, and may be of fewer people", required
         return "holds", measured, required
