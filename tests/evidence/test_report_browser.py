@@ -40,8 +40,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             models=[kanon.KAnonymity(3), kanon.DistinctLDiversity(2), kanon.TCloseness(t=0.9)],
             algorithm="local",
             max_suppressed=0.1,
+            standards=["hipaa-safe-harbor", "ema-0070"],
         ),
-        "empty": kanon.report(plain.head(0), quasi_identifiers=["age", "sex"], sensitive=["illness"]),
+        "empty": kanon.report(
+            plain.head(0), quasi_identifiers=["age", "sex"], sensitive=["illness"], standards=["gbt-42460:public"]
+        ),
     }
     for name, report in reports.items():
         report.write(directory / f"{name}.html")

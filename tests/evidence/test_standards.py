@@ -18,7 +18,8 @@ from engines import PLACES, Place, quoted
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.standards.judge import VERDICTS, CheckedRule
+from kanon_sql.evidence.report.render import VerdictSegment, verdict_segments
+from kanon_sql.evidence.standards.judge import VERDICTS, CheckedRule, CheckedStandard
 from kanon_sql.evidence.standards.labels import range_of, tells_old_age, tells_small_area
 from kanon_sql.policy.standards import standard_named, standard_names
 
@@ -640,6 +641,12 @@ def test_a_standard_in_a_policy_file_is_checked_and_reported(
     assert (found["holds"], found["satisfies_policy"]) == (False, True)
     assert [standard["name"] for standard in found["standards"]] == ["wp216", "ema-0070"]
     assert kanon("check", "--policy", "kanon.toml", "--standard", "wp216").code == 0
+    # The bar of a standard has a part for each verdict: of ema-0070, four rules, one fails, one holds.
+    assert [(part.width, part.tone) for part in _segments(found["standards"][1])] == [
+        (40.0, "good"),
+        (40.0, "bad"),
+        (80.0, "neutral"),
+    ]
     for suffix in ("html", "md"):
         assert kanon("report", "--policy", "kanon.toml", "--out", f"report.{suffix}").code == 0
     text = (in_tmp / "report.md").read_text(encoding="utf-8")
@@ -714,6 +721,12 @@ def test_the_library_names_a_standard_that_does_not_exist(clinic: Path) -> None:
         kanon.check(str(clinic), "patients", standards=["hipaa"])
     with pytest.raises(UsageError, match=r"privacy\.standards is a list of names"):
         kanon.check(str(clinic), "patients", policy=_policy_file(clinic.parent, 'standards = "wp216"'))
+
+
+def _segments(standard: dict[str, Any]) -> list[VerdictSegment]:
+    rules = tuple(CheckedRule(**rule) for rule in standard["rules"])
+    named = {name: standard[name] for name in ("name", "title", "source", "mark")}
+    return verdict_segments(CheckedStandard(**named, rules=rules))
 
 
 def _policy_file(directory: Path, line: str) -> Path:

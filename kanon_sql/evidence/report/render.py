@@ -32,13 +32,14 @@ from kanon_sql.evidence.report.words import (
     technique,
     verb,
 )
+from kanon_sql.evidence.standards.judge import VERDICTS
 from kanon_sql.risks.attacks.verdicts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.evidence.report.figures import Attribute, CurvePoint, Report
-    from kanon_sql.evidence.standards.judge import Verdict
+    from kanon_sql.evidence.standards.judge import CheckedStandard, Verdict
     from kanon_sql.risks.attacks.verdicts import Outcome
     from kanon_sql.risks.estimators.tuples import SubsetRisk
 
@@ -113,7 +114,7 @@ def _environment(elements: str) -> Environment:
     }
     of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, verb)
     of_columns = (described_rule, help_for, kind_of_values, technique)
-    of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, worst_subsets)
+    of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, verdict_segments, worst_subsets)
     environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
     environment.globals |= {
         "INFERRING": ("homogeneity", "background knowledge"),
@@ -218,6 +219,24 @@ def suppression_curve(report: Report) -> CurveChart:
 def bar_width(share: float) -> float:
     """Return the width of a bar, of which the widest has 1; nothing has none, and anything can be seen."""
     return 0.0 if share <= 0 else max(1.0, _BAR * min(share, 1.0))
+
+
+class VerdictSegment(NamedTuple):
+    """The rules of a verdict in the bar of a standard: where they start, how wide they are, and their tone."""
+
+    x: float
+    width: float
+    tone: Tone
+
+
+def verdict_segments(standard: CheckedStandard) -> list[VerdictSegment]:
+    """Return the parts of the bar of a standard, in the order of the verdicts, each as wide as it has rules."""
+    of_rule, segments, start = _BAR / len(standard.rules), [], 0.0
+    for verdict in VERDICTS:
+        if width := of_rule * len(standard.of(verdict)):
+            segments.append(VerdictSegment(start, width, _TONES_OF_RULES[verdict]))
+            start += width
+    return segments
 
 
 def _curve(
