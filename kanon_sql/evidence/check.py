@@ -300,6 +300,7 @@ def _facts(source: Source, policy: Policy, original: Source | None, found: Check
     return Facts(
         rows=found.rows,
         smallest=smallest,
+        at_most=found.smallest_class_people_at_most if people else None,
         members="people" if people else "rows",
         unknown="of how many people classes are is not known"
         if found.entity is None

@@ -139,6 +139,12 @@ def standard_named(name: str) -> Standard:
     )
 
 
+def values_asked_for(names: Iterable[str]) -> int:
+    """Return how many values of a sensitive column every class must have by some standards; 1 where none asks."""
+    rules = [rule for name in names for rule in standard_named(name).rules if rule.check == "distinct"]
+    return max((rule.least for rule in rules), default=1)
+
+
 def standards_named(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of standards, each once; raise where one is none."""
     return tuple(dict.fromkeys(standard_named(name).name for name in names))

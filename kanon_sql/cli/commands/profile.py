@@ -168,7 +168,7 @@ def init_command(
         typer.Option(
             "--standard",
             metavar="NAME",
-            help="A standard whose rules the policy is to meet, such as hipaa-safe-harbor: columns that they do not "
+            help="A standard that the policy takes into account, such as hipaa-safe-harbor: columns that its rules do not "
             "allow are left out, or coarser ones published instead. Repeatable.",
         ),
     ] = None,

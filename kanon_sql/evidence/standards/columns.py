@@ -38,28 +38,41 @@ _MARKS = {kind: chr(0xE000 + number) for number, kind in enumerate(INSIDE)}  # c
 _TEXT, _MARKED = "text", "marked"
 _YEAR = "(1[89]|20)[0-9]{2}"
 _FULL_MONTHS = (
-    "january|januar|janvier|enero|february|februar|février|febrero|march|märz|marzo|april|avril|abril|june|juni|juin"
-    "|junio|july|juli|juillet|julio|august|août|agosto|september|septembre|septiembre|october|oktober|octobre|octubre"
-    "|november|novembre|noviembre|december|dezember|décembre|diciembre"
+    "january|januar|janvier|enero|gennaio|janeiro|januari|february|februar|février|febrero|febbraio|fevereiro|februari"
+    "|march|märz|maerz|marzo|março|maart|april|avril|abril|aprile|mayo|maggio|maio|june|juni|juin|junio|giugno|junho"
+    "|july|juli|juillet|julio|luglio|julho|august|août|agosto|augustus|september|septembre|septiembre|settembre|setembro"
+    "|october|oktober|octobre|octubre|ottobre|outubro|november|novembre|noviembre|novembro|december|dezember|décembre"
+    "|diciembre|dicembre|dezembro"
 )
-_MONTHS = f"{_FULL_MONTHS}|jan|feb|mar|mars|apr|may|mai|mayo|jun|jul|aug|sep|sept|oct|okt|nov|dec|dez"
+_MONTHS = (
+    f"{_FULL_MONTHS}|jan|janv|ene|feb|febr|févr|fév|mar|mars|mär|mrz|apr|avr|abr|may|mai|jun|jul|juil|aug|ago|sep|sept"
+    "|oct|okt|nov|dec|déc|dez|dic"
+)
 _DAY, _MONTH = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])"
-_START, _ORDINAL = "(^|[^0-9.])", "(st|nd|rd|th)?"
+_START, _ALONE, _ORDINAL = "(^|[^0-9.])", "(^|[^0-9A-Za-z.])", "(st|nd|rd|th)?"
+_OF = "( of | de | d'|[-/ .,]{0,2})"
+_QUARTER = (
+    "(q[1-4]|w[0-5]?[0-9]|h[12]|m(0[1-9]|1[0-2])|[1-4](st|nd|rd|th)?[. ]{0,2}(quarter|quartal|trimestre|trimester))"
+)
+_WEEK = "(week|weeks|kw|woche|semaine|semana|settimana)"
 FINER_THAN_A_YEAR = "|".join(
     (
         rf"{_START}{_YEAR}[-/ ]{{1,2}}{_MONTH}([-/. T]|\b)",
         rf"{_START}{_YEAR}\. ?{_MONTH}\. ?{_DAY}\b",
         rf"{_START}{_DAY}[-/. ]{{1,2}}{_DAY}[-/. ]{{1,2}}{_YEAR}\b",
         rf"{_START}{_MONTH}[-/.]{_YEAR}\b",
-        rf"{_START}{_DAY}/{_DAY}/[0-9]{{2}}\b|{_START}[0-3][0-9]\.[01][0-9]\.[0-9]{{2}}\b",
-        rf"{_START}{_DAY}[- ]?({_MONTHS})[- ]?('?[0-9]{{2}}|{_YEAR})\b",
-        rf"\b{_YEAR}[-/ ]{{0,3}}(q[1-4]|w[0-5]?[0-9]|h[12])\b|\b(q[1-4]|h[12])[-/ ]{{0,3}}('?[0-9]{{2}}|{_YEAR})\b",
-        rf"\b[1-4]q('?[0-9]{{2}}|{_YEAR})\b",
-        rf"\b({_MONTHS})\.?,? ?([0-9]{{1,2}}{_ORDINAL},? ?)?(of )?('[0-9]{{2}}|{_YEAR})\b",
-        rf"\b{_YEAR}[-/ ]({_MONTHS})\b|\b({_MONTHS})-[0-9]{{2}}\b",
-        rf"\b({_FULL_MONTHS}) [0-9]{{1,2}}{_ORDINAL}\b|\b{_DAY}{_ORDINAL}[. ]{{1,2}}(of )?({_MONTHS})\b",
-        "[0-9]{4}年[0-9]{1,2}月|[0-9]{1,2}月[0-9]{1,2}日",
-        rf"{_START}{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T?[0-9]{{4,6}})?\b",
+        rf"{_ALONE}{_DAY}/{_DAY}/[0-9]{{2}}\b|{_ALONE}{_DAY}\.[01]?[0-9]\.[0-9]{{2}}\b",
+        rf"{_ALONE}[0-3][0-9]-[01][0-9]-[0-9]{{2}}\b|^ *[0-9]{{2}}-[01][0-9]-[0-3][0-9] *$",
+        rf"{_ALONE}{_DAY}{_ORDINAL}{_OF}({_MONTHS})\.?{_OF}('?[0-9]{{2}}|{_YEAR})\b",
+        rf"{_ALONE}{_YEAR}[-/ ]{{0,3}}{_QUARTER}\b|{_ALONE}{_QUARTER}{_OF}('?[0-9]{{2}}|{_YEAR})\b",
+        rf"{_ALONE}[1-4][qht]('?[0-9]{{2}}|{_YEAR})\b|{_ALONE}t[1-4][ -]?{_YEAR}\b",
+        rf"{_ALONE}{_WEEK}[ -]?[0-9]{{1,2}}{_OF}{_YEAR}\b|{_ALONE}{_YEAR}[- ,]{{1,2}}{_WEEK}[ -]?[0-9]{{1,2}}\b",
+        rf"{_ALONE}({_MONTHS})\.?,? ?([0-9]{{1,2}}{_ORDINAL},? ?)?{_OF}('[0-9]{{2}}|{_YEAR})\b",
+        rf"{_ALONE}{_YEAR}[-/ ]({_MONTHS})\b|{_ALONE}({_MONTHS})-[0-9]{{2}}\b",
+        rf"{_ALONE}({_FULL_MONTHS}) [0-9]{{1,2}}{_ORDINAL}\b",
+        rf"{_ALONE}{_DAY}{_ORDINAL}[. ]{{1,2}}(of )?({_FULL_MONTHS})\b",
+        "[0-9]{4}年 ?第?[0-9]{1,2}(月|季)|[0-9]{1,2}月[0-9]{1,2}日",
+        rf"{_ALONE}{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T?[0-9]{{4,6}})?\b",
     )
 )
 """A date, a month, a week or a quarter, also inside of a text."""
@@ -80,6 +93,7 @@ _COMPACT_DATE = rf"{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([0-9]{{6}})?"
 _SMALL = r"-?[0-9]{1,3}(\.[0-9]+)?|[^0-9]*"
 _NAMES_A_MONTH = rf"\b({_MONTHS}|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
 _LONG_NUMBER = "[0-9]{5}"
+_HEXADECIMAL = "[0-9a-f-]{16,}"  # with a letter in it: pseudonyms, hashes and UUIDs, whose digits are no dates
 _MOST = 0.8  # share of values that makes a column what they look like
 _CODES = 20  # different values, from which on they may be codes of people ...
 _OF_ROWS = 0.1  # ... if there are as many by rows; people have up to ten rows each
@@ -258,8 +272,11 @@ def _counts(source: Source, column: Column) -> dict[str, int]:
     if is_text:
         conditions |= {kind: exp.Contains(this=marked, expression=sql.literal(mark)) for kind, mark in _MARKS.items()}
         is_label = sql.matches(text, f"(?i)^({_LABEL})$")
+        is_code = exp.and_(sql.matches(text, f"(?i)^({_HEXADECIMAL})$"), sql.matches(text, "(?i)[a-f]"))
         conditions["phone"] = exp.and_(conditions["phone"], exp.Not(this=is_label))
         conditions[DATES] = sql.matches(plain, f"(?i)({FINER_THAN_A_YEAR})")
+        for kind in ("phone", "national_id", "credit_card", DATES):
+            conditions[kind] = exp.and_(conditions[kind], exp.Not(this=exp.Paren(this=is_code.copy())))
     elif column.family == "integer":
         conditions["compact"] = sql.matches(text, f"^({_COMPACT_DATE})$")
     # Dashes of other lengths become plain ones, but nothing else: "_" is a sign of its own to what looks into texts.

@@ -133,7 +133,8 @@ class Facts:
 
     Attributes:
         rows: of the table.
-        smallest: members of the smallest class; None where that is not known.
+        smallest: members of the smallest class, at least; None where that is not known.
+        at_most: ... at most; None where it has exactly so many.
         members: what they are, ``people`` or ``rows``.
         unknown: why the smallest class is not known, and what would make it known.
         rows_by_choice: whether rows were counted although they may be of fewer people.
@@ -145,6 +146,7 @@ class Facts:
 
     rows: int
     smallest: int | None = None
+    at_most: int | None = None
     members: Literal["people", "rows"] = "rows"
     unknown: str = ""
     rows_by_choice: bool = False
@@ -311,11 +313,22 @@ class _Judge:
         smallest = self.facts.smallest
         if smallest is None:
             return "not known", self.facts.unknown, required
-        largest = 1 / smallest if smallest else 1.0
-        measured = f"{smallest:,} {self.facts.members} in the smallest class: risk {_risk(largest)}"
-        if smallest < k or largest > risk:
+        at_most = smallest if self.facts.at_most is None else self.facts.at_most
+        if at_most > smallest:
+            measured = f"at least {smallest:,} {self.facts.members} in the smallest class, and at most {at_most:,}"
+        else:
+            measured = f"{smallest:,} {self.facts.members} in the smallest class: risk {_risk(_largest(smallest))}"
+        if at_most < k or _largest(at_most) > risk:
             return "fails", measured, required
-        if self.facts.members == "rows" and (people := self.may_repeat_people()):
+        if smallest < k or _largest(smallest) > risk:
+            return "not known", measured, required
+        return self.of_members(measured, required)
+
+    def of_members(self, measured: str, required: str) -> Found:
+        """Return the verdict on classes that are large enough, if it was people who were counted."""
+        if self.facts.members == "people":
+            return "holds", measured, required
+        if people := self.may_repeat_people():
             return (
                 "not known",
                 f"rows were counted, and {people} may name people with several rows each (--entity)",
@@ -350,18 +363,17 @@ class _Judge:
         """Judge the classes of the quasi-identifiers; without any, the cells of a table of counts.
 
         It is a table of counts if a column is called so, and each row has its own values of all columns without
-        numbers. Other columns of whole numbers with small values are for a person.
+        numbers. Other columns with small numbers are for a person.
         """
         numbers = [column for column in self.columns if column.column.family in _NUMBERS and not column.is_closed]
         counts = [column for column in numbers if "count" in column.named[:1] or column.words & _WORDS_OF_COUNTS]
         others = [column.name for column in self.columns if column not in numbers]
         if self.facts.classes or not counts or not others or self.combinations(others) < self.facts.rows:
             return self.smallest_class(rule.least, 1 / rule.least)
-        looked_at = [column for column in numbers if column in counts or column.column.family == "integer"]
-        small = [self.is_small(column, rule.least) for column in looked_at]
+        small = [self.is_small(column, rule.least) for column in numbers]
         query = sql.query("standards/cells", values={"small": small}, tables={"source": self.source.relation})
         cells = self.source.engine.row(query, "small cells")
-        found = {column.name: int(n) for column, n in zip(looked_at, cells, strict=True) if n}
+        found = {column.name: int(n) for column, n in zip(numbers, cells, strict=True) if n}
         required = f"{rule.least} or more"
         if against := {column.name: found[column.name] for column in counts if column.name in found}:
             return "fails", _counts(against, "small cell"), required
@@ -390,6 +402,11 @@ class _Judge:
 
 def _counts(found: Mapping[str, int], what: str) -> str:
     return ", ".join(f"{name}: {counted(n, what)}" for name, n in found.items())
+
+
+def _largest(members: int) -> float:
+    """Return the risk of the people in a class; in one without anybody that is known, it is the largest."""
+    return 1 / members if members else 1.0
 
 
 def _risk(risk: float) -> str:

@@ -30,7 +30,7 @@ _AND_MORE = re.compile(
 _MORE_THAN = re.compile(r"(>(?!=)|over|above|older than|more than|after)\s*[0-9]", re.IGNORECASE)
 _AND_LESS = re.compile(r"<|≤|younger|under|less|below|before|earlier|until|以下", re.IGNORECASE)
 _LESS_THAN = re.compile(r"(<(?!=)|under|below|before|younger than|less than)\s*[0-9]", re.IGNORECASE)
-_DECADE = re.compile(r"[0-9]0s\b")
+_DECADE = re.compile(r"[0-9]0(s|er)\b")
 _ZIP = re.compile(rf"(?P<shown>[0-9]*)[{_FILLING}\s.-]*")
 _SHOWN_DIGITS = 3
 

@@ -365,9 +365,19 @@ def _standards(profile: Profile) -> Iterable[str]:
 
 
 def _models(profile: Profile) -> Iterable[str]:
-    """Yield what can be asked for sensitive columns, as comments: the person decides."""
+    """Yield what can be asked for sensitive columns, as comments: the person decides.
+
+    What a standard asks for is no comment for columns that are published, as a person named them.
+    """
+    from kanon_sql.policy.standards import values_asked_for
+
     sensitive = profile.of_role("sensitive")
     if not sensitive:
+        return
+    least = values_asked_for(profile.standards)
+    if least > 1 and (published := [name for name in sensitive if name in profile.named]):
+        yield "# Among people who are alike, so many values of a sensitive column: a standard asks for it.\n"
+        yield f"l = {{ {', '.join(f'{_key(name)} = {least}' for name in published)} }}\n"
         return
     yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
     wanted = ", ".join(f"{_key(name)} = 2" for name in sensitive)

@@ -89,14 +89,15 @@ def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None]
     words, is_of = set(parts_of_name(found.name)), bool(kinds.intersection(rule.kinds))
     match rule.check:
         case "gone":
+            is_of = bool(kinds.intersection(rule.kinds) - {"reference"})  # which many rows may share
             return (is_of or bool(words.intersection(rule.words))) and not words.intersection(rule.not_words)
         case "zip":
             return is_of
         case "dates":  # numbers may be years, or days since something
             is_part = column.family == "integer" and bool(words & PARTS_OF_YEARS)
             return column.family in _DATES or is_part or (is_of and column.family == "text")
-        case "ages":  # texts may be classes already
-            return is_of and column.family != "text"
+        case "ages":
+            return is_of
         case _:
             return False
 
@@ -110,10 +111,16 @@ def _replacement(
 ) -> PreparedColumn | None:
     """Return the column that is published instead of another one; None if there is none."""
     column = next(column for column in source.columns if column.name == name)
+    elsewhere = {kind for one in replacements for kind in one.kinds}
     others = {kind for other, found in kinds.items() if other != name for kind in found}
     for one in replacements:
-        fits = kinds[name].intersection(one.kinds) and column.family in one.families
-        if not fits or others.intersection(one.unless) or "TIME ZONE" in column.type:
+        of_kind = kinds[name].intersection(one.kinds) or ("any" in one.kinds and not kinds[name] & elsewhere)
+        if (
+            not of_kind
+            or column.family not in one.families
+            or others.intersection(one.unless)
+            or "TIME ZONE" in column.type
+        ):
             continue
         called = unused_name(one.name.format(column=name), [*kinds, *new])
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
