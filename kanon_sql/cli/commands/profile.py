@@ -168,8 +168,8 @@ def init_command(
         typer.Option(
             "--standard",
             metavar="NAME",
-            help="A standard that the policy takes into account, such as hipaa-safe-harbor: columns that its rules do not "
-            "allow are left out, or coarser ones published instead. Repeatable.",
+            help="A standard that the policy takes into account, such as hipaa-safe-harbor: columns that its rules do "
+            "not allow are left out, or coarser ones published instead. Repeatable.",
         ),
     ] = None,
     quasi_identifiers: KnownOption = None,
