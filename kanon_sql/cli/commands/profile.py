@@ -160,7 +160,7 @@ def init_command(
             "-k",
             "--k",
             min=1,
-            help=f"The smallest class that is asked for (default: {DEFAULT_K}, or that of a standard).",
+            help=f"The smallest class of the policy (default: {DEFAULT_K}, or that of a standard).",
         ),
     ] = None,
     standard: Annotated[
@@ -191,7 +191,7 @@ def init_command(
     if not sql:
         require_free(out, replace=replace)
     standards = standards_named(standard or [])
-    smallest = smallest_class_for(k, standards, DEFAULT_K)
+    smallest = smallest_class_for(k, standards)
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         opened, found = proposal_of(
@@ -213,8 +213,7 @@ def init_command(
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    said = [*_as_said(quasi_identifiers, sensitive, entity, sample, prepare)]
-    said += [word for name in standards for word in ("--standard", name)]
+    said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare, list(standards))
     _print_what_is_next(found, source, opened, out, origin, said)
 
 
@@ -224,11 +223,12 @@ def _as_said(
     entity: str | None,
     sample: int | None,
     prepare: list[str] | None,
+    standard: list[str] | None = None,
 ) -> list[str]:
     """Return the options about columns that were given, for the next command."""
     listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
     listed["--sample"] = [] if sample is None else [str(sample)]
-    listed["--prepare"] = prepare or []
+    listed |= {"--prepare": prepare or [], "--standard": standard or []}
     return [word for option, values in listed.items() for value in values for word in (option, value)]
 
 

@@ -1,6 +1,6 @@
 """The rules of a standard, each with its verdict on a published table and the figures that it rests on.
 
-Nobody who reads a verdict sees a value: what is measured are counts and names of columns. A rule that cannot be checked
+What is measured are counts and names of columns, never a value. A rule that cannot be checked
 does not hold: it is ``for a person``, or ``not known`` where something could be named that would make it known.
 """
 
@@ -15,6 +15,7 @@ from sqlglot import exp
 from kanon_sql.errors import counted
 from kanon_sql.evidence.standards.columns import DATES, columns_of_release, distinct_texts
 from kanon_sql.evidence.standards.labels import tells_old_age, tells_small_area
+from kanon_sql.policy.publish_rules import NUMBERS
 from kanon_sql.policy.standards import PARTS_OF_YEARS, standard_named
 from kanon_sql.sql import build as sql
 
@@ -45,7 +46,6 @@ _WORDS_OF_COUNTS = frozenset(
     }
     | {"total", "number", "admissions", "visits"}
 )
-_NUMBERS = frozenset({"integer", "decimal", "float"})
 
 
 @dataclass(frozen=True)
@@ -200,12 +200,11 @@ class _Judge:
         against: dict[str, int] = {}
         doubts: dict[str, int] = {}
         for column in self.columns:
-            inside = sum(column.inside_of(rule.kinds).values())
             if not column.shown or column.is_closed:
                 continue
             if self.is_against(column, rule):
                 against[column.name] = column.shown
-            elif inside:
+            elif inside := sum(column.inside_of(rule.kinds).values()):
                 against[column.name] = min(inside, column.shown)
             elif self.is_doubtful(column, rule):
                 doubts[column.name] = column.shown
@@ -250,10 +249,10 @@ class _Judge:
         """Judge the ZIP codes: columns that are postcodes by name or values."""
         against, doubts = {}, {}
         for column in self.about(rule.kinds):
-            is_number = column.column.family in _NUMBERS
+            is_number = column.column.family in NUMBERS
             labels = distinct_texts(self.source, column.column)
-            told = [tells_small_area(text, rule.restricted, is_number=is_number) for text in labels]
-            against[column.name], doubts[column.name] = told.count(True), told.count(None)
+            tells = [tells_small_area(text, rule.restricted, is_number=is_number) for text in labels]
+            against[column.name], doubts[column.name] = tells.count(True), tells.count(None)
         return self.of_values(against, doubts, "three digits, 000 for small areas")
 
     def dates(self, rule: StandardRule) -> Found:
@@ -280,8 +279,8 @@ class _Judge:
         against, doubts = {}, {}
         for column in self.about(rule.kinds):
             year = None if "age" in (column.kind, column.by_name) else this_year
-            told = [tells_old_age(text, this_year=year) for text in distinct_texts(self.source, column.column)]
-            against[column.name], doubts[column.name] = told.count(True), told.count(None)
+            tells = [tells_old_age(text, this_year=year) for text in distinct_texts(self.source, column.column)]
+            against[column.name], doubts[column.name] = tells.count(True), tells.count(None)
         return self.of_values(against, doubts, "90 or older as one class")
 
     def about(self, kinds: Sequence[str]) -> list[PublishedColumn]:
@@ -365,8 +364,8 @@ class _Judge:
         It is a table of counts if a column is called so, and each row has its own values of all columns without
         numbers. Other columns with small numbers are for a person.
         """
-        numbers = [column for column in self.columns if column.column.family in _NUMBERS and not column.is_closed]
-        counts = [column for column in numbers if "count" in column.named[:1] or column.words & _WORDS_OF_COUNTS]
+        numbers = [column for column in self.columns if column.column.family in NUMBERS and not column.is_closed]
+        counts = [column for column in numbers if column.by_name == "count" or column.words & _WORDS_OF_COUNTS]
         others = [column.name for column in self.columns if column not in numbers]
         if self.facts.classes or not counts or not others or self.combinations(others) < self.facts.rows:
             return self.smallest_class(rule.least, 1 / rule.least)

@@ -19,7 +19,7 @@ from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
 from kanon_sql.policy.destination import origin_of
-from kanon_sql.policy.policy import DEFAULT_K, parse_policy
+from kanon_sql.policy.policy import parse_policy
 from kanon_sql.policy.profile.figures import (
     ColumnFigures,
     candidate_pairs,
@@ -367,7 +367,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     path = Path(out)
     require_free(path, replace=replace)
     standards = standards_named(names(standards))
-    smallest = smallest_class_for(k, standards, DEFAULT_K)
+    smallest = smallest_class_for(k, standards)
     opened = open_source(source, table, resources=resources)
     try:
         opened, found = proposal_of(

@@ -10,6 +10,7 @@ import sqlglot
 
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, parts_of_name
+from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.result import PreparedColumn
 from kanon_sql.policy.standards import PARTS_OF_YEARS, standard_named
 from kanon_sql.sql import build as sql
@@ -58,17 +59,18 @@ def changes_for(source: Source, profile: Profile, standards: Iterable[Standard])
                 ):
                     continue
                 title = f"{standard.title}, {rule.id}"
-                new = _replacement(rule.replace, source, found.name, kinds, [one.name for one in changes.new])
+                column = columns[found.name]
+                new = _replacement(rule.replace, column, kinds, [one.name for one in changes.new], f"for {title}")
                 if new is not None:
                     changes.left_out[found.name] = f"{title}: {new.name} is published instead"
                     changes.instead[found.name] = new.name
-                    changes.new.append(PreparedColumn(new.name, new.rules, f"for {title}"))
+                    changes.new.append(new)
                 elif not found.named:
                     changes.left_out[found.name] = f"{title}: {rule.text}"
     return changes
 
 
-def smallest_class_for(k: int | None, standards: Iterable[str], default: int) -> int:
+def smallest_class_for(k: int | None, standards: Iterable[str]) -> int:
     """Return the smallest class of a proposal: what was asked for, if no standard asks for more.
 
     Raises:
@@ -79,7 +81,7 @@ def smallest_class_for(k: int | None, standards: Iterable[str], default: int) ->
     least = 1 if most is None else asked[most]
     if k is not None and k < least:
         raise UsageError(f"{most} asks for classes of {least} or more: give -k {least}, or leave -k out.")
-    return max(default, least) if k is None else k
+    return max(DEFAULT_K, least) if k is None else k
 
 
 def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None], column: Column) -> bool:
@@ -104,13 +106,13 @@ def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None]
 
 def _replacement(
     replacements: Sequence[Replacement],
-    source: Source,
-    name: str,
+    column: Column,
     kinds: dict[str, set[str | None]],
     new: Sequence[str],
+    reason: str,
 ) -> PreparedColumn | None:
     """Return the column that is published instead of another one; None if there is none."""
-    column = next(column for column in source.columns if column.name == name)
+    name = column.name
     elsewhere = {kind for one in replacements for kind in one.kinds}
     others = {kind for other, found in kinds.items() if other != name for kind in found}
     for one in replacements:
@@ -127,5 +129,5 @@ def _replacement(
         expression = sql.bound(
             sqlglot.parse_one(one.expression, read="duckdb"), {"column": sql.column(name), "today": today}
         )
-        return PreparedColumn(called, (render(expression, "duckdb"),), None)
+        return PreparedColumn(called, (render(expression, "duckdb"),), reason)
     return None
