@@ -60,7 +60,7 @@ class Covers:
 def number_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
     """Return the labels of a column, ``(number, label, released)``, of classes that have them as text."""
     name = places.hierarchy.column.name
-    every = exp.select(sql.named(exp.Window(this=exp.RowNumber()), NUMBER), LABEL, RELEASED)
+    every = exp.select(sql.named(sql.over(exp.RowNumber(), order=[LABEL]), NUMBER), LABEL, RELEASED)
     every = every.from_(released_query(classes, places.labels).subquery(RELEASED))
     return make_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
 
