@@ -9,8 +9,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
-from kanon_sql.evidence.utility import utility_against, utility_settings, wanted_utility
+from kanon_sql.evidence.risk import opened_other, opened_population, require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
@@ -18,6 +17,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.evidence.utility import WantedUtility
     from kanon_sql.measures.published import PublishedMeasures
     from kanon_sql.measures.utility.spread import Spread
     from kanon_sql.measures.utility.utility import Utility
@@ -230,7 +229,10 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         everyone = opened_population(opened, named.source, population, population_table)
         if release is opened:
             return measure_alone(opened, required, risks, everyone)
-        wanted = wanted_utility(opened, named.source, settings, control, control_table)
+        wanted = None
+        if settings is not None:
+            others = opened_other(opened, named.source, control, control_table, "control", as_text=False)
+            wanted = WantedUtility(settings, others)
         return measure_against(opened, release, required, progress or silent, risks, everyone, utility=wanted)
     finally:
         opened.engine.close()

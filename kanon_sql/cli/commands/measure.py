@@ -23,11 +23,11 @@ from kanon_sql.cli.output.output import (
 from kanon_sql.cli.output.utility import print_utility
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
-from kanon_sql.evidence.risk import opened_population, require_entity
-from kanon_sql.evidence.utility import utility_settings, wanted_utility
+from kanon_sql.evidence.risk import opened_other, opened_population, require_entity
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
+from kanon_sql.release.utility import WantedUtility, utility_settings
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
 if TYPE_CHECKING:
@@ -158,7 +158,10 @@ def measure_command(
         if release is opened:
             result = measure_alone(opened, policy, settings, everyone)
         else:
-            wanted = wanted_utility(opened, named.source, good_for, control, control_table)
+            wanted = None
+            if good_for is not None:
+                others = opened_other(opened, named.source, control, control_table, "control", as_text=False)
+                wanted = WantedUtility(good_for, others)
             result = measure_against(opened, release, policy, talk, settings, everyone, utility=wanted)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

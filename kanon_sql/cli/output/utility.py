@@ -40,6 +40,37 @@ def print_utility(utility: Utility) -> None:
         )
 
 
+def utility_cells(utility: Utility) -> dict[str, str]:
+    """Return the figures by which releases are compared, in the order of columns; those that there are not, are empty.
+
+    Releases of one table have the same columns.
+    """
+    found, errors, apart, prediction = utility.marginals, utility.queries, utility.told_apart, utility.prediction
+    cells = {
+        "3-marginals": "" if found is None else f"{found.score:.0f}",
+        "query error": "" if errors is None else figure(errors.median),
+        "pMSE": "" if apart is None else figure(apart.logistic),
+    }
+    return cells if prediction is None else {**cells, "accuracy": figure(prediction.from_release)}
+
+
+def about_cells(utility: Utility) -> str:
+    """Return what the figures of ``utility_cells`` are, in sentences."""
+    said = (
+        f"3-marginals: 1000 is the original. Query error: the median. Rows of a label are spread "
+        f"{_SPREAD[utility.spread]}."
+    )
+    if utility.told_apart is not None:
+        said += " pMSE: 0 if the release cannot be told from the original, by logistic regression; at most 0.25."
+    if (prediction := utility.prediction) is not None:
+        said += (
+            f" Accuracy: {prediction.target} is predicted of {prediction.tested:,} rows of the original; learned from "
+            f"others of them, {figure(prediction.from_original)}; by its most frequent value, "
+            f"{figure(prediction.most_frequent)}."
+        )
+    return said if utility.missing is None else f"{said} pMSE {utility.missing}."
+
+
 def _of_marginals(found: Marginals) -> str:
     looked_at, furthest = counted(len(found.found), "marginal"), found.found[0]
     of = f" of {found.possible:,}" if found.possible > len(found.found) else ""

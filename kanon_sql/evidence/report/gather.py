@@ -45,7 +45,7 @@ from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.risks.attacks.order import Order
 from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
-from kanon_sql.search.prepare import prepare_source
+from kanon_sql.search.prepare import by_rows
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
@@ -121,10 +121,10 @@ def _gathered(
     k = policy.k if policy.k > 1 else _FEW
     # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
     settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
-    by_rows = _prepared_by_rows(release, settled, progress)
-    measured, unmeasured = _measured(original, handed_out, settled, by_rows, progress)
+    rows_alone = by_rows(release.prepared, settled, lambda doing: progress(Progress(doing)))
+    measured, unmeasured = _measured(original, handed_out, settled, rows_alone, progress)
     risks = _risks(release, settled, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, settled, by_rows, progress)
+    attacks = _attacks(original, handed_out, settled, rows_alone, progress)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -178,14 +178,6 @@ def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
         name: value if value is None or isinstance(value, int) else float(f"{value:.4g}")
         for name, value in measures.items()
     }
-
-
-def _prepared_by_rows(release: Release, policy: Policy, progress: Listener) -> Prepared:
-    """Return the original by its quasi-identifiers alone: as the release was searched, where that is the same."""
-    frequency = release.prepared.frequency
-    if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
-        return release.prepared
-    return prepare_source(release.prepared.source, policy.of_rows(), lambda doing: progress(Progress(doing)))
 
 
 def _measured(

@@ -1,16 +1,15 @@
-"""The utility of a release that exists: which columns are compared, and what predictions are tested on."""
+"""The utility of a release: which of its columns are compared, and what predictions are tested on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.risk import opened_other
 from kanon_sql.measures.utility.spread import Published, UtilitySettings, checked_spread
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.sql import build as sql
@@ -37,19 +36,6 @@ class WantedUtility:
 
     settings: UtilitySettings
     control: Source | None = None
-
-
-def wanted_utility(
-    opened: Source,
-    source: Any,  # noqa: ANN401 - what the person pointed at for the release
-    settings: UtilitySettings | None,
-    control: Any = None,  # noqa: ANN401 - a path, a connection or a data frame
-    control_table: str | None = None,
-) -> WantedUtility | None:
-    """Return what is to be measured, with the control opened beside the original; None where nothing is."""
-    if settings is None:
-        return None
-    return WantedUtility(settings, opened_other(opened, source, control, control_table, "control", as_text=False))
 
 
 def utility_settings(
