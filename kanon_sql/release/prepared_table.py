@@ -241,9 +241,13 @@ class PreparedTable:
         """
         tell = progress or silent
         measure = settings.get("measure", self.policy.measure)
-        names_of_settings = ("utility=True", "target=", "spread=", "control=", "original=")
         good_for = utility_settings(
-            utility=utility, target=target, spread=spread, control=False, original=True, names=names_of_settings
+            utility=utility,
+            target=target,
+            spread=spread,
+            control=False,
+            original=True,
+            names=("utility=True", "target=", "spread=", "", ""),
         )
         if settings.get("prove"):
             raise UsageError("A comparison proves nothing about local recodings: prove is for anonymize.")

@@ -56,19 +56,20 @@ def utility_cells(utility: Utility) -> dict[str, str]:
 
 def about_cells(utility: Utility) -> str:
     """Return what the figures of ``utility_cells`` are, in sentences."""
-    said = (
-        f"3-marginals: 1000 is the original. Query error: the median. Rows of a label are spread "
-        f"{_SPREAD[utility.spread]}."
-    )
+    spread = f"Rows of a label are spread {_SPREAD[utility.spread]}."
+    said = [f"3-marginals: 1000 is the original. Query error: the median. {spread}"]
     if utility.told_apart is not None:
-        said += " pMSE: 0 if the release cannot be told from the original, by logistic regression; at most 0.25."
+        said.append("pMSE: 0 if the release cannot be told from the original by logistic regression; at most 0.25.")
     if (prediction := utility.prediction) is not None:
-        said += (
-            f" Accuracy: {prediction.target} is predicted of {prediction.tested:,} rows of the original; learned from "
-            f"others of them, {figure(prediction.from_original)}; by its most frequent value, "
-            f"{figure(prediction.most_frequent)}."
+        original, frequent = figure(prediction.from_original), figure(prediction.most_frequent)
+        rows = f"{prediction.tested:,} rows of the original, which releases have too"
+        said.append(
+            f"Accuracy: {prediction.target} is predicted of {rows}; it is {original} if learned from other rows of the "
+            f"original, and {frequent} by its most frequent value."
         )
-    return said if utility.missing is None else f"{said} pMSE {utility.missing}."
+    if utility.missing is not None:
+        said.append(f"pMSE: {utility.missing}.")
+    return " ".join(said)
 
 
 def _of_marginals(found: Marginals) -> str:

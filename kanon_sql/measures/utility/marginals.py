@@ -12,7 +12,7 @@ column of texts is one of the order of its tree. Suppressed rows are missing in 
 
 1. The marginals: all choices of three columns, or ``MOST_MARGINALS`` of them, drawn.
 2. For each: its cells, how far apart they are, and its share of the queries. Several times as many queries are drawn
-   as are needed, since some will be of too few rows.
+   as are needed, since some will be of too few rows; the release answers those that are not.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlglot import exp
+
+    _Ranges = list[tuple[int, int]]
 
 COLUMNS = 3
 MOST_MARGINALS = 200
@@ -74,6 +76,11 @@ class Marginals:
     def score(self) -> float:
         """From 0 to 1000, which is the same."""
         return statistics.fmean(one.score for one in self.found)
+
+    def score_with(self, column: str) -> float | None:
+        """Return the mean score of the marginals that have a column; None where none of them has it."""
+        scores = [one.score for one in self.found if column in one.columns]
+        return statistics.fmean(scores) if scores else None
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def marginals_of(
         found.append(Marginal(tuple(one.name for one in choice), _rounded(min(2.0, apart))))
         wanted = QUERIES * (number + 1) // len(choices) - QUERIES * number // len(choices)
         ranges = [_ranges(drawn, [bins[one.number] for one in choice]) for _ in range(wanted * _DRAWN)]
-        errors += _errors(compared, cells, ranges)[:wanted]
+        errors += _errors(compared, cells, ranges, wanted)
         compared.engine.run(sql.drop(cells), "drop the cells of a marginal")
     compared.engine.run(sql.drop(padding), "drop the column that is not there")
     found.sort(key=lambda one: (-one.difference, one.columns))
@@ -163,25 +170,36 @@ def _bins_of(compared: Comparable, one: Dimension) -> list[int]:
     return [row[0] for row in compared.engine.rows(query, f"bins of {one.name}")]
 
 
-def _ranges(drawn: random.Random, bins: list[list[int]]) -> list[tuple[int, int]]:
+def _ranges(drawn: random.Random, bins: list[list[int]]) -> _Ranges:
     """Return a query: between two bins of each column, each end as likely as any; all of a column that is not there."""
     ends = [sorted((drawn.choice(own), drawn.choice(own))) for own in bins]
-    found = [(low, high) for low, high in ends]
-    return found + [(1, 1)] * (COLUMNS - len(found))
+    return [(low, high) for low, high in ends] + [(1, 1)] * (COLUMNS - len(ends))
 
 
-def _errors(compared: Comparable, cells: exp.Table, ranges: list[list[tuple[int, int]]]) -> list[float]:
-    """Return the relative errors of those queries that enough rows satisfy, in the order in which they were drawn."""
+def _errors(compared: Comparable, cells: exp.Table, ranges: list[_Ranges], wanted: int) -> list[float]:
+    """Return the relative errors of the first queries, as many as are wanted, that enough rows satisfy."""
+    enough = max(1.0, LEAST_SHARE * compared.rows_in)
+    true = _answers(compared, cells, "original", dict(enumerate(ranges)))
+    chosen = [query for query in range(len(ranges)) if true.get(query, 0.0) >= enough][:wanted]
+    estimated = _answers(compared, cells, "released", {query: ranges[query] for query in chosen})
+    return [_rounded(abs(estimated.get(query, 0.0) - true[query]) / true[query]) for query in chosen]
+
+
+def _answers(compared: Comparable, cells: exp.Table, counted: str, ranges: dict[int, _Ranges]) -> dict[int, float]:
+    """Return what queries answer by a count of the cells; those that no row satisfies are left out."""
     if not ranges:
-        return []
-    columns: dict[str, list[int]] = {"query": list(range(len(ranges)))}
+        return {}
+    columns: dict[str, list[int]] = {"query": list(ranges)}
     for place in range(COLUMNS):
-        columns[f"low_{place + 1}"] = [query[place][0] for query in ranges]
-        columns[f"high_{place + 1}"] = [query[place][1] for query in ranges]
+        columns[f"low_{place + 1}"] = [query[place][0] for query in ranges.values()]
+        columns[f"high_{place + 1}"] = [query[place][1] for query in ranges.values()]
     queries = compared.engine.temporary_name("kanon_queries")
     compared.engine.load(queries, columns, "counting queries", "BIGINT")
-    answers = sql.query("utility/answers", tables={"queries": queries, "cells": cells})
-    found = compared.engine.rows(answers, "what original and release answer")
+    answers = sql.query(
+        "utility/answers",
+        values={"counted": sql.column(counted, "cells")},
+        tables={"queries": queries, "cells": cells},
+    )
+    found = compared.engine.rows(answers, f"what queries answer by the rows of the {counted}")
     compared.engine.run(sql.drop(queries), "drop the counting queries")
-    enough = LEAST_SHARE * compared.rows_in
-    return [_rounded(abs(estimate - true) / true) for _, true, estimate in found if true >= max(enough, 1)]
+    return {query: float(answer) for query, answer in found}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,12 +51,27 @@ class Utility:
     prediction: Prediction | None
     missing: str | None
 
+    def rounded(self) -> Utility:
+        """Return figures with four digits: all that they have would tell what a row that was left out had."""
+        found: Utility = _rounded(self)
+        return found
+
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain values: what ``--format json`` prints."""
         plain = asdict(self)
         if self.marginals is not None:
-            plain["marginals"] = {"score": self.marginals.score, **plain["marginals"]}
+            plain["marginals"] = {"score": round(self.marginals.score, 4), **plain["marginals"]}
         return plain
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - figures, and what holds them
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _rounded(getattr(value, field.name)) for field in fields(value)})
+    return value
 
 
 def utility_of(
