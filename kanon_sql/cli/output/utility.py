@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.cli.output.output import figure, print_pairs, print_prose
+from kanon_sql.cli.output.output import figure, print_pairs, print_prose, visible
 from kanon_sql.errors import counted
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def about_cells(utility: Utility) -> str:
         original, frequent = figure(prediction.from_original), figure(prediction.most_frequent)
         rows = f"{prediction.tested:,} rows of the original, which releases have too"
         said.append(
-            f"Accuracy: {prediction.target} is predicted of {rows}; it is {original} if learned from other rows of the "
-            f"original, and {frequent} by its most frequent value."
+            f"Accuracy: {visible(prediction.target)} is predicted of {rows}; it is {original} if learned from other "
+            f"rows of the original, and {frequent} by its most frequent value."
         )
     if utility.missing is not None:
         said.append(f"pMSE: {utility.missing}.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.prepared_table import Compared, Comparison
 
 FORMATS = (".svg", ".png", ".html")
+_PANES = ((1, 2), (1, 3), (2, 2))  # rows and columns: without utility, with one figure of it, and with two
 _MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colour
 
 
@@ -64,7 +65,8 @@ def _drawn(comparison: Comparison, file_format: str) -> bytes:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "kanon", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(5.5 * (2 + len(_purposes(comparison))), 4.8), layout="constrained")
+        rows, columns = _PANES[len(_purposes(comparison))]
+        figure = Figure(figsize=(5.5 * columns, 4.8 * rows), layout="constrained")
         FigureCanvasAgg(figure)
         _fill(figure, comparison)
         buffer = io.BytesIO()
@@ -74,7 +76,7 @@ def _drawn(comparison: Comparison, file_format: str) -> bytes:
 
 def _fill(figure: Figure, comparison: Comparison) -> None:
     purposes = _purposes(comparison)
-    losses, *utilities, seconds = figure.subplots(1, 2 + len(purposes))
+    losses, *utilities, seconds = figure.subplots(*_PANES[len(purposes)], squeeze=False).flat
     lines: dict[str, list[Compared]] = {}
     several = len({result.max_suppressed for result in comparison.results}) > 1
     for result in comparison.results:
@@ -105,7 +107,7 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
             found = [(point.k, own) for point in points if (own := figure_of(point)) is not None]
             axes.plot([size for size, _ in found], [own for _, own in found], **style)
     sizes = sorted({result.k for result in comparison.results})
-    dotted = "; dotted: down to what none of its kind can beat" if losses.collections else ""
+    dotted = "\ndotted: down to what none of its kind can beat" if losses.collections else ""
     _axes(losses, f"loss: 0 is the original table, 1 says nothing{dotted}", sizes)
     for axes, (title, _) in zip(utilities, purposes, strict=True):
         _axes(axes, title, sizes)

@@ -126,7 +126,7 @@ def marginals_of(
         (apart,) = compared.engine.row(difference, "how far apart the cells are")
         found.append(Marginal(tuple(one.name for one in choice), _rounded(min(2.0, apart))))
         wanted = QUERIES * (number + 1) // len(choices) - QUERIES * number // len(choices)
-        ranges = [_ranges(drawn, [bins[one.number] for one in choice]) for _ in range(wanted * _DRAWN)]
+        ranges = [random_ranges(drawn, [bins[one.number] for one in choice]) for _ in range(wanted * _DRAWN)]
         errors += _errors(compared, cells, ranges, wanted)
         compared.engine.run(sql.drop(cells), "drop the cells of a marginal")
     compared.engine.run(sql.drop(padding), "drop the column that is not there")
@@ -170,7 +170,7 @@ def _bins_of(compared: Comparable, one: Dimension) -> list[int]:
     return [row[0] for row in compared.engine.rows(query, f"bins of {one.name}")]
 
 
-def _ranges(drawn: random.Random, bins: list[list[int]]) -> _Ranges:
+def random_ranges(drawn: random.Random, bins: list[list[int]]) -> _Ranges:
     """Return a query: between two bins of each column, each end as likely as any; all of a column that is not there."""
     ends = [sorted((drawn.choice(own), drawn.choice(own))) for own in bins]
     return [(low, high) for low, high in ends] + [(1, 1)] * (COLUMNS - len(ends))
