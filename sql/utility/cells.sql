@@ -7,7 +7,7 @@ WITH by_labels AS (
     $label_2 AS label_2,
     $label_3 AS label_3,
     SUM(n) AS n
-  FROM released
+  FROM release_tuples
   GROUP BY
     ALL
 ), first_spread AS (
@@ -55,7 +55,7 @@ WITH by_labels AS (
     $bin_2 AS bin_2,
     $bin_3 AS bin_3,
     CAST(SUM(n) AS DOUBLE) AS n
-  FROM original
+  FROM original_tuples
   GROUP BY
     ALL
 )

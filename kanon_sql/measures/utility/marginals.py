@@ -156,7 +156,7 @@ def _padding(compared: Comparable) -> exp.Table:
 
 def _cells_query(compared: Comparable, choice: tuple[Dimension, ...], padding: exp.Table) -> exp.Query:
     values: dict[str, Any] = {}
-    tables = {"released": compared.released, "original": compared.original}
+    tables = {"release_tuples": compared.released, "original_tuples": compared.original}
     for place in range(COLUMNS):
         one = choice[place] if place < len(choice) else None
         values[f"label_{place + 1}"] = sql.literal(1) if one is None else sql.column(one.label)
