@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
 import tempfile
@@ -18,6 +19,7 @@ import pandas as pd
 import pytest
 import utility_oracle as oracle
 from effort import examples
+from engines import PLACES
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import TABLE, Case, cases, database_with, load
@@ -451,3 +453,43 @@ def test_the_report_has_a_section_and_a_sentence(demo: Path) -> None:
     assert "each as frequent as in the original" in text
     assert "Counts with" in report.to_html()
     assert report.summary()["utility"]["prediction"]["target"] == "department"
+
+
+def test_a_table_in_postgresql_has_the_figures_that_it_has_in_duckdb(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    drawn = np.random.default_rng(4)
+    columns = {"select": "VARCHAR", "age": "BIGINT", "born": "DATE", "ill": "VARCHAR"}
+    rows = [
+        (
+            [None, "a", "b", "c"][drawn.integers(0, 4)],
+            int(drawn.integers(20, 40)),
+            dt.date(2000, 1, 1) + dt.timedelta(int(drawn.integers(0, 20))),
+            [None, "flu", "cold"][drawn.integers(0, 3)],
+        )
+        for _ in range(150)
+    ]
+    named = NamedColumns(quasi_identifiers=("select", "age", "born"), sensitive=("ill",))
+    policy = kanon.Policy(
+        columns=named,
+        models=(kanon.KAnonymity(3),),
+        algorithm="local",
+        hierarchies={"select": "flat", "age": "intervals:5,10", "born": "date:month"},
+        seed=0,
+    )
+    asked: dict[str, Any] = {"original": "t", "policy": policy, "utility": True, "target": "ill"}
+
+    def figures(source: Any) -> Utility | None:
+        with kanon.anonymize(source, "t", policy=policy) as release:
+            release.to_table("released")
+        return kanon.measure(source, "released", **asked).utility
+
+    with PLACES["postgres"](request, tmp_path) as place:
+        place.load("t", columns, rows)
+        there = figures(place.source)
+    with PLACES["duckdb"](request, tmp_path) as place:
+        place.load("t", columns, rows)
+        assert figures(place.source) == there
+    assert there is not None
+    assert there.marginals is not None
+    assert there.marginals.score < 1000
