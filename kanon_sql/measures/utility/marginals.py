@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     _Ranges = list[tuple[int, int]]
 
 COLUMNS = 3
-MOST_MARGINALS = 200
+MOST_MARGINALS = 100
 QUERIES = 1000
 LEAST_SHARE = 0.001
 _DRAWN = 4  # times as many as are needed

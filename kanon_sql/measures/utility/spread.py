@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Spread = Literal["even", "marginal"]
 SPREADS: tuple[Spread, ...] = get_args(Spread)
-MOST_BINS = 100
+MOST_BINS = 50
 BIN, SHARE = "bin", "share"
 _NUMBERS = {"integer", "decimal", "float"}
 
