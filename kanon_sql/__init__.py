@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from kanon_sql.evidence.attack import Attacked, attack
     from kanon_sql.evidence.check import CheckResult, check
-    from kanon_sql.evidence.known import Known, KnownColumns, KnownSubset, known
+    from kanon_sql.evidence.known import KnownColumns, KnownResult, KnownSubset, known
     from kanon_sql.evidence.measure import Measured, measure
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.evidence.report.reporter import report
@@ -110,8 +110,8 @@ _HOME = {
     "UnsuitableError": "errors",
     "UsageError": "errors",
     "VerificationError": "errors",
-    "Known": "evidence.known",
     "KnownColumns": "evidence.known",
+    "KnownResult": "evidence.known",
     "KnownSubset": "evidence.known",
     "known": "evidence.known",
     "Measured": "evidence.measure",
@@ -182,8 +182,8 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "KanonError",
-    "Known",
     "KnownColumns",
+    "KnownResult",
     "KnownSubset",
     "Measured",
     "NamedColumns",

@@ -23,7 +23,7 @@ from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.check import with_people
+from kanon_sql.evidence.check import source_with_people
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
@@ -87,7 +87,7 @@ class KnownColumns:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownResult:
     """What a table publishes of people who are known by a few columns.
 
     Attributes:
@@ -188,7 +188,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
-) -> Known:
+) -> KnownResult:
     """Return by how many every combination of values of a few columns is shared, in a release or a raw table.
 
     Args:
@@ -254,14 +254,14 @@ def known_source(
     *,
     required: bool = True,
     progress: Listener = silent,
-) -> Known:
+) -> KnownResult:
     """Return the same of an open source; the original, if given, is in the same engine."""
     require_columns(max_columns)
     repeated = repeated_in(source, policy)
     entity = policy.columns.entity
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
-    counted, people = with_people(source, policy, original)
+    counted, people = source_with_people(source, policy, original)
     person = find_column(entity, counted.columns) if entity is not None else None
     if people is not None and not (people.settled or people.one_row_each):
         # Who is in two classes may be two people then: nothing is known of the people of their union.
@@ -280,7 +280,7 @@ def known_source(
     )
 
 
-def _count(tuples: Tuples, max_columns: int, k: int) -> Known:
+def _count(tuples: Tuples, max_columns: int, k: int) -> KnownResult:
     """Return the classes by every subset of up to so many columns, and drop the combinations."""
     width = len(tuples.columns)
     largest = min(max_columns, width)
@@ -301,7 +301,7 @@ def _count(tuples: Tuples, max_columns: int, k: int) -> Known:
     above = coded.in_too_small(failing, k)
     coded.drop()
     tuples.drop()
-    return Known(
+    return KnownResult(
         table="",
         columns=tuple(column.name for column in tuples.columns),
         max_columns=largest,

@@ -1,24 +1,19 @@
 /* Who is in no class that is too small, by none of several subsets of the quasi-identifiers. There is a GROUP BY for
-   each subset, whose columns are $values; a class has $k members, or is too small. */
+   each subset, whose columns are $values; a class of fewer than $k members is too small. */
 WITH found AS (
   SELECT
-    left_over.position
+    position
   FROM left_over
   JOIN (
     SELECT
       $values
-    FROM (
-      SELECT
-        CAST(SUM(n) AS BIGINT) AS members,
-        $values
-      FROM coded
-      GROUP BY
-        $values
-    ) AS sizes
-    WHERE
-      members < $k
+    FROM coded
+    GROUP BY
+      $values
+    HAVING
+      CAST(SUM(n) AS BIGINT) < $k
   ) AS classes
-    ON $same_class
+    USING (value_0)
 )
 SELECT
   *

@@ -230,7 +230,7 @@ LISTS = {
     | {"is_value": "own_values.original IS NOT DISTINCT FROM tuples.tuple"},
     "risks/subsets": {"values": "value_0"},
     "risks/subsets_of_people": {"values": "value_0"},
-    "risks/left_over": {"values": "value_0", "same_class": "classes.value_0 = left_over.value_0"},
+    "risks/left_over": {"values": "value_0"},
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},

@@ -12,7 +12,7 @@ from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.known import MAX_COLUMNS, Known, known_source, require_columns
+from kanon_sql.evidence.known import MAX_COLUMNS, KnownResult, known_source, require_columns
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 
@@ -98,7 +98,7 @@ def known_command(
         raise typer.Exit(1)
 
 
-def _print_result(result: Known) -> None:
+def _print_result(result: KnownResult) -> None:
     fewer = f"fewer than {result.k:,}"
     print_prose(f"{visible(result.table)}: {_columns(result)}")
     last = result.by_number[-1]
@@ -135,7 +135,7 @@ def _print_result(result: Known) -> None:
         print_prose(f"{counted(len(result.subsets), 'subset')} looked at, {len(shown)} shown.")
 
 
-def _columns(result: Known) -> str:
+def _columns(result: KnownResult) -> str:
     """Return which columns are known: the subsets of most columns decide, and those of fewer follow."""
     width, known = len(result.columns), result.max_columns
     subsets = counted(result.by_number[-1].subsets, "subset")
@@ -144,20 +144,20 @@ def _columns(result: Known) -> str:
     return f"any {counted(known, 'column')} of {width:,} known ({subsets}), or fewer of them"
 
 
-def _smallest(result: Known) -> str:
+def _smallest(result: KnownResult) -> str:
     if result.smallest_class is None:
         return "there are no rows"
     return _members(result, result.smallest_class)
 
 
-def _members(result: Known, number: int) -> str:
+def _members(result: KnownResult, number: int) -> str:
     if result.counted == "rows":
         return counted(number, "row")
     by = visible(result.entity or "") + ("" if result.original is None else f" of {visible(result.original)}")
     return f"{counted(number, 'person', 'people')} ({by})"
 
 
-def _verdict(result: Known) -> str:
+def _verdict(result: KnownResult) -> str:
     required = f"k = {result.k:,}"
     if result.fails:
         nobody = ": there are classes whose rows name nobody" if result.nameless else ""
@@ -174,7 +174,7 @@ def _verdict(result: Known) -> str:
     return f"{required} holds: every combination of values is shared by {result.k:,} {result.counted} or more"
 
 
-def _worst(result: Known) -> list[KnownSubset]:
+def _worst(result: KnownResult) -> list[KnownSubset]:
     """Return the worst subsets, as many of each number of columns."""
     each = max(1, _SHOWN // result.max_columns)
     sizes = range(result.max_columns, 0, -1)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LARGEST = 3  # columns of a subset, by default
 _AT_MOST = 500  # subsets that are looked at by default
 _TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
-_SUBSET, _POSITION, _TUPLES, _LEFT, _CLASSES = "subset", "position", "tuples", "left_over", "classes"
+_SUBSET, _POSITION, _TUPLES = "subset", "position", "tuples"
 
 Places = tuple[int, ...]
 """Which of the quasi-identifiers make a subset."""
@@ -178,16 +178,25 @@ class CodedTuples:
 
     def _members_query(self, places: Places) -> exp.Select:
         """Return the query of the members of each class by a subset; of people, also with one person of the class."""
+        selected = [sql.named(self._members, MEMBERS)]
+        if self.tuples.counts_people:
+            selected.append(sql.named(exp.Max(this=sql.column(PERSON)), ONLY))
+        return self._grouped(places, selected)
+
+    @property
+    def _members(self) -> exp.Expr:
+        """The members of a class as an aggregate over ``_grouped``: its rows, or its people, of whom there is one."""
+        if self.tuples.counts_people:
+            return sql.greatest([exp.Count(this=sql.column(PERSON)), sql.literal(1)])
+        return sql.sum_of(sql.column(N))
+
+    def _grouped(self, places: Places, selected: Sequence[exp.Expr]) -> exp.Select:
+        """Return a query that groups by a subset; of people, each person is once in a class."""
+        query, rows = exp.select(*selected, copy=False), self.relation.copy()
         if not self.tuples.counts_people:
-            rows = sql.named(sql.sum_of(sql.column(N)), MEMBERS)
-            query = exp.select(rows, copy=False).from_(self.relation.copy(), copy=False)
-            return query.group_by(*_values(places), copy=False)
-        each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(self.relation.copy(), copy=False)
-        each = each.distinct(copy=False)  # each person once in a class
-        people = sql.greatest([exp.Count(this=sql.column(PERSON)), sql.literal(1)])
-        query = exp.select(sql.named(people, MEMBERS), sql.named(exp.Max(this=sql.column(PERSON)), ONLY), copy=False)
-        query = query.from_(each.subquery("each_person", copy=False), copy=False)
-        return query.group_by(*_values(places), copy=False)
+            return query.from_(rows, copy=False).group_by(*_values(places), copy=False)
+        each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(rows, copy=False).distinct(copy=False)
+        return query.from_(each.subquery("each_person", copy=False), copy=False).group_by(*_values(places), copy=False)
 
     # 3. Who is in a class that is too small
 
@@ -219,16 +228,14 @@ class CodedTuples:
         """Return the query of those who are left, without all who are in a class that is too small by these subsets."""
         found: list[exp.Query] = []
         for places in subsets:
-            sizes = self._members_query(places).select(*_values(places), copy=False).subquery("sizes", copy=False)
-            fewer = exp.LT(this=sql.column(MEMBERS), expression=sql.literal(k))
-            too_small = exp.select(*_values(places), copy=False).from_(sizes, copy=False).where(fewer, copy=False)
-            same_class = sql.all_of(
-                exp.EQ(this=sql.column(value_name(place), _CLASSES), expression=sql.column(value_name(place), _LEFT))
-                for place in places
-            )
-            rows = exp.select(sql.column(_POSITION, _LEFT), copy=False).from_(sql.aliased(left, _LEFT), copy=False)
-            found.append(rows.join(too_small.subquery(_CLASSES, copy=False), on=same_class, copy=False))
-        return sql.select("risks/left_over", tables={_LEFT: left}, steps={"found": [("found", sql.union_all(found))]})
+            fewer = exp.LT(this=self._members, expression=sql.literal(k))
+            too_small = self._grouped(places, _values(places)).having(fewer, copy=False).subquery("classes", copy=False)
+            same_class = exp.Join(this=too_small, using=[sql.identifier(value_name(place)) for place in places])
+            rows = exp.select(sql.column(_POSITION), copy=False).from_(left.copy(), copy=False)
+            found.append(rows.join(same_class, copy=False))
+        return sql.select(
+            "risks/left_over", relations={"left_over": left}, steps={"found": [("found", sql.union_all(found))]}
+        )
 
     def _found(self, left: exp.Table) -> int:
         """Return the rows, or people, of the table that are not left over."""
