@@ -263,6 +263,14 @@ def test_bad_input_is_refused(
     assert not ended.out
 
 
+def test_more_subsets_than_can_be_counted_are_refused() -> None:
+    """There are 2^24 - 1 subsets of 24 columns; 24 + 276 + 2,024 + 10,626 + 42,504 + 134,596 have up to 6 of them."""
+    names = [f"c{place}" for place in range(24)]
+    frame = pd.DataFrame([range(24)], columns=names)
+    with pytest.raises(kanon.UsageError, match=r"16,777,215 subsets .* max_columns=6 has 190,050"):
+        kanon.known(frame, quasi_identifiers=names, max_columns=99)
+
+
 def test_bad_calls_are_refused() -> None:
     frame = pd.DataFrame({"a": [1]})
     for wrong in (0, -1, 1.5, True, "3"):
