@@ -139,7 +139,7 @@ class KnownResult:
 
     @property
     def fails(self) -> bool:
-        """Whether some class has fewer than k members: of so few rows are no more people."""
+        """Whether some class has fewer than k members (so few rows are of no more people), or names nobody."""
         return self.nameless or (self.smallest_class is not None and self.smallest_class < self.k)
 
     @property
@@ -271,8 +271,8 @@ def known_source(
         # Who is in two classes may be two people then: nothing is known of the people of their union.
         counted, person = source, None
     source.bring(columns, person if counted is source else None)
-    progress(Progress("Counting the classes by subsets of the columns"))
-    found = _count(collect(source.engine, counted.relation, columns, person), max_columns, policy.k)
+    progress(Progress("Reading the combinations of values"))
+    found = _count(collect(source.engine, counted.relation, columns, person), max_columns, policy.k, progress)
     return replace(
         found,
         table=source.name,
@@ -298,11 +298,12 @@ def _require_few(max_columns: int, width: int) -> None:
     )
 
 
-def _count(tuples: Tuples, max_columns: int, k: int) -> KnownResult:
+def _count(tuples: Tuples, max_columns: int, k: int, progress: Listener) -> KnownResult:
     """Return the classes by every subset of up to so many columns, and drop the combinations."""
     width = len(tuples.columns)
     largest = min(max_columns, width)
     coded = code(tuples)
+    progress(Progress("Counting the classes by subsets of the columns"))
     nameless, found = False, []
     for places, own in coded.classes(subsets_up_to(largest, width), k):
         names_of = tuple(tuples.columns[place].name for place in places)
@@ -316,6 +317,7 @@ def _count(tuples: Tuples, max_columns: int, k: int) -> KnownResult:
         [tuple(places_of[name] for name in one.columns) for one in of_size if one.too_small] for of_size in by_number
     ]
     members = coded.members()
+    progress(Progress("Finding who is in a class that is too small"))
     above = coded.in_too_small(failing, k)
     coded.drop()
     tuples.drop()
