@@ -1,5 +1,6 @@
 /* The same as subsets.sql where members are people: a class has each person once, and one person if its rows name
-   none. Who is alone in several classes is one person; all_members are the classes whose rows name none. */
+   none. The DISTINCT is left out where no person has several combinations. Who is alone in several classes is one
+   person; all_members are the classes whose rows name none. */
 WITH classes AS (
   SELECT
     0 AS subset,

@@ -138,10 +138,11 @@ def _print_result(result: KnownResult) -> None:
 def _columns(result: KnownResult) -> str:
     """Return which columns are known: the subsets of most columns decide, and those of fewer follow."""
     width, known = len(result.columns), result.max_columns
-    subsets = counted(result.by_number[-1].subsets, "subset")
+    or_fewer = ", or fewer of them" if known > 1 else ""
     if known == width:
-        return f"all {counted(width, 'column')} known, or fewer of them"
-    return f"any {counted(known, 'column')} of {width:,} known ({subsets}), or fewer of them"
+        return f"{'all ' if width > 1 else ''}{counted(width, 'column')} known{or_fewer}"
+    subsets = counted(result.by_number[-1].subsets, "subset")
+    return f"any {counted(known, 'column')} of {width:,} known ({subsets}){or_fewer}"
 
 
 def _smallest(result: KnownResult) -> str:

@@ -147,10 +147,12 @@ class CodedTuples:
         tuples: the combinations.
         relation: the temporary table: ``value_0``, ... are codes, then ``person`` where people are counted,
             ``position`` (another number in each row) and ``n``.
+        persons_repeat: whether some person has several combinations, so that a class may have her several times.
     """
 
     tuples: Tuples
     relation: exp.Table
+    persons_repeat: bool
 
     def drop(self) -> None:
         self.tuples.engine.run(sql.drop(self.relation), "drop the codes of the combinations")
@@ -193,7 +195,7 @@ class CodedTuples:
     def _grouped(self, places: Places, selected: Sequence[exp.Expr]) -> exp.Select:
         """Return a query that groups by a subset; of people, each person is once in a class."""
         query, rows = exp.select(*selected, copy=False), self.relation.copy()
-        if not self.tuples.counts_people:
+        if not self.persons_repeat:
             return query.from_(rows, copy=False).group_by(*_values(places), copy=False)
         each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(rows, copy=False).distinct(copy=False)
         return query.from_(each.subquery("each_person", copy=False), copy=False).group_by(*_values(places), copy=False)
@@ -297,7 +299,12 @@ def code(tuples: Tuples) -> CodedTuples:
         joins={"own_values": joins},
     )
     relation = temporary_table(tuples.engine, "kanon_coded", query, "codes of the combinations")
-    return CodedTuples(tuples, relation)
+    repeat = False
+    if tuples.counts_people:
+        counts = [exp.Count(this=sql.column(PERSON)), sql.count_distinct(sql.column(PERSON))]
+        rows, people = tuples.engine.row(exp.select(*counts).from_(relation.copy()), "do people have several?")
+        repeat = rows > people
+    return CodedTuples(tuples, relation, repeat)
 
 
 def _together(subsets: Sequence[Places]) -> Iterator[Sequence[Places]]:
