@@ -9,7 +9,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
+from kanon_sql.evidence.risk import opened_other, opened_population, require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
@@ -17,6 +17,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.measures.published import PublishedMeasures
+    from kanon_sql.measures.utility.spread import Spread
+    from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.profile.people import RepeatedColumn
@@ -75,6 +78,7 @@ class Measured:
         repeated: columns of the original, or without one of the table, that may name people and have repeated values,
             where it was not said how people are counted; those first that do name people.
         losses: the loss of each quasi-identifier alone; None without an original.
+        utility: what the table is still good for, where that was wanted.
     """
 
     table: str
@@ -90,6 +94,7 @@ class Measured:
     people: MeasuredPeople | None = None
     repeated: tuple[RepeatedColumn, ...] = ()
     losses: dict[str, float] | None = None
+    utility: Utility | None = None
 
     @property
     def people_repeat(self) -> RepeatedColumn | None:
@@ -116,6 +121,7 @@ class Measured:
             "measures": self.measures,
             "risk": self._risks(),
             "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            **({} if self.utility is None else {"utility": self.utility.summary()}),
         }
 
     def _risks(self) -> dict[str, Any]:
@@ -142,6 +148,11 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     sampling_fraction: float | None = None,
     population: Any = None,  # noqa: ANN401 - as for original
     population_table: str | None = None,
+    utility: bool = False,
+    target: str | None = None,
+    spread: Spread | None = None,
+    control: Any = None,  # noqa: ANN401 - as for original
+    control_table: str | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> Measured:
@@ -170,6 +181,12 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         sampling_fraction: the share of the population that the original has; without an original, the table.
         population: all people that the rows of the published table could be about, as for ``risk``.
         population_table: the name of the population, where ``population`` is a database.
+        utility: whether to measure what the table is still good for: marginals, queries, models that learn from it.
+        target: a column that a model is to predict, from the table and from the original.
+        spread: how rows of a label are spread over the values that it stands for: "even", which is the default, or
+            "marginal", as frequent as in the original.
+        control: rows like those of the original, of people who are not in the table: predictions are tested on them.
+        control_table: the name of them, where ``control`` is a database.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
 
@@ -197,6 +214,14 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     )
     if named.original is None and (hierarchies is not None or original_table is not None):
         raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
+    settings = utility_settings(
+        utility=utility,
+        target=target,
+        spread=spread,
+        control=control is not None or control_table is not None,
+        original=named.original is not None,
+        names=("utility=True", "target=", "spread=", "control=", "original="),
+    )
     opened, release = named.opened(resources)
     try:
         opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
@@ -204,7 +229,11 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         everyone = opened_population(opened, named.source, population, population_table)
         if release is opened:
             return measure_alone(opened, required, risks, everyone)
-        return measure_against(opened, release, required, progress or silent, risks, everyone)
+        wanted = None
+        if settings is not None:
+            others = opened_other(opened, named.source, control, control_table, "control", as_text=False)
+            wanted = WantedUtility(settings, others)
+        return measure_against(opened, release, required, progress or silent, risks, everyone, utility=wanted)
     finally:
         opened.engine.close()
 
@@ -257,6 +286,7 @@ def measure_against(
     settings: RiskSettings | None = None,
     population: Source | None = None,
     prepared: Prepared | None = None,
+    utility: WantedUtility | None = None,
 ) -> Measured:
     """Return the measures of a published table against its original, and the risk of both; all in one engine.
 
@@ -266,6 +296,9 @@ def measure_against(
     before = repeated_in(original, policy)
     repeated = before or repeated_in(release, policy)
     prepared, found = quality_against(original, release, policy, progress, prepared)
+    good_for = None
+    if utility is not None:
+        good_for = utility_against(original, release, policy, prepared, utility, progress)
     progress(Progress("Risk of the original"))
     settings = settings or RiskSettings()
     risk_before = risk_of(original, policy, settings, repeated=before)
@@ -296,6 +329,7 @@ def measure_against(
         people or _people(policy, risk),
         repeated,
         dict(zip(names, found.by_column["loss"], strict=True)),
+        good_for,
     )
 
 

@@ -216,7 +216,7 @@ def _meaning(
     # 3. The lowest level that has them all; the root, where there is nothing else.
     lower = exp.select(
         "level",
-        sql.count_distinct(_never_null(sql.column(LABEL))),
+        sql.count_distinct(never_null(sql.column(LABEL))),
         sql.where(sql.count_rows(), sql.negated(sql.column("at_root"))),
     )
     lower = lower.from_(possible.copy()).where(sql.column("enough")).group_by("level")
@@ -256,13 +256,22 @@ def _labelled(classes: exp.Table, meanings: Sequence[exp.Table], labels: Sequenc
 
 
 def _count_labels(label: exp.Expr, relation: exp.Table) -> exp.Select:
-    return exp.select(sql.count_distinct(_never_null(label))).from_(relation.copy())
+    return exp.select(sql.count_distinct(never_null(label))).from_(relation.copy())
 
 
-def _never_null(label: exp.Expr) -> exp.Expr:
-    """Return a text that is different for every label and for NULL, so that NULL is counted."""
-    marked = exp.DPipe(this=sql.literal("="), expression=label, safe=True)
+def never_null(text: exp.Expr) -> exp.Expr:
+    """Return a text that is different for every text and for NULL, so that NULL is counted."""
+    marked = exp.DPipe(this=sql.literal("="), expression=text, safe=True)
     return exp.Coalesce(this=marked, expressions=[sql.literal("")])
+
+
+def as_original(released: Column, original: Column) -> exp.Expr:
+    """Return a value of a release as the original would write it, where it can; never NULL."""
+    text = text_of(sql.column(released.name), released)
+    if original.type != "VARCHAR" and original.family != "other":
+        value, is_value = read_as(text.copy(), original)
+        text = exp.Case().when(is_value, text_of(value, original)).else_(text)
+    return never_null(text)
 
 
 def _label(number: int) -> str:

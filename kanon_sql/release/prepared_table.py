@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from sqlglot import exp
+
 from kanon_sql.classes.recoding import by_name
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import Listener, Progress, silent
-from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -20,16 +24,21 @@ from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
+from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
-from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
+from kanon_sql.search.prepare import Prepared, by_rows, prepare_source, problem_of
 from kanon_sql.search.run import names_for
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.measures.utility.spread import Spread
+    from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.roles import Rest
@@ -75,6 +84,7 @@ class Compared:
         nodes_tested: lattice nodes that were tested.
         seconds: of the search.
         problem: why there is no release.
+        utility: what it is good for, where that was wanted.
     """
 
     algorithm: str
@@ -91,10 +101,16 @@ class Compared:
     nodes_tested: int | None = None
     seconds: float | None = None
     problem: str | None = None
+    utility: Utility | None = None
 
     @property
     def loss(self) -> float | None:
         return None if self.measures is None else self.measures["loss"]
+
+    def summary(self) -> dict[str, Any]:
+        plain = asdict(replace(self, utility=None))
+        del plain["utility"]
+        return plain if self.utility is None else {**plain, "utility": self.utility.summary()}
 
 
 @dataclass(frozen=True)
@@ -122,7 +138,7 @@ class Comparison:
             "rows": self.rows,
             "counted": self.counted,
             "measure": self.measure,
-            "results": [asdict(result) for result in self.results],
+            "results": [result.summary() for result in self.results],
         }
 
 
@@ -197,6 +213,9 @@ class PreparedTable:
         algorithms: Sequence[str] | None = None,
         k: Sequence[int] = (2, 5, 10, 50),
         max_suppressed: Sequence[float | str] | None = None,
+        utility: bool = False,
+        target: str | None = None,
+        spread: Spread | None = None,
         progress: Listener | None = None,
         **settings: Any,  # noqa: ANN401 - as above
     ) -> Comparison:
@@ -208,6 +227,9 @@ class PreparedTable:
             algorithms: names of algorithms; by default all that can minimize the measure.
             k: the smallest classes to compare; other models are those of the policy.
             max_suppressed: the limits of suppression; by default that of the policy.
+            utility: whether to measure what each release is still good for, as ``measure`` does.
+            target: a column that a model is to predict, as for ``measure``.
+            spread: as for ``measure``.
             progress: called as the work goes on.
             settings: further settings of ``anonymize``: ``measure``, ``time_limit`` (seconds for all releases
                 together: each has an equal share of what is left), and those that only some algorithms have, for these.
@@ -219,6 +241,14 @@ class PreparedTable:
         """
         tell = progress or silent
         measure = settings.get("measure", self.policy.measure)
+        good_for = utility_settings(
+            utility=utility,
+            target=target,
+            spread=spread,
+            control=False,
+            original=True,
+            names=("utility=True", "target=", "spread=", "", ""),
+        )
         if settings.get("prove"):
             raise UsageError("A comparison proves nothing about local recodings: prove is for anonymize.")
         names = list(dict.fromkeys(algorithms or names_for(measure)))
@@ -227,6 +257,10 @@ class PreparedTable:
         if not (names and k and limits):
             raise UsageError("There is nothing to compare: name an algorithm, a k and a limit of suppression at least.")
         others = [model for model in self.policy.models if not isinstance(model, KAnonymity)]
+        worth = None
+        if good_for is not None:  # labels are looked up by rows
+            rows_alone = by_rows(self.prepared, self.policy, lambda doing: tell(Progress(doing)))
+            worth = partial(_utility, prepared=rows_alone, wanted=WantedUtility(good_for), tell=tell)
         results: list[Compared] = []
         seconds, begun = settings.get("time_limit", self.policy.time_limit), time.monotonic()
         wanted = list(product(names, dict.fromkeys(k), limits))
@@ -239,7 +273,7 @@ class PreparedTable:
             own = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
             own |= dict.fromkeys({*options_of_others(algorithm), "prove"})
             try:
-                results.append(_compared(self.anonymize(**own), size))
+                results.append(_compared(self.anonymize(**own), size, worth))
             except (NoSolutionError, TimeLimitError, UnsuitableError) as error:
                 results.append(Compared(algorithm, size, limit, problem=str(error)))
         ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
@@ -258,8 +292,14 @@ class PreparedTable:
         self.close()
 
 
-def _compared(release: Release, k: int) -> Compared:
-    verification = release.verify()
+def _compared(release: Release, k: int, worth: Callable[[Release, exp.Table], Utility] | None) -> Compared:
+    """Return what a release is compared by; its utility is measured on a copy, when its time is over."""
+    if worth is None:
+        verification, utility = release.verify(), None
+    else:
+        verification, copy = release.verified_with(_copied)
+        utility = worth(release, copy)
+        release.prepared.source.engine.run(sql.drop(copy), "drop the release that was compared")
     smallest = verification.models[0].measured
     return Compared(
         release.policy.algorithm,
@@ -275,7 +315,18 @@ def _compared(release: Release, k: int) -> Compared:
         optimal=release.optimal,
         nodes_tested=release.result.nodes_tested,
         seconds=release.seconds["search"],
+        utility=utility,
     )
+
+
+def _copied(engine: DuckDBEngine, table: exp.Table) -> exp.Table:
+    return make_table(engine, "kanon_compared", exp.select("*").from_(table.copy()), "the release that is compared")
+
+
+def _utility(release: Release, rows: exp.Table, prepared: Prepared, wanted: WantedUtility, tell: Listener) -> Utility:
+    source = release.prepared.source
+    made = Source(source.engine, rows, f"the release of {source.name}")
+    return utility_against(source, made, release.policy, prepared, wanted, tell)
 
 
 def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its own

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
@@ -28,10 +28,13 @@ from kanon_sql.sql.dialects import require_materialized_views, require_views
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from sqlglot import exp
+
     from kanon_sql import Report  # the one import from above: a public method returns it
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.measures.costs import Objective
     from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.policy.destination import Kind
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.search.prepare import Prepared
     from kanon_sql.search.problem import SearchResult
+
+Looked = TypeVar("Looked")
 
 
 @dataclass
@@ -363,9 +368,13 @@ class Release:
         Raises:
             VerificationError: the output is not what it should be.
         """
+        return self.verified_with(lambda *_: None)[0]
+
+    def verified_with(self, look: Callable[[DuckDBEngine, exp.Table], Looked]) -> tuple[Verification, Looked]:
+        """Do what ``verify`` does, and return what ``look`` returns of the verified table, too."""
         with self._in_time():
-            _, published = to_frame(self.prepared.source, self.publication, self.expected, lambda _: None)
-        return self._noted(published).verification
+            looked, published = to_frame(self.prepared.source, self.publication, self.expected, look)
+        return self._noted(published).verification, looked
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
         """Put the release where a destination says."""
@@ -401,7 +410,7 @@ class Release:
         if destination.lock is not None:
             self._require_lockable(destination.lock, replace=replace)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            _, made = to_frame(source, self.publication, self.expected, lambda _: None, ledger, target)
+            _, made = to_frame(source, self.publication, self.expected, lambda *_: None, ledger, target)
             return self._noted(_only_tried(made, name, ledger))
 
     # SQL, and in short

@@ -126,6 +126,14 @@ class Prepared:
         ]
 
 
+def by_rows(prepared: Prepared, policy: Policy, tell: Tell = silent) -> Prepared:
+    """Return a table that was prepared, with rows counted by its quasi-identifiers alone: itself, if it is that."""
+    frequency = prepared.frequency
+    if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
+        return prepared
+    return prepare_source(prepared.source, policy.of_rows(), tell)
+
+
 def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     """Return a table ready to be searched.
 

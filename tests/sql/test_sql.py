@@ -141,6 +141,19 @@ CREATE TABLE second_possible AS FROM first_possible;
 CREATE TABLE own_values AS FROM (VALUES (1, 1, '=a', 2), (2, 0, '=b', 2)) o(first, second, value, n);
 CREATE TABLE different AS FROM (VALUES (1, 1, 1), (2, 0, 1)) d(first, second, size);
 CREATE TABLE bounds AS FROM (VALUES (1, 1, 2, '=a', 0, 2), (2, 0, 2, '=b', 0, 2)) b(first, second, n, value, low, high);
+-- What the utility of a release is measured by: values in their order, labels that cover some, cells and queries.
+CREATE TABLE places AS FROM (VALUES (0, NULL, 0, 0), (1, 20e0, 2, 2), (2, 30e0, 1, 3)) p(place, number, n, up_to);
+CREATE TABLE bins AS FROM (VALUES (1, 20e0, 2, 1), (2, 30e0, 1, 2)) bins(place, number, n, bin);
+CREATE TABLE spread AS FROM (VALUES (1, 1, 1, 0.25e0), (1, 2, 2, 0.75e0)) spread(label, place, bin, share);
+CREATE TABLE spread_1 AS FROM spread;
+CREATE TABLE spread_2 AS FROM spread;
+CREATE TABLE spread_3 AS FROM spread;
+CREATE TABLE release_tuples AS FROM (VALUES (1, 2), (1, 1)) r(label_1, n);
+CREATE TABLE original_tuples AS FROM (VALUES (1, 2), (2, 1)) o(bin_1, n);
+CREATE TABLE cells AS FROM (VALUES (1, 1, 1, 2e0, 1.5e0), (2, 1, 1, 1e0, 0e0))
+    c(bin_1, bin_2, bin_3, original, released);
+CREATE TABLE queries AS FROM (VALUES (0, 1, 1, 1, 1, 1, 1), (1, 1, 2, 1, 1, 1, 1))
+    q(query, low_1, high_1, low_2, high_2, low_3, high_3);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -253,6 +266,15 @@ LISTS = {
     "verify/labels": {"column": "'sex'", "label": "sex", "is_known": "known.label = published.label"},
 }
 """What stands for the placeholders of files with lists."""
+LISTS |= {
+    "utility/answers": {"counted": "cells.original"},
+    "utility/bins": {"most": "100"},
+    "utility/cells": {**{f"label_{n}": "label_1" for n in "123"}, **{f"bin_{n}": "bin_1" for n in "123"}},
+    "utility/difference": {"rows_of_original": "3e0", "rows_of_release": "2e0"},
+    "utility/spread": {"weight": "bins.n"},
+    "utility/tuples": {"columns": "tuple", "most": "2"},
+    "utility/values": {"value": "disease", "number": "n"},
+}
 LISTS |= {
     f"models/{path.stem}": {
         "labels": "age, sex",

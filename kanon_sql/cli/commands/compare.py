@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,8 @@ from kanon_sql.cli.options.policy_options import generalizing_policy, note_repea
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.utility import about_cells, utility_cells
+from kanon_sql.engine.base import Column, find_column, resolve_columns
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError, counted
@@ -25,6 +27,7 @@ from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import COUNTS_ROWS, Policy
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
+from kanon_sql.release.utility import utility_settings
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
@@ -75,6 +78,9 @@ def compare_command(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw loss and time over k into a .svg, .png or .html file."),
     ] = None,
+    utility: shared.UtilityOption = False,
+    target: shared.TargetOption = None,
+    spread: shared.SpreadOption = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -97,6 +103,14 @@ def compare_command(
         from kanon_sql.evidence.report.comparison_plot import check_plot
 
         check_plot(plot_file)
+    utility_settings(
+        utility=utility,
+        target=target,
+        spread=spread,
+        control=False,
+        original=True,
+        names=("--utility", "--target", "--spread", "", ""),
+    )
     base, _ = policy_in(policy_file)
     opened = open_source(*named_table(source, table, base.origin))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
@@ -112,9 +126,11 @@ def compare_command(
             hierarchy=hierarchy,
             hierarchies=hierarchies,
             settings={"count": count, "population": population, "measure": measure, "time_limit": time_limit},
+            target=target,
         )
         cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said: dict[str, Any] = {name: value for name, value in cutting.items() if value is not None}
+        said |= {"utility": utility, "target": target, "spread": spread}
         if (limit := prepared.policy.time_limit) is not None:
             said["time_limit"] = begun + limit - time.monotonic()
         comparison = prepared.compare(algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
@@ -139,22 +155,34 @@ def _print_comparison(comparison: Comparison) -> None:
     headers = ["algorithm", "k", "limit", "loss, drawn", *shown, "suppressed", "classes", "smallest"]
     losses = [result.measures["loss"] or 0.0 for result in comparison.results if result.measures is not None]
     most = max(losses, default=0.0) or 1.0
-    rows = [_row(result, shown, most) for result in comparison.results]
+    measured = next((result.utility for result in comparison.results if result.utility is not None), None)
+    of_utility = [] if measured is None else list(utility_cells(measured))
+    rows = [_row(result, shown, of_utility, most) for result in comparison.results]
     print_table(
-        [*headers, "nodes tested", "search s", "proven"],
+        [*headers, *of_utility, "nodes tested", "search s", "proven"],
         rows,
         spare=("loss, drawn", "nodes tested", "precision", "gcp", "classes", "proven"),
     )
+    if measured is not None:
+        print_prose(about_cells(measured))
     for problem in dict.fromkeys(result.problem for result in comparison.results if result.problem):
         print_prose(problem)
 
 
-def _row(result: Compared, shown: Sequence[str], most: float) -> tuple[object, ...]:
-    """Return the cells of a release: the measures ``shown``, and its loss as a share of the ``most`` that one loses."""
+def _row(result: Compared, shown: Sequence[str], of_utility: Sequence[str], most: float) -> tuple[object, ...]:
+    """Return the cells of a release.
+
+    Args:
+        result: the release.
+        shown: the measures that are shown.
+        of_utility: the figures of utility that are shown.
+        most: the largest loss of a release.
+    """
     if result.measures is None:
-        nothing = Share(0.0), "no release", *[""] * (len(shown) + 5)
+        nothing = Share(0.0), "no release", *[""] * (len(shown) + 5 + len(of_utility))
         return (result.algorithm, result.k, str(result.max_suppressed), *nothing)
     figures = [Share((result.measures["loss"] or 0.0) / most), *(figure(result.measures[name]) for name in shown)]
+    cells = {} if result.utility is None else utility_cells(result.utility)
     return (
         result.algorithm,
         result.k,
@@ -163,6 +191,7 @@ def _row(result: Compared, shown: Sequence[str], most: float) -> tuple[object, .
         result.rows_suppressed,
         result.classes,
         result.smallest,
+        *(cells.get(name, "") for name in of_utility),
         result.nodes_tested,
         f"{result.seconds:.2f}",
         "yes" if result.optimal else "",
@@ -261,9 +290,24 @@ def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool)
     print_table(headers, rows)
 
 
-def _prepared(opened: Source, base: Policy, talk: Talk, **said: Any) -> PreparedTable:  # noqa: ANN401 - see the policy
-    """Return an open source, prepared under ``generalizing_policy(opened.columns, base, **said)``."""
+def _prepared(
+    opened: Source,
+    base: Policy,
+    talk: Talk,
+    target: str | None = None,
+    **said: Any,  # noqa: ANN401 - see the policy
+) -> PreparedTable:
+    """Return an open source, prepared under ``generalizing_policy(opened.columns, base, **said)``.
+
+    A target without a role is published as it is: releases are compared by it.
+    """
     policy = generalizing_policy(opened.columns, base, **said)
+    if target is not None:
+        (own,) = resolve_columns([target], opened.columns, opened.name)
+        roles = policy.columns
+        named = (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive, *roles.identifying)
+        if find_column(own.name, [Column(name, "") for name in named]) is None:
+            policy = replace(policy, columns=replace(roles, insensitive=(*roles.insensitive, own.name)))
     prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
     if policy.count == "rows":
         talk.note(COUNTS_ROWS)

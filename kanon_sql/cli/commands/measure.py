@@ -20,12 +20,14 @@ from kanon_sql.cli.output.output import (
     print_table,
     visible,
 )
+from kanon_sql.cli.output.utility import print_utility
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
-from kanon_sql.evidence.risk import opened_population, require_entity
+from kanon_sql.evidence.risk import opened_other, opened_population, require_entity
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
+from kanon_sql.release.utility import WantedUtility, utility_settings
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
 if TYPE_CHECKING:
@@ -100,6 +102,21 @@ def measure_command(
         str | None,
         typer.Option("--population-table", metavar="TABLE", help="The table, where --population is another database."),
     ] = None,
+    utility: shared.UtilityOption = False,
+    target: shared.TargetOption = None,
+    spread: shared.SpreadOption = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="TABLE|FILE",
+            help="Rows like the original's, of people who are not in the release: predictions are tested on them.",
+        ),
+    ] = None,
+    control_table: Annotated[
+        str | None,
+        typer.Option("--control-table", metavar="TABLE", help="The table, where --control is another database."),
+    ] = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -115,6 +132,14 @@ def measure_command(
     if named.original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    good_for = utility_settings(
+        utility=utility,
+        target=target,
+        spread=spread,
+        control=control is not None or control_table is not None,
+        original=named.original is not None,
+        names=("--utility", "--target", "--spread", "--control", "--original"),
+    )
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         opened = prepared_beside(opened, release, base, prepare)
@@ -133,7 +158,11 @@ def measure_command(
         if release is opened:
             result = measure_alone(opened, policy, settings, everyone)
         else:
-            result = measure_against(opened, release, policy, talk, settings, everyone)
+            wanted = None
+            if good_for is not None:
+                others = opened_other(opened, named.source, control, control_table, "control", as_text=False)
+                wanted = WantedUtility(good_for, others)
+            result = measure_against(opened, release, policy, talk, settings, everyone, utility=wanted)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -159,6 +188,8 @@ def _print_measured(result: Measured) -> None:
     pairs = [("rows", rows), ("classes", f"{result.classes:,}{smallest}")]
     pairs += [(name, figure(value)) for name, value in result.measures.items() if value is not None]
     print_pairs(pairs)
+    if result.utility is not None:
+        print_utility(result.utility)
     _print_risks(result.risk, result.risk_before)
     if result.people is not None and (said := _uncounted(result.people)):
         print_prose(said)

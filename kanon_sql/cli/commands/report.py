@@ -24,10 +24,12 @@ from kanon_sql.cli.output.output import (
     threshold_text,
     visible,
 )
+from kanon_sql.cli.output.utility import utility_cells
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import named_table
 from kanon_sql.release.script import logged_script
+from kanon_sql.release.utility import utility_settings
 
 if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import Report
@@ -53,6 +55,9 @@ def report_command(
     ] = None,
     asked_by: AskedByOption = None,
     standard: shared.StandardOption = None,
+    utility: shared.UtilityOption = False,
+    target: shared.TargetOption = None,
+    spread: shared.SpreadOption = None,
     replace_existing: shared.ReplaceOption = False,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
@@ -67,6 +72,14 @@ def report_command(
     from kanon_sql.evidence.report.reporter import report_on
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
+    good_for = utility_settings(
+        utility=utility,
+        target=target,
+        spread=spread,
+        control=False,
+        original=True,
+        names=("--utility", "--target", "--spread", "", ""),
+    )
     base, in_file = requested.read()
     source, table = named_table(source, table, base.origin)
     if out is not None:
@@ -79,7 +92,7 @@ def report_command(
         opened, policy = requested.prepared(opened, base)
         if standard:
             policy = replace(policy, standards=tuple(standard))
-        found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
+        found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, utility=good_for, progress=talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -106,6 +119,10 @@ def _print_reported(report: Report, out: Path | None) -> None:
         pairs.append(("loss", figure(report.measures["loss"])))
     pairs.append(("attacks", report.attacks_said))
     pairs += [("standard", f"{standard.title}: {standard.tally}") for standard in report.standards]
+    if report.utility is not None:
+        pairs.append(
+            ("utility", ", ".join(f"{name} {text}" for name, text in utility_cells(report.utility).items() if text))
+        )
     if report.proposed:
         said = f"no person has confirmed those of {', '.join(map(visible, report.proposed))} (proposed in the policy)"
         pairs.append(("roles", said))

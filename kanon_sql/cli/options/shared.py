@@ -232,6 +232,26 @@ OriginalTableOption = Annotated[
     str | None,
     typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),
 ]
+UtilityOption = Annotated[
+    bool,
+    typer.Option(
+        "--utility", help="Measure what is left for analysis: marginals, queries, what models learn (extra: utility)."
+    ),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target", metavar="COLUMN", help="With --utility: a column that a model predicts, from release and original."
+    ),
+]
+SpreadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--spread",
+        metavar="even|marginal",
+        help="With --utility: how rows of a label are spread over its values (default: even).",
+    ),
+]
 PolicyOption = Annotated[
     Path | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""A comparison as a picture: what each algorithm loses at each k, and how long it searches."""
+"""A comparison as a picture: what each algorithm loses at each k, what its release is good for, and its search."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.prepared_table import Compared, Comparison
 
 FORMATS = (".svg", ".png", ".html")
+_PANES = ((1, 2), (1, 3), (2, 2))  # rows and columns: without utility, with one figure of it, and with two
 _MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colour
 
 
@@ -63,7 +65,8 @@ def _drawn(comparison: Comparison, file_format: str) -> bytes:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "kanon", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(11, 4.8), layout="constrained")
+        rows, columns = _PANES[len(_purposes(comparison))]
+        figure = Figure(figsize=(5.5 * columns, 4.8 * rows), layout="constrained")
         FigureCanvasAgg(figure)
         _fill(figure, comparison)
         buffer = io.BytesIO()
@@ -72,7 +75,8 @@ def _drawn(comparison: Comparison, file_format: str) -> bytes:
 
 
 def _fill(figure: Figure, comparison: Comparison) -> None:
-    losses, seconds = figure.subplots(1, 2)
+    purposes = _purposes(comparison)
+    losses, *utilities, seconds = figure.subplots(*_PANES[len(purposes)], squeeze=False).flat
     lines: dict[str, list[Compared]] = {}
     several = len({result.max_suppressed for result in comparison.results}) > 1
     for result in comparison.results:
@@ -99,14 +103,41 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
             high = [point.loss or 0 for point in open_ones]
             losses.vlines([point.k for point in open_ones], low, high, color=style["color"], linestyles="dotted")
         seconds.plot([point.k for point in points], [point.seconds or 0 for point in points], **style)
+        for axes, (_, figure_of) in zip(utilities, purposes, strict=True):
+            found = [(point.k, own) for point in points if (own := figure_of(point)) is not None]
+            axes.plot([size for size, _ in found], [own for _, own in found], **style)
     sizes = sorted({result.k for result in comparison.results})
-    dotted = "; dotted: down to what none of its kind can beat" if losses.collections else ""
+    dotted = "\ndotted: down to what none of its kind can beat" if losses.collections else ""
     _axes(losses, f"loss: 0 is the original table, 1 says nothing{dotted}", sizes)
+    for axes, (title, _) in zip(utilities, purposes, strict=True):
+        _axes(axes, title, sizes)
     _axes(seconds, "seconds of search", sizes)
     losses.set_ylim(bottom=0)
     seconds.set_yscale("log")
     figure.suptitle(f"{comparison.source}: {comparison.rows:,} rows")
     figure.legend(*losses.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(lines)))
+
+
+def _purposes(comparison: Comparison) -> list[tuple[str, Callable[[Compared], float | None]]]:
+    """Return what of utility is drawn, where it was measured: a title, and the figure of a release."""
+    utility = next((result.utility for result in comparison.results if result.utility is not None), None)
+    if utility is None:
+        return []
+    drawn: list[tuple[str, Callable[[Compared], float | None]]] = [("3-marginals: 1000 is the original", _marginals)]
+    if (prediction := utility.prediction) is not None:
+        original = f"learned from the original: {prediction.from_original:.4f}"
+        drawn.append((f"accuracy of {prediction.target}; {original}", _accuracy))
+    return drawn
+
+
+def _marginals(result: Compared) -> float | None:
+    found = None if result.utility is None else result.utility.marginals
+    return None if found is None else found.score
+
+
+def _accuracy(result: Compared) -> float | None:
+    found = None if result.utility is None else result.utility.prediction
+    return None if found is None else found.from_release
 
 
 def _axes(axes: Axes, title: str, sizes: list[int]) -> None:

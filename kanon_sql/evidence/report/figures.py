@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from kanon_sql.evidence.standards.judge import CheckedStandard
+    from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.policy.policy import Count
     from kanon_sql.risks.attacks.verdicts import Outcome
     from kanon_sql.risks.estimators.assessment import Risk
@@ -210,6 +211,7 @@ class Report:
         pseudonyms: columns that are published as pseudonyms.
         publish: columns that are kept and published by a rule, and what each rule is for.
         standards: the rules of standards, each with its verdict on the output.
+        utility: what the output is still good for; None where that was not wanted, or cannot be measured.
         sql: the statements that make and check the release.
         versions: of what it was made with.
         fingerprints: by which what was used is known again.
@@ -250,6 +252,7 @@ class Report:
     notes: tuple[str, ...] = ()
     publish: tuple[dict[str, Any], ...] = ()
     standards: tuple[CheckedStandard, ...] = ()
+    utility: Utility | None = None
 
     @property
     def holds(self) -> bool:
@@ -293,6 +296,7 @@ class Report:
             plain[name] = [asdict(one) for one in plain[name]]
         plain |= {"risk_before": self.risk_before.summary(), "risk_after": self.risk_after.summary()}
         plain["standards"] = [standard.summary() for standard in self.standards]
+        plain["utility"] = self.utility and self.utility.summary()
         plain |= {"search": asdict(self.search), "pseudonyms": self.pseudonyms and asdict(self.pseudonyms)}
         return {"holds": self.holds, **plain}
 

@@ -41,11 +41,12 @@ from kanon_sql.release.ledger.fingerprint import of_file, of_rows
 from kanon_sql.release.prepared_table import Compared, PreparedTable
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
+from kanon_sql.release.utility import WantedUtility, utility_against
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.risks.attacks.order import Order
 from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
-from kanon_sql.search.prepare import prepare_source
+from kanon_sql.search.prepare import by_rows
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.evidence.standards.judge import CheckedStandard
+    from kanon_sql.measures.utility.spread import UtilitySettings
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
@@ -92,6 +94,7 @@ def report_of(
     published: ReportedRelease | None = None,
     *,
     asked_by: str | None = None,
+    utility: UtilitySettings | None = None,
     progress: Listener = silent,
 ) -> Report:
     """Return the report of a release, and of what was published of it, if anything, in the same engine."""
@@ -104,7 +107,7 @@ def report_of(
             require_same_rows(release, of_release.rows, published.source)
         released = Source(source.engine, of_release.rows, f"the release of {source.name}")
         handed_out = released if published is None or published.source is None else published.source
-        return _gathered(release, published, of_release, released, handed_out, asked_by, progress)
+        return _gathered(release, published, of_release, released, handed_out, asked_by, utility, progress)
 
 
 def _gathered(
@@ -114,6 +117,7 @@ def _gathered(
     released: Source,
     handed_out: Source,
     asked_by: str | None,
+    utility: UtilitySettings | None,
     progress: Listener,
 ) -> Report:
     policy, original, publication = release.policy, release.prepared.source, release.publication
@@ -121,10 +125,14 @@ def _gathered(
     k = policy.k if policy.k > 1 else _FEW
     # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
     settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
-    by_rows = _prepared_by_rows(release, settled, progress)
-    measured, unmeasured = _measured(original, handed_out, settled, by_rows, progress)
+    rows_alone = by_rows(release.prepared, settled, lambda doing: progress(Progress(doing)))
+    measured, unmeasured = _measured(original, handed_out, settled, rows_alone, progress)
+    good_for = None
+    if utility is not None and measured is not None:
+        wanted = WantedUtility(utility)
+        good_for = utility_against(original, handed_out, settled, rows_alone, wanted, progress).rounded()
     risks = _risks(release, settled, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, settled, by_rows, progress)
+    attacks = _attacks(original, handed_out, settled, rows_alone, progress)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -158,12 +166,13 @@ def _gathered(
         versions=_versions(),
         fingerprints=_fingerprints_of(release, released, published),
         policy=policy_of(release, published),
-        commands=commands_of(release, published),
+        commands=commands_of(release, published, utility),
         proposed=tuple(column.name for column in publication.roles.proposed),
         smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
         count=policy.count,
         publish=() if publication.rules is None else tuple(publication.rules.summary()),
         standards=_standards(original, handed_out, policy),
+        utility=good_for,
         notes=(
             *([COUNTS_ROWS] if policy.count == "rows" else []),
             *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),
@@ -178,14 +187,6 @@ def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
         name: value if value is None or isinstance(value, int) else float(f"{value:.4g}")
         for name, value in measures.items()
     }
-
-
-def _prepared_by_rows(release: Release, policy: Policy, progress: Listener) -> Prepared:
-    """Return the original by its quasi-identifiers alone: as the release was searched, where that is the same."""
-    frequency = release.prepared.frequency
-    if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
-        return release.prepared
-    return prepare_source(release.prepared.source, policy.of_rows(), lambda doing: progress(Progress(doing)))
 
 
 def _measured(
@@ -377,7 +378,9 @@ def policy_fingerprint(release: Release, published: ReportedRelease | None) -> s
     return hashlib.sha256(policy_of(release, published).encode("utf-8")).hexdigest()
 
 
-def commands_of(release: Release, published: ReportedRelease | None) -> tuple[str, ...]:
+def commands_of(
+    release: Release, published: ReportedRelease | None, utility: UtilitySettings | None = None
+) -> tuple[str, ...]:
     """Return the commands that make the release and the report again, with the policy beside them."""
     source = release.prepared.source
     place = source.database or source.file
@@ -390,8 +393,16 @@ def commands_of(release: Release, published: ReportedRelease | None) -> tuple[st
         return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
     return (
         f"kanon anonymize {original} --policy kanon.toml{where}",
-        f"kanon report {original} --policy kanon.toml --out report.html",
+        f"kanon report {original} --policy kanon.toml --out report.html{_options_of(utility)}",
     )
+
+
+def _options_of(utility: UtilitySettings | None) -> str:
+    if utility is None:
+        return ""
+    spread = [] if utility.spread == "even" else ["--spread", utility.spread]
+    target = [] if utility.target is None else ["--target", utility.target]
+    return f" {shlex.join(['--utility', *spread, *target])}"
 
 
 def _fingerprints_of(release: Release, released: Source, published: ReportedRelease | None) -> dict[str, str]:

@@ -30,6 +30,7 @@ from kanon_sql.evidence.report.words import (
     percentage,
     printable,
     technique,
+    utility_sentence,
     verb,
 )
 from kanon_sql.evidence.standards.judge import VERDICTS
@@ -64,6 +65,7 @@ _SECTIONS = {
     "attributes": "Quasi-identifiers one by one",
     "risk": "Risk of re-identification",
     "standards": "Standards, rule by rule",
+    "purpose": "What the output is still good for",
     "trade-off": "Trade-off between privacy and utility",
     "sql": "The SQL that makes the release",
     "origin": "Provenance, and how to make it again",
@@ -87,7 +89,8 @@ def markdown_of(report: Report) -> str:
 
 
 def _rendered(report: Report, elements: str) -> str:
-    without = {name for name, found in (("standards", report.standards), ("trade-off", report.curve)) if not found}
+    wanted = {"standards": report.standards, "purpose": report.utility, "trade-off": report.curve}
+    without = {name for name, found in wanted.items() if not found}
     shown = [anchor for anchor in _SECTIONS if anchor not in without]
     sections = {anchor: (number, _SECTIONS[anchor]) for number, anchor in enumerate(shown, start=1)}
     template = _environment(elements).get_template("report.j2")
@@ -112,7 +115,7 @@ def _environment(elements: str) -> Environment:
         "tenths": "{:.1f}".format,
         "thousands": _thousands,
     }
-    of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, verb)
+    of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, utility_sentence, verb)
     of_columns = (described_rule, help_for, kind_of_values, technique)
     of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, verdict_segments, worst_subsets)
     environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}

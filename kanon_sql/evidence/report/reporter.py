@@ -31,6 +31,7 @@ from kanon_sql.policy.policy import Policy, given_policy, make_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table
+from kanon_sql.release.utility import utility_settings
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 
@@ -40,16 +41,20 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.measures.utility.spread import Spread, UtilitySettings
     from kanon_sql.release.release import Release
 
 
-def report(
+def report(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     release: str | os.PathLike[str] | None = None,
     asked_by: str | None = None,
     standards: Sequence[str] = (),
+    utility: bool = False,
+    target: str | None = None,
+    spread: Spread | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -65,6 +70,9 @@ def report(
         asked_by: who asked for it.
         standards: names of standards, such as "hipaa-safe-harbor", whose rules are looked at; those of a policy file
             where none are named here.
+        utility: whether to measure what the release is still good for, as ``measure`` does.
+        target: a column that a model is to predict, as for ``measure``.
+        spread: as for ``measure``.
         policy: a Policy or the path of a kanon.toml, instead of the settings of ``anonymize``.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -80,11 +88,28 @@ def report(
     required = make_policy(policy, **settings)
     if standards:
         required = replace(required, standards=names(standards))
+    good_for = utility_settings(
+        utility=utility,
+        target=target,
+        spread=spread,
+        control=False,
+        original=True,
+        names=("utility=True", "target=", "spread=", "", ""),
+    )
     source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
         opened = with_prepared(opened, required.prepare)
-        return report_on(opened, source, required, in_file, release, asked_by=asked_by, progress=progress or silent)
+        return report_on(
+            opened,
+            source,
+            required,
+            in_file,
+            release,
+            asked_by=asked_by,
+            utility=good_for,
+            progress=progress or silent,
+        )
 
 
 def report_on(
@@ -95,6 +120,7 @@ def report_on(
     release: str | os.PathLike[str] | None,
     *,
     asked_by: str | None = None,
+    utility: UtilitySettings | None = None,
     progress: Listener = silent,
 ) -> Report:
     """Return the report of an open source; other arguments are those of ``report``.
@@ -112,7 +138,7 @@ def report_on(
     alone = policy.k > 1 and not policy.columns.pseudonymize
     shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
     made = make_release(opened, policy, progress, shared_tests=shared)
-    return report_of(made, published, asked_by=asked_by, progress=progress)
+    return report_of(made, published, asked_by=asked_by, utility=utility, progress=progress)
 
 
 def report_published(

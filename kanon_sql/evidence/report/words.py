@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kanon_sql.evidence.report.figures import Attribute
+    from kanon_sql.measures.utility.utility import Utility
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -62,6 +63,25 @@ def measured_text(value: float | None, model: str, *, people: bool) -> str:
     if model == "k-map" and not math.isinf(value):
         return f"{counted(int(value), 'row')} of the population"
     return four_digits(value)
+
+
+def utility_sentence(utility: Utility) -> str:
+    """Return what a release is still good for, as one sentence that can be quoted."""
+    if utility.marginals is None:
+        return f"What the output is still good for was not measured: {utility.missing}."
+    score, each = utility.marginals.score, counted(utility.marginals.columns_each, "column")
+    said = [f"By counts of {each} at a time, the output scores {score:.0f}, where the original itself scores 1000"]
+    if (errors := utility.queries) is not None:
+        queries = counted(errors.queries, "counting query", "counting queries")
+        said.append(f"half of {queries} have a relative error of at most {percentage(errors.median)}")
+    if (prediction := utility.prediction) is not None:
+        shares = [prediction.from_release, prediction.from_original, prediction.most_frequent]
+        learned, of_original, frequent = map(percentage, shares)
+        said.append(
+            f"{prediction.target} is predicted rightly of {learned} of the tested rows if that is learned from the "
+            f"output, of {of_original} if from the original, and of {frequent} by its most frequent value"
+        )
+    return f"{'; '.join(said)}."
 
 
 def percentage(share: float) -> str:

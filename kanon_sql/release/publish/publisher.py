@@ -363,7 +363,7 @@ class ViewSink(TableSink):
 
 
 class FrameSink(Sink):
-    """A data frame, by a temporary table: ``frame`` is what ``fetch`` makes of a relation of DuckDB.
+    """A data frame, by a temporary table: ``frame`` is what ``fetch`` makes of it.
 
     A dry run has the target under whose name the ledger checks the release.
     """
@@ -374,7 +374,7 @@ class FrameSink(Sink):
         self,
         source: Source,
         publication: Publication,
-        fetch: Callable[[Any], Any],
+        fetch: Callable[[DuckDBEngine, exp.Table], Any],
         target: exp.Table | Path | None = None,
     ) -> None:
         super().__init__(source, publication, target, "data frame")
@@ -392,7 +392,7 @@ class FrameSink(Sink):
         self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release")
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
-        self.frame = self.engine.fetched(self.staging, self._fetch)
+        self.frame = self._fetch(self.engine, self.staging)
         self.undo()
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:

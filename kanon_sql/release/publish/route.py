@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.verify import Expected
 
 
-FETCHES: dict[str, Callable[[Any], Any]] = {
-    "pandas": lambda relation: relation.df(),
-    "polars": lambda relation: relation.pl(),
-    "arrow": lambda relation: relation.to_arrow_table(),
+FETCHES: dict[str, Callable[[DuckDBEngine, exp.Table], Any]] = {
+    "pandas": lambda engine, table: engine.fetched(table, lambda relation: relation.df()),
+    "polars": lambda engine, table: engine.fetched(table, lambda relation: relation.pl()),
+    "arrow": lambda engine, table: engine.fetched(table, lambda relation: relation.to_arrow_table()),
 }
-"""What makes a data frame of each kind from a relation of DuckDB."""
+"""What makes a data frame of each kind from a table in DuckDB."""
 
 
 def to_relation(
@@ -92,11 +93,11 @@ def to_frame(
     source: Source,
     publication: Publication,
     expected: Expected,
-    fetch: Callable[[Any], Any],
+    fetch: Callable[[DuckDBEngine, exp.Table], Any],
     ledger: Ledger | None = None,
     target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
-    """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
+    """Return a release as what ``fetch`` makes of its table in DuckDB, and what was verified."""
     source.require_rows()
     if source.in_warehouse:
         from kanon_sql.release.publish.warehouse import TakenFrameSink

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
@@ -166,7 +167,7 @@ class TakenFrameSink(_TakenSink):
         self,
         source: Source,
         publication: Publication,
-        fetch: Callable[[Any], Any],
+        fetch: Callable[[DuckDBEngine, exp.Table], Any],
         target: exp.Table | Path | None = None,
     ) -> None:
         super().__init__(source, publication, target, "data frame")
@@ -177,7 +178,7 @@ class TakenFrameSink(_TakenSink):
         return verified(self.bench, self.carried, readable_lookups(self.carried.hierarchies), self.taken, wanted)
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
-        self.frame = self.bench.fetched(self.taken, self._fetch)
+        self.frame = self._fetch(self.bench, self.taken)
         self.bench.run(sql.drop(self.taken), "drop the copy that was fetched")
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:

@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.hierarchy.expressions import VALUE
+from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
 from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
-from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers, number_labels
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.sql import build as sql
 

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
+from kanon_sql.measures.covers import NUMBER
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import read_as
+from kanon_sql.measures.published import as_original, never_null
 from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import (
@@ -40,7 +41,6 @@ from kanon_sql.risks.attacks.candidates import (
     pairs_on_any_level,
     position,
 )
-from kanon_sql.risks.attacks.covers import NUMBER
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -79,12 +79,6 @@ def shared_name(number: int) -> str:
     return f"published_{number + 1}"
 
 
-def never_null(text: exp.Expr) -> exp.Expr:
-    """Return a text that is different for every text and for NULL."""
-    marked = exp.DPipe(this=sql.literal("="), expression=text, safe=True)
-    return exp.Coalesce(this=marked, expressions=[sql.literal("")])
-
-
 def truth(value: exp.Expr, column: Column) -> exp.Expr:
     """Return a value of the original in the form in which it is compared."""
     return never_null(text_of(value, column))
@@ -94,7 +88,7 @@ def make_released(
     engine: Engine, release: exp.Table, columns: Sequence[Column], shared: Sequence[Shared], candidates: Candidates
 ) -> Released:
     labels = [text_of(sql.column(column.name), column) for column in columns]
-    values = [_as_original(both) for both in shared]
+    values = [as_original(both.released, both.original) for both in shared]
     copy = copy_of(engine, release, [*labels, *values], "kanon_release", "the release, in its order")
     query = exp.select(
         sql.named(position("written"), POSITION),
@@ -122,7 +116,7 @@ def class_values(
     ``columns`` are the quasi-identifiers of the release in the order of the labels.
     """
     labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
-    value = sql.named(_as_original(Shared(released, original)), "value")
+    value = sql.named(as_original(released, original), "value")
     written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
     written = written.group_by(*(each.this.copy() for each in (*labels, value)))
     number = exp.Add(this=sql.column(CLASS, "classes"), expression=sql.literal(1))
@@ -147,15 +141,6 @@ def _with_classes(query: exp.Select, candidates: Candidates, labels: Sequence[ex
         query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), label))
         same.append(exp.EQ(this=sql.column(label_name(number), "classes"), expression=sql.column(NUMBER, alias)))
     return query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
-
-
-def _as_original(both: Shared) -> exp.Expr:
-    """Return a value of the release as the original would write it, where it can."""
-    text = text_of(sql.column(both.released.name), both.released)
-    if both.original.type != "VARCHAR" and both.original.family != "other":
-        value, is_value = read_as(text.copy(), both.original)
-        text = exp.Case().when(is_value, text_of(value, both.original)).else_(text)
-    return never_null(text)
 
 
 _PERSON, _UP_TO, _AT_LEAST, _AT_MOST = "person", "up_to", "at_least", "at_most"

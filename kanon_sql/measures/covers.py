@@ -1,4 +1,4 @@
-"""Which values of the original each label of a release may stand for: what the attacker can look up.
+"""Which values of the original each label of a release may stand for: what anyone can look up.
 
     kanon_labels_<column>(number, label, released)     labels of the release as they are written, and their rows
     kanon_covers_<column>(label, place)                the values that a label covers
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.labels import LABEL
@@ -28,7 +29,6 @@ from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import released_query, spellings_query
 from kanon_sql.measures.published_labels import RELEASED, readings_of
 from kanon_sql.models.base import N
-from kanon_sql.risks import temporary_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ class Covers:
 def number_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
     """Return the labels of a column, ``(number, label, released)``, of classes that have them as text."""
     name = places.hierarchy.column.name
-    every = exp.select(sql.named(exp.Window(this=exp.RowNumber()), NUMBER), LABEL, RELEASED)
+    every = exp.select(sql.named(sql.over(exp.RowNumber(), order=[LABEL]), NUMBER), LABEL, RELEASED)
     every = every.from_(released_query(classes, places.labels).subquery(RELEASED))
-    return temporary_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
+    return make_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
 
 
 def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level: bool) -> Covers:
@@ -70,9 +70,7 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
     name = places.hierarchy.column.name
     # 1. What they can be in the hierarchy.
     query = _readings_query(labels, places)
-    readings = temporary_table(
-        engine, f"kanon_readings_{name}", query, f"what labels of {name} may be in the hierarchy"
-    )
+    readings = make_table(engine, f"kanon_readings_{name}", query, f"what labels of {name} may be in the hierarchy")
     # 2. On the levels that all of them are on; else whatever each of them may be.
     (there,) = engine.row(exp.select(sql.count_rows()).from_(labels.copy()), f"labels of {name}")
     by_level = engine.rows(_levels_query(labels, readings), f"levels of {name}")
@@ -80,7 +78,7 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
     query = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
     if common and one_level:
         query = query.where(exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common]))
-    covers = temporary_table(engine, f"kanon_covers_{name}", query, f"values under labels of {name}")
+    covers = make_table(engine, f"kanon_covers_{name}", query, f"values under labels of {name}")
     wider, apart = 0, 0
     if common and one_level:
         tables = {"readings": readings, "covers": covers}
@@ -152,10 +150,10 @@ def _add_sets_and_ranges(
         sql.column(LABEL).is_(exp.null()).not_(),
         exp.Not(this=exp.In(this=sql.column(NUMBER), query=explained.subquery())),
     )
-    unread = temporary_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
+    unread = make_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
     for reading, cutting in readings_of(unread, places):
         title = f"labels of {name} as {cutting.labels}s"
-        read = temporary_table(engine, f"kanon_read_{name}", reading, title)
+        read = make_table(engine, f"kanon_read_{name}", reading, title)
         for found in _in_ranges(read, places) if cutting.labels == "range" else _in_sets(read, places):
             engine.run(exp.insert(found, covers.copy(), columns=[LABEL, PLACE]), f"values under {title}")
         engine.run(sql.drop(read), f"drop {title}")

@@ -1,0 +1,160 @@
+"""What a model learns from a release: to tell it from the original, and to predict a column.
+
+**pMSE** (propensity score mean squared error, Snoke et al. 2018): records of original and release are stacked; a model
+learns to say from which of them a record is. With c the share of records of the release and p_i the probability that
+the model gives record i of being one of the release, pMSE = mean((p_i - c)^2): 0 where the model cannot tell them
+apart, c (1 - c) where it always can. Two models: a logistic regression with main effects and, if there are few
+features, the products of every two; and a tree of depth 5.
+
+**Prediction of a target**: a logistic regression learns to predict the target from the other columns, once from the
+original and once from the release, and is tested on rows of the original that neither was to learn from. Beside both
+stands the share of the most frequent value, which is right without learning anything.
+
+Features: a number is standardized, and NULL is a feature beside it; of other columns the 20 most frequent values are a
+feature each, and all others are one. Regression has the penalty of scikit-learn, 1/2 of the sum of squares (C = 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kanon_sql.measures.utility.records import Records
+
+    Floats = NDArray[np.float64]
+
+MOST_CATEGORIES = 21  # one of them is of all others
+MOST_FEATURES_OF_PAIRS = 150
+TREE_DEPTH = 5
+_ITERATIONS = 1000
+
+
+@dataclass(frozen=True)
+class ToldApart:
+    """How well a model tells records of a release from those of its original.
+
+    Attributes:
+        logistic: pMSE of the logistic regression.
+        tree: pMSE of the tree.
+        highest: c (1 - c), what pMSE is if all records are told apart.
+        pairs: whether the regression had products of features.
+        records: how many there were of original and release together.
+    """
+
+    logistic: float
+    tree: float
+    highest: float
+    pairs: bool
+    records: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How often a target was predicted, of rows of the original.
+
+    Attributes:
+        target: the column.
+        tested: rows that were predicted.
+        control: whether these are of people who are not in the release; else they are in it too.
+        most_frequent: the share that the most frequent value of the original has among them.
+        from_original: the share that was predicted rightly by what was learned from other rows of the original.
+        from_release: ... from the release.
+    """
+
+    target: str
+    tested: int
+    control: bool
+    most_frequent: float
+    from_original: float
+    from_release: float
+
+
+def can_learn() -> bool:
+    """Return whether scikit-learn is installed."""
+    return find_spec("sklearn") is not None
+
+
+def told_apart(original: Records, released: Records) -> ToldApart:
+    """Return how well the records of both are told apart; there are some of each."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    known = np.concatenate([_matrix(original), _matrix(released)])
+    of_release = np.repeat([0, 1], [len(original), len(released)])
+    share = len(released) / len(of_release)
+    pairs = _described(original).fit_transform(known).shape[1] <= MOST_FEATURES_OF_PAIRS
+
+    def pmse(model: Any) -> float:  # noqa: ANN401 - scikit-learn has no types
+        likely = model.fit(known, of_release).predict_proba(known)[:, 1]
+        return float(np.mean((likely - share) ** 2))
+
+    return ToldApart(
+        pmse(_regression(original, pairs=pairs)),
+        pmse(DecisionTreeClassifier(max_depth=TREE_DEPTH, random_state=0)),
+        share * (1 - share),
+        pairs,
+        len(of_release),
+    )
+
+
+def predict(number: int, original: Records, released: Records, tested: Records) -> tuple[float, float, float]:
+    """Return the shares of ``Prediction``: by the most frequent value, from the original, and from the release.
+
+    Args:
+        number: of the target.
+        original: records to learn from.
+        released: records to learn from.
+        tested: records to predict.
+    """
+    values, counts = np.unique(original.places[number], return_counts=True)
+    most_frequent = float(np.mean(tested.places[number] == values[np.argmax(counts)]))
+    return most_frequent, _accuracy(number, original, tested), _accuracy(number, released, tested)
+
+
+def _accuracy(number: int, learned: Records, tested: Records) -> float:
+    """Return the share of records whose target is predicted by what was learned from others."""
+    target, truth = learned.places[number], tested.places[number]
+    if (target == target[0]).all():  # there is nothing to learn: it is always predicted
+        return float(np.mean(truth == target[0]))
+    known, others = learned.without(number), tested.without(number)
+    model = _regression(known).fit(_matrix(known), target)
+    return float(np.mean(model.predict(_matrix(others)) == truth))
+
+
+def _matrix(records: Records) -> Floats:
+    """Return a column of numbers, or of places in the order of the column where it has none, for each column."""
+    columns = zip(records.places, records.numbers, strict=True)
+    return np.column_stack([places.astype(float) if numbers is None else numbers for places, numbers in columns])
+
+
+def _regression(records: Records, *, pairs: bool = False) -> Any:  # noqa: ANN401 - a pipeline of scikit-learn
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures
+
+    products = [PolynomialFeatures(2, interaction_only=True, include_bias=False)] if pairs else []
+    return make_pipeline(_described(records), *products, LogisticRegression(max_iter=_ITERATIONS))
+
+
+def _described(records: Records) -> Any:  # noqa: ANN401 - a transformer of scikit-learn
+    """Return what makes features of the matrix of such records."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    of_numbers = [place for place, numbers in enumerate(records.numbers) if numbers is not None]
+    others = [place for place, numbers in enumerate(records.numbers) if numbers is None]
+    null_beside = SimpleImputer(strategy="constant", fill_value=0.0, add_indicator=True)
+    frequent = OneHotEncoder(max_categories=MOST_CATEGORIES, handle_unknown="infrequent_if_exist")
+    return ColumnTransformer(
+        [
+            ("numbers", make_pipeline(StandardScaler(), null_beside), of_numbers),
+            ("values", frequent, others),
+        ]
+    )

@@ -1,0 +1,205 @@
+"""Marginals of three columns, and counting queries over them.
+
+**k-marginals** as SDNist reports them (NIST, Collaborative Research Cycle), with k = 3: for each choice of three
+columns, s = sum over cells of |p - q|, the shares of the rows of the original and of the release in the cell; 0 <= s <=
+2. The score is 1000 (2 - mean s) / 2: 1000 for the same marginals, 0 for marginals without a cell in common. (SDNist
+puts numbers into bins of its own; here a column has bins only where it has more than ``MOST_BINS`` values.) A table of
+fewer columns has marginals of two, or of one.
+
+**Query error** (LeFevre et al. 2006): queries count the rows whose values are within a random range of bins in each of
+three columns; |estimate - true| / true for those that at least 0.1 % of the rows of the original satisfy. A range of a
+column of texts is one of the order of its tree. Suppressed rows are missing in the estimate.
+
+1. The marginals: all choices of three columns, or ``MOST_MARGINALS`` of them, drawn.
+2. For each: its cells, how far apart they are, and its share of the queries. Several times as many queries are drawn
+   as are needed, since some will be of too few rows; the release answers those that are not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.engine.base import make_table
+from kanon_sql.measures.utility.spread import BIN, Comparable, Dimension
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlglot import exp
+
+    _Ranges = list[tuple[int, int]]
+
+COLUMNS = 3
+MOST_MARGINALS = 200
+QUERIES = 1000
+LEAST_SHARE = 0.001
+_DRAWN = 4  # times as many as are needed
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """One marginal.
+
+    Attributes:
+        difference: the sum of |p - q| over its cells, from 0 to 2.
+    """
+
+    columns: tuple[str, ...]
+    difference: float
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1000, which is the same."""
+        return 1000 * (2 - self.difference) / 2
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """The marginals of three columns, those that differ most first.
+
+    Attributes:
+        columns_each: columns of each marginal: 3, or all that there are.
+        possible: how many choices of columns there are; more than were looked at, if they were drawn.
+    """
+
+    columns_each: int
+    possible: int
+    found: tuple[Marginal, ...]
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1000, which is the same."""
+        return statistics.fmean(one.score for one in self.found)
+
+    def score_with(self, column: str) -> float | None:
+        """Return the mean score of the marginals that have a column; None where none of them has it."""
+        scores = [one.score for one in self.found if column in one.columns]
+        return statistics.fmean(scores) if scores else None
+
+
+@dataclass(frozen=True)
+class QueryErrors:
+    """Relative errors of counting queries.
+
+    Attributes:
+        queries: how many were counted.
+        median: half of the queries have at most this error.
+        ninth_decile: nine in ten have at most this error.
+    """
+
+    queries: int
+    median: float
+    ninth_decile: float
+
+
+def marginals_of(
+    compared: Comparable, seed: int, tell: Callable[[int, int], None]
+) -> tuple[Marginals, QueryErrors | None]:
+    """Return the marginals of a release against its original, and the errors of queries over them.
+
+    Neither table is without rows. There are no errors where no query was of enough rows.
+    """
+    drawn = random.Random(seed)  # noqa: S311 - which marginals are looked at is no secret
+    # 1. Which marginals.
+    each = min(COLUMNS, len(compared.dimensions))
+    possible = math.comb(len(compared.dimensions), each)
+    choices = list(itertools.combinations(compared.dimensions, each))
+    if possible > MOST_MARGINALS:
+        choices = sorted(drawn.sample(choices, MOST_MARGINALS), key=lambda choice: [one.number for one in choice])
+    padding = _padding(compared)
+    found, errors = [], list[float]()
+    bins = {one.number: _bins_of(compared, one) for one in compared.dimensions}
+    # 2. Each of them.
+    for number, choice in enumerate(choices):
+        tell(number, len(choices))
+        cells = make_table(
+            compared.engine, "kanon_cells", _cells_query(compared, choice, padding), "cells of a marginal"
+        )
+        rows = {"rows_of_original": sql.double(compared.rows_in), "rows_of_release": sql.double(compared.rows_out)}
+        difference = sql.query("utility/difference", values=rows, relations={"cells": cells})
+        (apart,) = compared.engine.row(difference, "how far apart the cells are")
+        found.append(Marginal(tuple(one.name for one in choice), _rounded(min(2.0, apart))))
+        wanted = QUERIES * (number + 1) // len(choices) - QUERIES * number // len(choices)
+        ranges = [random_ranges(drawn, [bins[one.number] for one in choice]) for _ in range(wanted * _DRAWN)]
+        errors += _errors(compared, cells, ranges, wanted)
+        compared.engine.run(sql.drop(cells), "drop the cells of a marginal")
+    compared.engine.run(sql.drop(padding), "drop the column that is not there")
+    found.sort(key=lambda one: (-one.difference, one.columns))
+    return Marginals(each, possible, tuple(found)), _of_errors(errors)
+
+
+def _of_errors(errors: list[float]) -> QueryErrors | None:
+    if not errors:
+        return None
+    ordered = sorted(errors)
+    return QueryErrors(len(ordered), statistics.median(ordered), ordered[math.ceil(0.9 * len(ordered)) - 1])
+
+
+def _rounded(value: float) -> float:
+    """Return a sum without its last digits, which depend on the order in which the engine added."""
+    return round(value, 9)
+
+
+def _padding(compared: Comparable) -> exp.Table:
+    """Return how the one label of a column is spread that stands where there are fewer than three columns."""
+    padding = compared.engine.temporary_name("kanon_spread_of_no_column")
+    ones = {"label": [1], BIN: [1], "share": [1]}
+    compared.engine.load(padding, ones, "a column that is not there", "BIGINT")
+    return padding
+
+
+def _cells_query(compared: Comparable, choice: tuple[Dimension, ...], padding: exp.Table) -> exp.Query:
+    values: dict[str, Any] = {}
+    tables = {"release_tuples": compared.released, "original_tuples": compared.original}
+    for place in range(COLUMNS):
+        one = choice[place] if place < len(choice) else None
+        values[f"label_{place + 1}"] = sql.literal(1) if one is None else sql.column(one.label)
+        values[f"bin_{place + 1}"] = sql.literal(1) if one is None else sql.column(one.bin)
+        tables[f"spread_{place + 1}"] = padding if one is None else one.spread
+    return sql.query("utility/cells", values=values, tables=tables)
+
+
+def _bins_of(compared: Comparable, one: Dimension) -> list[int]:
+    query = sql.query("utility/bins_of", relations={"bins": one.bins})
+    return [row[0] for row in compared.engine.rows(query, f"bins of {one.name}")]
+
+
+def random_ranges(drawn: random.Random, bins: list[list[int]]) -> _Ranges:
+    """Return a query: between two bins of each column, each end as likely as any; all of a column that is not there."""
+    ends = [sorted((drawn.choice(own), drawn.choice(own))) for own in bins]
+    return [(low, high) for low, high in ends] + [(1, 1)] * (COLUMNS - len(ends))
+
+
+def _errors(compared: Comparable, cells: exp.Table, ranges: list[_Ranges], wanted: int) -> list[float]:
+    """Return the relative errors of the first queries, as many as are wanted, that enough rows satisfy."""
+    enough = max(1.0, LEAST_SHARE * compared.rows_in)
+    true = _answers(compared, cells, "original", dict(enumerate(ranges)))
+    chosen = [query for query in range(len(ranges)) if true.get(query, 0.0) >= enough][:wanted]
+    estimated = _answers(compared, cells, "released", {query: ranges[query] for query in chosen})
+    return [_rounded(abs(estimated.get(query, 0.0) - true[query]) / true[query]) for query in chosen]
+
+
+def _answers(compared: Comparable, cells: exp.Table, counted: str, ranges: dict[int, _Ranges]) -> dict[int, float]:
+    """Return what queries answer by a count of the cells; those that no row satisfies are left out."""
+    if not ranges:
+        return {}
+    columns: dict[str, list[int]] = {"query": list(ranges)}
+    for place in range(COLUMNS):
+        columns[f"low_{place + 1}"] = [query[place][0] for query in ranges.values()]
+        columns[f"high_{place + 1}"] = [query[place][1] for query in ranges.values()]
+    queries = compared.engine.temporary_name("kanon_queries")
+    compared.engine.load(queries, columns, "counting queries", "BIGINT")
+    answers = sql.query(
+        "utility/answers",
+        values={"counted": sql.column(counted, "cells")},
+        tables={"queries": queries, "cells": cells},
+    )
+    found = compared.engine.rows(answers, f"what queries answer by the rows of the {counted}")
+    compared.engine.run(sql.drop(queries), "drop the counting queries")
+    return {query: float(answer) for query, answer in found}

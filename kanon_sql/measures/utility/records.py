@@ -1,0 +1,130 @@
+"""Rows of an original and of its release as records, from which a model can learn.
+
+A record of the original has its values. A record of the release has values drawn from those that its labels cover, each
+as likely as its share says (``spread``), each column by itself: what an analyst would fill in who has only the release.
+Random choices depend on the seed alone.
+
+Where there are more than ``MOST_ROWS`` rows, records are a sample of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kanon_sql.measures.utility.spread import placed_query
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from sqlglot import exp
+
+    from kanon_sql.measures.utility.spread import Comparable, Dimension
+
+    Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+MOST_ROWS = 50_000
+_MOST_TUPLES = 200_000
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records, one row each.
+
+    Attributes:
+        places: for each column, the place of each value in the order of the column.
+        numbers: the same as numbers, NaN for what is none; of columns whose values have a distance, None of others.
+    """
+
+    places: tuple[Integers, ...]
+    numbers: tuple[Floats | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.places[0])
+
+    def take(self, rows: NDArray[np.intp]) -> Records:
+        return Records(
+            tuple(column[rows] for column in self.places),
+            tuple(None if column is None else column[rows] for column in self.numbers),
+        )
+
+    def without(self, number: int) -> Records:
+        """Return the records without a column."""
+        kept = [place for place in range(len(self.places)) if place != number]
+        return Records(tuple(self.places[place] for place in kept), tuple(self.numbers[place] for place in kept))
+
+
+def original_records(compared: Comparable, chosen: np.random.Generator) -> Records:
+    return _records_of(compared, compared.original, chosen)
+
+
+def other_records(compared: Comparable, rows: exp.Subquery, chosen: np.random.Generator) -> Records:
+    """Return records of a table like the original; rows with a value that the original does not have are left out."""
+    return _records_of(compared, placed_query(rows, compared.dimensions).subquery("tuples"), chosen)
+
+
+def released_records(compared: Comparable, chosen: np.random.Generator) -> Records:
+    rows = _rows(compared, compared.released, [one.label for one in compared.dimensions], chosen)
+    drawn = [_drawn(compared, one, rows[:, one.number], chosen) for one in compared.dimensions]
+    return _with_numbers(compared, drawn)
+
+
+def _records_of(compared: Comparable, tuples: exp.Table | exp.Subquery, chosen: np.random.Generator) -> Records:
+    rows = _rows(compared, tuples, [one.place for one in compared.dimensions], chosen)
+    return _with_numbers(compared, list(rows.T))
+
+
+def _rows(
+    compared: Comparable, tuples: exp.Table | exp.Subquery, columns: Sequence[str], chosen: np.random.Generator
+) -> Integers:
+    """Return rows of tuples, in a random order."""
+    query = sql.query(
+        "utility/tuples",
+        values={"columns": [sql.column(name) for name in columns], "most": _MOST_TUPLES},
+        relations={"tuples": tuples},
+    )
+    found = np.array(compared.engine.rows(query, "tuples"), dtype=np.int64).reshape(-1, len(columns) + 1)
+    found = found[np.lexsort(found.T)]  # the engine's own hash chooses, and must not order
+    rows = np.repeat(found[:, :-1], found[:, -1], axis=0)
+    return rows[chosen.permutation(len(rows))[:MOST_ROWS]]
+
+
+def _drawn(compared: Comparable, one: Dimension, labels: Integers, chosen: np.random.Generator) -> Integers:
+    """Return a place for each label, drawn by the shares of what it covers.
+
+    The shares of a label add up to 1. Running sums over all labels therefore go from one whole number to the next for
+    each of them, and a random number of a row is looked up in them.
+    """
+    query = sql.query("utility/spread_of", relations={"spread": one.spread})
+    of_label, places, shares = zip(*compared.engine.rows(query, f"shares of the labels of {one.name}"), strict=True)
+    numbers, begins = np.unique(np.array(of_label, dtype=np.int64), return_index=True)
+    up_to = np.cumsum(np.array(shares, dtype=np.float64))
+    ends = np.append(begins[1:], len(up_to)) - 1
+    before = np.append(0.0, up_to[ends[:-1]])
+    which = np.searchsorted(numbers, labels)
+    wanted = before[which] + chosen.random(len(labels)) * (up_to[ends] - before)[which]
+    found = np.clip(np.searchsorted(up_to, wanted, side="right"), begins[which], ends[which])
+    drawn: Integers = np.array(places, dtype=np.int64)[found]
+    return drawn
+
+
+def _with_numbers(compared: Comparable, places: Sequence[Integers]) -> Records:
+    numbers = [
+        _numbers(compared, one, own) if one.column.numeric else None
+        for one, own in zip(compared.dimensions, places, strict=True)
+    ]
+    return Records(tuple(places), tuple(numbers))
+
+
+def _numbers(compared: Comparable, one: Dimension, places: Integers) -> Floats:
+    query = sql.query("utility/numbers", relations={"bins": one.bins})
+    of_place, numbers = zip(*compared.engine.rows(query, f"numbers of {one.name}"), strict=True)
+    values = np.array([np.nan if number is None else float(number) for number in numbers])
+    values[np.isinf(values)] = np.nan
+    found: Floats = values[np.searchsorted(np.array(of_place), places)]
+    return found

@@ -1,0 +1,152 @@
+"""All figures of the utility of a release, in the order in which they are reported."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kanon_sql.errors import UsageError
+from kanon_sql.measures.utility.learned import Prediction, ToldApart, can_learn, predict, told_apart
+from kanon_sql.measures.utility.marginals import Marginals, QueryErrors, marginals_of
+from kanon_sql.measures.utility.records import Records, original_records, other_records, released_records
+from kanon_sql.measures.utility.spread import MOST_BINS, Comparable, Spread, UtilitySettings, make_comparable
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.measures.utility.spread import Published
+
+SEED = 0
+"""Of random choices: the same tables have the same figures."""
+HELD_OUT = 0.25
+"""The share of the original that a prediction is tested on, where no other rows are given."""
+NEEDS_LEARNING = "needs scikit-learn, which is not here: pip install 'kanon-sql[utility]'"
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What a release is still good for.
+
+    Attributes:
+        columns: what was compared: quasi-identifiers, and columns that are published as they are.
+        spread: how rows of a label are spread over what it covers: ``even`` or ``marginal``.
+        marginals: k-marginals; None where the original or the release has no rows.
+        queries: errors of counting queries; None where there are no rows, or no query is of enough of them.
+        told_apart: how well a model tells release and original apart; None where there are no rows, or no scikit-learn.
+        prediction: how well a target is predicted; None where none was named, or there are no rows.
+        missing: why there is no ``told_apart``; None if there is.
+    """
+
+    columns: tuple[str, ...]
+    spread: Spread
+    marginals: Marginals | None
+    queries: QueryErrors | None
+    told_apart: ToldApart | None
+    prediction: Prediction | None
+    missing: str | None
+
+    def rounded(self) -> Utility:
+        """Return figures with four digits: all that they have would tell what a row that was left out had."""
+        found: Utility = _rounded(self)
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: what ``--format json`` prints."""
+        plain = asdict(self)
+        if self.marginals is not None:
+            plain["marginals"] = {"score": round(self.marginals.score, 4), **plain["marginals"]}
+        return plain
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - figures, and what holds them
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _rounded(getattr(value, field.name)) for field in fields(value)})
+    return value
+
+
+def utility_of(
+    engine: Engine,
+    original: exp.Table,
+    release: exp.Table,
+    columns: Sequence[Published],
+    settings: UtilitySettings,
+    *,
+    control: exp.Subquery | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Utility:
+    """Return what a release is good for; all tables are in one engine.
+
+    Args:
+        engine: of the tables.
+        original: the original.
+        release: the release.
+        columns: what to compare; quasi-identifiers come first, in their order.
+        settings: the target is one of ``columns``.
+        control: a table like the original, of people who are not in the release, to test predictions on.
+        tell: called with what is done, as the work goes on.
+
+    Raises:
+        UsageError: a label stands for nothing, or the target cannot be predicted.
+    """
+    number = next((place for place, column in enumerate(columns) if column.name == settings.target), None)
+    if number is not None and not can_learn():
+        raise UsageError(f"Predicting a target {NEEDS_LEARNING}.")
+    names = tuple(column.name for column in columns)
+    tell("Comparing values")
+    compared = make_comparable(engine, original, release, columns, settings.spread)
+    try:
+        if number is not None:
+            _require_classes(compared, number)
+        if not compared.rows_in or not compared.rows_out:
+            side = "release" if compared.rows_in else "original"
+            return Utility(names, settings.spread, None, None, None, None, f"the {side} has no rows")
+        marginals, errors = marginals_of(compared, SEED, lambda done, of: tell(f"Marginal {done + 1} of {of}"))
+        if not can_learn():
+            return Utility(names, settings.spread, marginals, errors, None, None, NEEDS_LEARNING)
+        tell("Learning from both")
+        chosen = np.random.default_rng(SEED)
+        own, released = original_records(compared, chosen), released_records(compared, chosen)
+        apart = told_apart(own, released)
+        prediction = None
+        if number is not None:
+            tell(f"Predicting {names[number]}")
+            others = None if control is None else other_records(compared, control, chosen)
+            prediction = _predicted(names[number], number, own, released, others)
+        return Utility(names, settings.spread, marginals, errors, apart, prediction, None)
+    finally:
+        compared.drop()
+
+
+def _predicted(target: str, number: int, own: Records, released: Records, others: Records | None) -> Prediction:
+    """Return how well a target is predicted: of ``others``, or of a part of the original that is not learned from."""
+    held_out = 0 if others is not None else round(HELD_OUT * len(own))
+    learned = own.take(np.arange(held_out, len(own)))
+    tested = own.take(np.arange(held_out)) if others is None else others
+    if not len(learned) or not len(tested):
+        raise UsageError(
+            f"There are {len(learned):,} rows to learn from, and {len(tested):,} to predict {target!r} of: too few. "
+            "(Of rows with values that the original does not have nothing is predicted.)"
+        )
+    return Prediction(target, len(tested), others is not None, *predict(number, learned, released, tested))
+
+
+def _require_classes(compared: Comparable, number: int) -> None:
+    """Raise unless the target has some values, and not too many."""
+    target = compared.dimensions[number]
+    (values,) = compared.engine.row(sql.select_count(target.bins), f"values of {target.name}")
+    if values == 1:
+        raise UsageError(f"Column {target.name!r} has one value only: there is nothing to predict.")
+    if values > MOST_BINS:
+        raise UsageError(
+            f"Column {target.name!r} has {values:,} different values. A target has at most {MOST_BINS}, such as groups."
+        )

@@ -1,0 +1,145 @@
+"""The utility of a release: which of its columns are compared, and what predictions are tested on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.progress import Progress
+from kanon_sql.errors import UsageError
+from kanon_sql.measures.utility.spread import Published, UtilitySettings, checked_spread
+from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.progress import Listener
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.measures.utility.utility import Utility
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.search.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class WantedUtility:
+    """What of the utility of a release is to be measured.
+
+    Attributes:
+        control: rows like those of the original that are not in the release, in the engine of both; None if there are
+            none.
+    """
+
+    settings: UtilitySettings
+    control: Source | None = None
+
+
+def utility_settings(
+    *, utility: bool, target: str | None, spread: str | None, control: bool, original: bool, names: Sequence[str]
+) -> UtilitySettings | None:
+    """Return the settings of a call, whose parameters are written as in ``names``; None where nothing is wanted.
+
+    Args:
+        utility: whether utility is to be measured; the others are about nothing else.
+        target: the column that is to be predicted.
+        spread: how rows of a label are spread.
+        control: whether there are rows to test predictions on.
+        original: whether an original was named.
+        names: of these parameters: utility, target, spread, control, original.
+
+    Raises:
+        UsageError: some do not go together.
+    """
+    own, of_target, _, of_control, of_original = names
+    if not utility:
+        given = (target is not None, spread is not None, control)
+        if any(given):
+            first = names[1:4][given.index(True)]
+            raise UsageError(f"{first} says how utility is measured: add {own}, or leave it out.")
+        return None
+    if not original:
+        raise UsageError(f"Utility is measured against the table that a release was made from: name it, {of_original}.")
+    if control and target is None:
+        raise UsageError(f"{of_control} has rows to test predictions on: say what is predicted, {of_target}.")
+    return UtilitySettings(target=target) if spread is None else UtilitySettings(checked_spread(spread), target)
+
+
+def utility_against(
+    original: Source,
+    release: Source,
+    policy: Policy,
+    prepared: Prepared,
+    wanted: WantedUtility,
+    progress: Listener,
+) -> Utility:
+    """Return the utility of a release against its original; all tables are in one engine.
+
+    Compared are the quasi-identifiers, the target, and the sensitive columns that the release has as they were.
+
+    Raises:
+        UsageError: the target is missing or cannot be predicted, or the control is no table like the original.
+    """
+    from kanon_sql.measures.utility.utility import utility_of  # loads numpy
+
+    settings, control = wanted.settings, wanted.control
+    quasi_identifiers = policy.columns.quasi_identifiers
+    pairs = zip(
+        resolve_quasi_identifiers(quasi_identifiers, original.columns, original.name),
+        resolve_quasi_identifiers(quasi_identifiers, release.columns, release.name),
+        prepared.places(),
+        strict=True,
+    )
+    columns = [Published(own, released, places) for own, released, places in pairs]
+    columns += _as_they_were(original, release, policy, settings.target, {column.name for column in columns})
+    original.bring([column.original for column in columns])
+    release.bring([column.released for column in columns])
+    rows = None if control is None else _like_original(control, [column.original for column in columns])
+    if settings.target is not None:  # as the original writes its name
+        (target,) = resolve_columns([settings.target], original.columns, original.name)
+        settings = UtilitySettings(settings.spread, target.name)
+    return utility_of(
+        original.engine,
+        original.relation,
+        release.relation,
+        columns,
+        settings,
+        control=rows,
+        tell=lambda doing: progress(Progress(doing)),
+    )
+
+
+def _as_they_were(
+    original: Source, release: Source, policy: Policy, target: str | None, known: set[str]
+) -> list[Published]:
+    """Return further columns that are compared: the target, and sensitive columns that are published as they are."""
+    found: dict[str, Published] = {}
+    for name in policy.columns.sensitive:
+        own, released = find_column(name, original.columns), find_column(name, release.columns)
+        if own is not None and released is not None and own.name not in policy.publish:
+            found[own.name] = Published(own, released)
+    if target is not None:
+        (own,) = resolve_columns([target], original.columns, original.name)
+        (released,) = resolve_columns([target], release.columns, release.name)
+        found[own.name] = Published(own, released)
+    return [column for name, column in found.items() if name not in known]
+
+
+def _like_original(control: Source, columns: list[Column]) -> exp.Subquery:
+    """Return the rows of a control table, with the columns of the original under its names and of its types."""
+    selected = []
+    for own in columns:
+        found = find_column(own.name, control.columns)
+        if found is None:
+            raise UsageError(f"Control {control.name} has no column {own.name!r}, which the original has.")
+        if found.family != own.family:
+            raise UsageError(
+                f"Column {own.name!r} has values of another kind in the control {control.name} ({found.kind}) than in "
+                f"the original ({own.kind})."
+            )
+        selected.append(sql.named(sql.cast(sql.column(found.name), own.lookup_type), own.name))
+    control.bring([column for own in columns if (column := find_column(own.name, control.columns)) is not None])
+    return exp.select(*selected).from_(control.relation.copy()).subquery("source")

@@ -1,0 +1,7 @@
+/* The places of a column, and the value of each as a number, where it has one. */
+SELECT
+  place,
+  number
+FROM bins
+ORDER BY
+  place
