@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from kanon_sql.evidence.attack import Attacked, attack
     from kanon_sql.evidence.check import CheckResult, check
+    from kanon_sql.evidence.known import KnownColumns, KnownResult, KnownSubset, known
     from kanon_sql.evidence.measure import Measured, measure
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.evidence.report.reporter import report
@@ -109,6 +110,10 @@ _HOME = {
     "UnsuitableError": "errors",
     "UsageError": "errors",
     "VerificationError": "errors",
+    "KnownColumns": "evidence.known",
+    "KnownResult": "evidence.known",
+    "KnownSubset": "evidence.known",
+    "known": "evidence.known",
     "Measured": "evidence.measure",
     "measure": "evidence.measure",
     "KAnonymity": "models.k_anonymity",
@@ -177,6 +182,9 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "KanonError",
+    "KnownColumns",
+    "KnownResult",
+    "KnownSubset",
     "Measured",
     "NamedColumns",
     "NoRightError",
@@ -218,6 +226,7 @@ __all__ = [
     "export_hierarchy",
     "forget",
     "init_policy",
+    "known",
     "ledger",
     "measure",
     "prepare",

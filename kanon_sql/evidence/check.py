@@ -331,7 +331,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     """Return whether a source satisfies a policy, whatever standards it names."""
     repeated = repeated_in(source, policy)
     identifying = _identifying(source, policy, original)
-    named, people = _with_people(source, policy, original)
+    named, people = source_with_people(source, policy, original)
     required = _required(source, policy, named)
     not_by_rule, not_checked = values_not_by_rule(source, policy.publish)
     row = source.engine.row(required.query(), "check the classes of the table")
@@ -392,7 +392,7 @@ def _known(result: ModelResult, model: PrivacyModel, required: _Required, people
     return replace(result, verified=result.holds or fails)
 
 
-def _with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
+def source_with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
     """Return a table with the column that names people, by its original where it does not have the column itself."""
     if original is None:
         return source, None

@@ -27,6 +27,7 @@ COMMANDS: dict[str, list[str]] = {
     "apply": ["{dir}/k.lock", TABLE, "--append", f"n{EVIL}", "--again", "--dry-run"],
     "check": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--standard", "wp216"],
     "measure": ["{db}", TABLE, "--original", TABLE, *ROLES, "--utility", "--target", ILL],
+    "known": ["{db}", TABLE, *ROLES],
     "attack": ["{db}", TABLE, "--original", TABLE, *ROLES, "--sensitive", ILL, "--other", TABLE],
     "report": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--out", "{dir}/r.html"],
     "ledger": ["{db}"],

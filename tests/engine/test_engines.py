@@ -250,6 +250,11 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
     "check that fails": (1, ("SOURCE", "people", *QI, "--sensitive", "disease", "-k", 5, "--l", 2)),
     "check of people": (1, ("SOURCE", "people", *QI, "--entity", "name", "-k", 3)),
     "check that holds": (0, ("SOURCE", "released", "--qi", "age,sex,zip", "--sensitive", "disease", "-k", 5)),
+    "known": (1, ("SOURCE", "people", "--qi", "age,sex,zip", "--max-columns", 2, "-k", 5)),
+    "known of people by the original": (
+        0,
+        ("SOURCE", "released", *RELEASED, "--original", "people", "--entity", "id", "-k", 5),
+    ),
     "measure alone": (0, ("SOURCE", "people", "--qi", "age,sex,zip", "--subsets", 2)),
     "measure": (0, ("SOURCE", "released", *RELEASED, "--original", "people")),
     "measure people in a population": (
@@ -279,7 +284,7 @@ def test_each_verb_says_the_same(both: Callable[..., Any], verb: str) -> None:
 
 
 _NAMES = {
-    *("profile", "check", "measure", "attack", "compare", "lattice", "ledger", "report"),
+    *("profile", "check", "known", "measure", "attack", "compare", "lattice", "ledger", "report"),
     *("hierarchy check", "hierarchy suggest", "hierarchy list"),
 }
 

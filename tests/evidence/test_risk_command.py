@@ -127,7 +127,7 @@ def test_sql_is_what_was_run(clinic_release: Path, kanon: Callable[..., Ended]) 
         "sizes of the classes",
         "classes of the population",
         "classes of the table in the population",
-        "classes by age, sex",
+        "classes by age; sex; zip; age, sex; age, zip; sex, zip; age, sex, zip",
     ):
         assert f"-- {title}\n" in ended.out
     for dialect in ("postgres", "spark"):

@@ -41,6 +41,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "measure:measure_command",
         "Measure who could be found in a table, and how much of its original it keeps.",
     ),
+    "known": (
+        "known:known_command",
+        "Tell by how many each combination of values of a few columns is shared; exit code 1 if by fewer than k.",
+    ),
     "attack": (
         "attack:attack_command",
         "Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded.",
@@ -134,6 +138,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "measure": (
         f"kanon measure {_RELEASED} {_QI} --original admissions --entity patient_id",
         f"kanon measure {_DEMO} --qi birth_date,sex,zip --entity patient_id",
+    ),
+    "known": (
+        f"kanon known {_RELEASED} {_QI} --max-columns 2 -k 5",
+        f"kanon known {_DEMO} --qi birth_date,sex,zip --entity patient_id --max-columns 2",
     ),
     "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis --entity patient_id",),
     "report": (

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.risks.estimators.estimate import Estimate
-    from kanon_sql.risks.estimators.tuples import SubsetRisk
+    from kanon_sql.risks.estimators.subsets import SubsetRisk
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
 
 _SHOWN = 12  # subsets; as many of each number of columns

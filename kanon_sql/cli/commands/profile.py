@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile
     from kanon_sql.policy.profile.result import Profile
-    from kanon_sql.risks.estimators.tuples import SubsetRisk
+    from kanon_sql.risks.estimators.subsets import SubsetRisk
 
 _SHOWN = 3  # subsets of each number of columns
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import Attribute, CurvePoint, Report
     from kanon_sql.evidence.standards.judge import CheckedStandard, Verdict
     from kanon_sql.risks.attacks.verdicts import Outcome
-    from kanon_sql.risks.estimators.tuples import SubsetRisk
+    from kanon_sql.risks.estimators.subsets import SubsetRisk
 
 Tone = Literal["good", "warn", "bad", "neutral"]
 _TONES: dict[Outcome, Tone] = {

@@ -34,23 +34,16 @@ from kanon_sql.policy.profile.patterns import (
     spelling_of,
     year_of_text,
 )
-from kanon_sql.risks.estimators.tuples import (
-    MEMBERS,
-    PERSON,
-    Subsets,
-    collect,
-    largest_subsets,
-    people,
-    subset_risks,
-    value_name,
-)
+from kanon_sql.risks.estimators.subsets import Subsets, largest_subsets, subset_risks
+from kanon_sql.risks.estimators.tuples import MEMBERS, PERSON, collect, people, value_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.estimators.tuples import SubsetRisk, Tuples
+    from kanon_sql.risks.estimators.subsets import SubsetRisk
+    from kanon_sql.risks.estimators.tuples import Tuples
 
 _N, _VALUE = "n", "value"
 FIRST_YEAR = 1900

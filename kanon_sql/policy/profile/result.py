@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.figures import Dependency
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
-    from kanon_sql.risks.estimators.tuples import SubsetRisk, Subsets
+    from kanon_sql.risks.estimators.subsets import SubsetRisk, Subsets
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.patterns import Spelling
     from kanon_sql.policy.profile.proposals import Proposal
     from kanon_sql.policy.profile.result import Profile
-    from kanon_sql.risks.estimators.tuples import Subsets
+    from kanon_sql.risks.estimators.subsets import Subsets
 
 _WORTH_SAYING = 0.01  # share that a column singles out with others
 _LISTED = 5

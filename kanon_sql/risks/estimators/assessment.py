@@ -25,14 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.shares import read_share
 from kanon_sql.risks.estimators.estimate import Sample
-from kanon_sql.risks.estimators.tuples import (
-    PeopleAtRisk,
-    collect,
-    count_people,
-    largest_subsets,
-    members_by_population_class,
-    subset_risks,
-)
+from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
+from kanon_sql.risks.estimators.tuples import PeopleAtRisk, collect, count_people, members_by_population_class
 from kanon_sql.risks.estimators.uniqueness import population_uniqueness
 
 if TYPE_CHECKING:
@@ -42,7 +36,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.risks.estimators.estimate import Bin, SizeCounts
-    from kanon_sql.risks.estimators.tuples import Population, Subsets
+    from kanon_sql.risks.estimators.subsets import Subsets
+    from kanon_sql.risks.estimators.tuples import Population
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
 
 

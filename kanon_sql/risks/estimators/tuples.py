@@ -7,15 +7,12 @@ smaller and has no other column. Where people are counted it has a row for each 
 2. The same classes in the population that the table was drawn from.
 3. Distinct people: sizes of classes count a person once in each of her classes, these count her once. A class whose
    rows name no person (NULL) is one person.
-4. Which columns single people out: the classes by every single quasi-identifier, by every pair, by every triple. An
-   attacker seldom knows all quasi-identifiers of a person. A class by some of the columns is at least as large as each
-   class by all of them that is part of it, so that the subsets say where the risk comes from.
+
+Classes by some of the columns alone are counted from the same combinations (``kanon_sql.risks.estimators.subsets``).
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -265,114 +262,3 @@ def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
         sql.named(_distinct_people(table, exp.LT(this=members.copy(), expression=sql.literal(k))), "above_threshold"),
     ).from_(_records_query(tuples).subquery(table))
     return PeopleAtRisk(*map(int, tuples.engine.row(query, "people in small classes")))
-
-
-def _people_alone() -> exp.Expr:
-    """Return the distinct people who are alone in a class as an aggregate over classes with their ``only_person``."""
-    alone = exp.EQ(this=sql.column(MEMBERS), expression=sql.literal(1))
-    return exp.Add(this=sql.where(sql.count_distinct(sql.column(ONLY)), alone), expression=_nobody_named())
-
-
-def _nobody_named() -> exp.Expr:
-    """Return the classes whose rows name no person, as an aggregate over classes with their ``only_person``."""
-    return sql.where(sql.count_rows(), exp.Is(this=sql.column(ONLY), expression=exp.null()))
-
-
-def _all_named(tuples: Tuples) -> int:
-    query = exp.select(sql.named(sql.count_distinct(sql.column(PERSON)), "people")).from_(tuples.relation.copy())
-    (people,) = tuples.engine.row(query, "people who are named")
-    return int(people)
-
-
-# 4. Subsets of the columns
-
-_LARGEST = 3  # columns of a subset, by default
-_AT_MOST = 500  # subsets that are looked at by default; each is a statement
-
-
-@dataclass(frozen=True)
-class SubsetRisk:
-    """The classes by some of the quasi-identifiers.
-
-    Attributes:
-        smallest_class: members of the smallest; None for a table without rows.
-        uniques: rows that are alone in their class; where people are counted, distinct people who are alone in some.
-        share_unique: their share of all rows, or of all people; None for a table without rows.
-    """
-
-    columns: tuple[str, ...]
-    classes: int
-    smallest_class: int | None
-    uniques: int
-    share_unique: float | None
-
-
-@dataclass(frozen=True)
-class Subsets:
-    """The classes by subsets of the quasi-identifiers.
-
-    Attributes:
-        largest: columns of the largest subsets that were looked at; 0 if none was.
-        not_looked_at: subsets that have more columns.
-        found: the classes by each subset that was looked at, those that single out most people first.
-    """
-
-    largest: int
-    not_looked_at: int
-    found: tuple[SubsetRisk, ...]
-
-
-def largest_subsets(size: int | None, width: int) -> int:
-    """Return how many columns the largest subsets have; by default up to 3, with at most 500 subsets in all."""
-    if size is None:
-        largest, subsets = 1, width
-        while largest < min(_LARGEST, width) and subsets + math.comb(width, largest + 1) <= _AT_MOST:
-            largest += 1
-            subsets += math.comb(width, largest)
-        return largest
-    if isinstance(size, bool) or not 0 <= size <= width:
-        raise UsageError(
-            f"Subsets have from 1 to as many columns as there are quasi-identifiers, here {width} (0 looks at none), "
-            f"not {size}."
-        )
-    return size
-
-
-def subset_risks(tuples: Tuples, largest: int) -> Subsets:
-    width = len(tuples.columns)
-    places = [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
-    named = _all_named(tuples) if tuples.counts_people and places else 0
-    found = sorted((_of_subset(tuples, chosen, named) for chosen in places), key=_worst_first)
-    return Subsets(largest, 2**width - 1 - len(found), tuple(found))
-
-
-def _subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
-    """Return the query for the classes by some quasi-identifiers: how many, the smallest, who is alone, all members.
-
-    Where people are counted, ``all_members`` are those without a name: a person is in several classes, and how many
-    are named is the same for every subset.
-    """
-    members = sql.column(MEMBERS)
-    query = exp.select(
-        sql.named(sql.count_rows(), "classes"), sql.named(exp.Min(this=members.copy()), "smallest_class")
-    ).from_(tuples.classes(places, with_person=tuples.counts_people).subquery("class_sizes"))
-    if not tuples.counts_people:
-        alone = exp.EQ(this=members, expression=sql.literal(1))
-        return query.select(
-            sql.named(sql.where(sql.count_rows(), alone), "uniques"),
-            sql.named(exp.Sum(this=members.copy()), "all_members"),
-        )
-    return query.select(sql.named(_people_alone(), "uniques"), sql.named(_nobody_named(), "all_members"))
-
-
-def _of_subset(tuples: Tuples, places: Sequence[int], named: int) -> SubsetRisk:
-    columns = tuple(tuples.columns[place].name for place in places)
-    row = tuples.engine.row(_subset_query(tuples, places), f"classes by {', '.join(columns)}")
-    classes, smallest, uniques, members = (None if number is None else int(number) for number in row)
-    everybody = named + (members or 0)
-    return SubsetRisk(columns, classes or 0, smallest, uniques or 0, (uniques or 0) / everybody if everybody else None)
-
-
-def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
-    smallest = math.inf if found.smallest_class is None else found.smallest_class
-    return -found.uniques, smallest, len(found.columns)

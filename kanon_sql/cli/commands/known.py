@@ -1,0 +1,186 @@
+"""``kanon known``: by how many is shared what is published of a few columns? Exit code 1 if by too few."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
+from kanon_sql.cli.options.shared import check_options
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.evidence.known import MAX_COLUMNS, KnownResult, known_source, require_columns
+from kanon_sql.policy.destination import NamedRelease, named_release
+from kanon_sql.release.script import logged_script
+
+if TYPE_CHECKING:
+    from kanon_sql.evidence.known import KnownSubset
+
+_SHOWN = 12  # subsets; as many of each number of columns
+
+
+def known_command(
+    context: typer.Context,
+    source: shared.NamedSourceArgument = None,
+    table: shared.TableArgument = None,
+    original: shared.OriginalOption = None,
+    original_table: shared.OriginalTableOption = None,
+    quasi_identifiers: shared.QiOption = None,
+    max_columns: Annotated[
+        int,
+        typer.Option(
+            "--max-columns",
+            metavar="N",
+            help="How many of the columns are known of a person at most (all of them where there are fewer).",
+        ),
+    ] = MAX_COLUMNS,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            help="The smallest class that is allowed. Without it, and without a policy, nothing is required, and "
+            "classes of fewer than 5 are counted.",
+            show_default=False,
+        ),
+    ] = None,
+    entity: shared.EntityOption = None,
+    count: shared.CountOption = None,
+    prepare: shared.PrepareOption = None,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
+) -> None:
+    """Tell by how many each combination of values of a few columns is shared; exit code 1 if by fewer than k."""
+    check_options(context)
+    require_columns(max_columns)
+    base, in_file = policy_in(policy_file)
+    named = named_release(
+        NamedRelease(source, table, original, original_table),
+        base.origin,
+        in_file,
+        against_original=source is None and (entity or base.columns.entity) is not None,
+    )
+    if named.original is None and (hierarchy or hierarchies or original_table):
+        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
+    opened, release = named.opened()
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened = prepared_beside(opened, release, base, prepare)
+        policy = generalizing_policy(
+            release.columns,
+            base,
+            quasi_identifiers=quasi_identifiers,
+            hierarchy=hierarchy,
+            hierarchies=hierarchies,
+            entity=entity,
+            k=k,
+            settings={"count": count},
+        )
+        required = policy_file is not None or k is not None
+        beside = None if release is opened else opened
+        result = known_source(release, policy, max_columns, beside, required=required, progress=talk)
+        note_repeated_columns(result.repeated, talk)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+    if output_format == "json":
+        print_json(result.summary())
+    else:
+        _print_result(result)
+    if result.holds is False:
+        raise typer.Exit(1)
+
+
+def _print_result(result: KnownResult) -> None:
+    fewer = f"fewer than {result.k:,}"
+    print_prose(f"{visible(result.table)}: {_columns(result)}")
+    last = result.by_number[-1]
+    share = "" if last.share is None else f" ({last.share:.2%})"
+    pairs = [
+        ("counted", _members(result, result.members)),
+        ("smallest class", _smallest(result)),
+        (fewer, f"{_members(result, last.in_too_small)}{share} in a class of {fewer} by some of these subsets"),
+    ]
+    if result.required:
+        pairs.append(("known", _verdict(result)))
+    if (people := result.people_repeat) is not None:
+        several = f"{visible(result.table)} has several rows of one person: {visible(people.found())}"
+        pairs.append(("people", f"{several}. {visible(people.ways_on())}"))
+    print_pairs(pairs)
+    of_them = f"{result.counted} in them"
+    in_each = "rows in them" if result.counted == "rows" else "records in them"  # a person in each of her classes
+    print_table(
+        ["columns known", "subsets", "smallest class", f"with classes of {fewer}", of_them],
+        [
+            (one.columns, one.subsets, _number(one.smallest_class), one.too_small, one.in_too_small)
+            for one in result.by_number
+        ],
+    )
+    shown = _worst(result)
+    print_table(
+        ["worst subsets", "smallest class", f"classes of {fewer}", in_each],
+        [
+            (" + ".join(map(visible, one.columns)), _number(one.smallest_class), one.too_small, one.in_too_small)
+            for one in shown
+        ],
+    )
+    if len(result.subsets) > len(shown):
+        print_prose(f"{counted(len(result.subsets), 'subset')} looked at, {len(shown)} shown.")
+
+
+def _columns(result: KnownResult) -> str:
+    """Return which columns are known: the subsets of most columns decide, and those of fewer follow."""
+    width, known = len(result.columns), result.max_columns
+    or_fewer = ", or fewer of them" if known > 1 else ""
+    if known == width:
+        return f"{'all ' if width > 1 else ''}{counted(width, 'column')} known{or_fewer}"
+    subsets = counted(result.by_number[-1].subsets, "subset")
+    return f"any {counted(known, 'column')} of {width:,} known ({subsets}){or_fewer}"
+
+
+def _smallest(result: KnownResult) -> str:
+    if result.smallest_class is None:
+        return "there are no rows"
+    return _members(result, result.smallest_class)
+
+
+def _members(result: KnownResult, number: int) -> str:
+    if result.counted == "rows":
+        return counted(number, "row")
+    by = visible(result.entity or "") + ("" if result.original is None else f" of {visible(result.original)}")
+    return f"{counted(number, 'person', 'people')} ({by})"
+
+
+def _verdict(result: KnownResult) -> str:
+    required = f"k = {result.k:,}"
+    if result.fails:
+        nobody = ": there are classes whose rows name nobody" if result.nameless else ""
+        return f"{required} DOES NOT HOLD{nobody}"
+    if not result.people_known:
+        column = visible(result.entity or "")
+        return (
+            f"{required} IS NOT VERIFIED: how many people ({column}) the classes have is not known. Rows were counted, "
+            "and a class of many rows may be one person. Name the table that it was made from with --original, if that "
+            "tells who is in which class."
+        )
+    if result.people_repeat is not None:
+        return f"{required} IS NOT VERIFIED: a class of many rows may be one person"
+    return f"{required} holds: every combination of values is shared by {result.k:,} {result.counted} or more"
+
+
+def _worst(result: KnownResult) -> list[KnownSubset]:
+    """Return the worst subsets, as many of each number of columns."""
+    each = max(1, _SHOWN // result.max_columns)
+    sizes = range(result.max_columns, 0, -1)
+    return [one for size in sizes for one in [one for one in result.subsets if len(one.columns) == size][:each]]
+
+
+def _number(value: int | None) -> str | int:
+    return "" if value is None else value

@@ -1,0 +1,349 @@
+"""``known``: what is published of people who are known by a few columns only.
+
+Nobody knows all columns of a wide table of a person. For every subset of at most m quasi-identifiers: by how many
+rows, or people, is each combination of its values shared that the table has?
+
+Only the subsets of exactly m columns decide (of all columns, where these are fewer than m). A class by some columns is
+a union of classes by more of them, so it has as many members at least: where each class by every m columns has k, so
+has each by fewer. Smaller subsets are counted to say where the risk comes from.
+
+Values are what is written: NULL, and a label such as ``*``, are values like any other, as in all of kanon.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.engine.base import find_column, names
+from kanon_sql.engine.equality import require_identity
+from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.errors import UsageError
+from kanon_sql.evidence.check import source_with_people
+from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
+from kanon_sql.policy.policy import Policy, given_policy, models_with_k
+from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
+from kanon_sql.risks.estimators.subsets import code, subsets_up_to
+from kanon_sql.risks.estimators.tuples import collect
+from kanon_sql.search.prepare import repeated_in
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.policy import Count
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.risks.estimators.tuples import Tuples
+
+
+MAX_COLUMNS = 3
+"""Columns of a person that are taken to be known, where nothing else is said."""
+_MOST = 200_000  # subsets that are counted: at 30,000 rows, some 15 minutes
+
+
+@dataclass(frozen=True)
+class KnownSubset:
+    """The classes by one subset of the quasi-identifiers.
+
+    Attributes:
+        columns: their names.
+        classes: how many classes there are.
+        smallest_class: members of the smallest; None for a table without rows.
+        too_small: classes of fewer than k members.
+        in_too_small: their members; a person counts in each of her classes.
+    """
+
+    columns: tuple[str, ...]
+    classes: int
+    smallest_class: int | None
+    too_small: int
+    in_too_small: int
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """The classes by all subsets of one number of columns.
+
+    Attributes:
+        columns: how many are known.
+        subsets: how many subsets there are.
+        smallest_class: members of the smallest class by any of them; None for a table without rows.
+        too_small: subsets that have a class of fewer than k members.
+        in_too_small: rows in such a class by one subset at least; of people, each person once.
+        share: their share of all rows, or of all people; None for a table without rows.
+    """
+
+    columns: int
+    subsets: int
+    smallest_class: int | None
+    too_small: int
+    in_too_small: int
+    share: float | None
+
+
+@dataclass(frozen=True)
+class KnownResult:
+    """What a table publishes of people who are known by a few columns.
+
+    Attributes:
+        table: what was counted.
+        columns: its quasi-identifiers.
+        max_columns: how many of them are known at most: as was given, or all where there are fewer.
+        k: the members that a class has to have.
+        required: whether k was given, or by a policy; if not, it says only which classes are called too small.
+        counted: whether rows are counted, or people.
+        members: all rows; or distinct people, where rows that name nobody are one person for each combination of
+            values that names nobody.
+        by_number: the classes by each number of columns, from one to ``max_columns``.
+        subsets: the classes by each subset: those of most columns first, and of these the worst first.
+        entity: the column that names the person, where people are to be counted.
+        original: the table that the people were counted by; None where the table itself says who its rows are about.
+        nameless: whether the rows of some class by ``max_columns`` columns name nobody (NULL). It counts as one person,
+            as in ``measure``; since it is not known that there is one, no k holds, as in ``check``.
+        people_known: whether people were counted where people are to be counted; otherwise rows were.
+        repeated: columns that may name people and have repeated values, where it was not said how people are counted;
+            those first that do name people.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    max_columns: int
+    k: int
+    required: bool
+    counted: Literal["rows", "people"]
+    members: int
+    by_number: tuple[KnownColumns, ...]
+    subsets: tuple[KnownSubset, ...]
+    entity: str | None = None
+    original: str | None = None
+    nameless: bool = False
+    people_known: bool = True
+    repeated: tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def people_repeat(self) -> RepeatedColumn | None:
+        """The column that names people who have several rows each, though rows were counted."""
+        return next((one for one in self.repeated if one.names_people), None)
+
+    @property
+    def smallest_class(self) -> int | None:
+        """Members of the smallest class by any subset; None for a table without rows."""
+        return self.by_number[-1].smallest_class
+
+    @property
+    def fails(self) -> bool:
+        """Whether some class has fewer than k members (so few rows are of no more people), or names nobody."""
+        return self.nameless or (self.smallest_class is not None and self.smallest_class < self.k)
+
+    @property
+    def verified(self) -> bool:
+        """Whether it is known if every class has k members."""
+        return self.fails or (self.people_known and self.people_repeat is None)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether every class is known to have k members; None where no k is required."""
+        return self.verified and not self.fails if self.required else None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the result as plain values: what ``--format json`` prints."""
+        return {
+            "table": self.table,
+            "holds": self.holds,
+            "verified": self.verified,
+            "k": self.k,
+            "required": self.required,
+            "max_columns": self.max_columns,
+            "columns": list(self.columns),
+            "counted": self.counted,
+            "members": self.members,
+            "entity": self.entity,
+            "original": self.original,
+            "smallest_class": self.smallest_class,
+            "nameless": self.nameless,
+            "by_number": [asdict(one) for one in self.by_number],
+            "subsets": [{**asdict(one), "columns": list(one.columns)} for one in self.subsets],
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+        }
+
+
+def known(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    max_columns: int = MAX_COLUMNS,
+    k: int | None = None,
+    entity: str | None = None,
+    count: Count = "people",
+    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> KnownResult:
+    """Return by how many every combination of values of a few columns is shared, in a release or a raw table.
+
+    Args:
+        source: as for ``check``.
+        table: the table in a database.
+        quasi_identifiers: columns of which a few may be known of a person; NULL is a value like any other.
+        max_columns: how many of them are known at most, 1 or more; all of them where there are fewer.
+        k: the smallest class that is allowed. Without it, and without a policy, nothing is required, and classes of
+            fewer than 5 are called too small.
+        entity: the column that names the person: people are counted, not rows.
+        count: "people", of which nothing is verified in a table with several rows of one person and no entity; or
+            "rows", also where several are of one person.
+        original: what the table was made from, by which people are counted, as for ``check``.
+        original_table: the name of the original, where ``original`` is a database.
+        hierarchies: those that a release was made with, to look its labels up in the original.
+        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
+        policy: a Policy or the path of a kanon.toml, instead of the columns, k, entity and count above.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a quasi-identifier is not there, or none is named; ``max_columns`` or ``k`` is less than 1, or there
+            are more than 200,000 subsets.
+        SourceError: the source cannot be read.
+    """
+    require_columns(max_columns)
+    policy, in_file = given_policy(policy)
+    required = policy is not None or k is not None
+    if policy is None:
+        rules = hierarchies if isinstance(hierarchies, Mapping) else {}
+        policy = Policy(
+            NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity),
+            models_with_k(None, k),
+            {column: str(rule) for column, rule in rules.items()},
+            None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
+            count=count,
+        )
+    named = named_release(
+        NamedRelease(source, table, original, original_table),
+        policy.origin,
+        in_file,
+        against_original=source is None and policy.columns.entity is not None,
+    )
+    opened, release = named.opened(resources)
+    try:
+        opened = prepared_original(opened, release, policy.prepare, rules_of(prepare or {}))
+        beside = None if release is opened else opened
+        return known_source(release, policy, max_columns, beside, required=required, progress=progress or silent)
+    finally:
+        opened.engine.close()
+
+
+def require_columns(max_columns: int) -> None:
+    """Raise unless so many columns can be known."""
+    if isinstance(max_columns, bool) or not isinstance(max_columns, int) or max_columns < 1:
+        raise UsageError(f"Known are 1 column or more (--max-columns), not {max_columns!r}.")
+
+
+def known_source(
+    source: Source,
+    policy: Policy,
+    max_columns: int,
+    original: Source | None = None,
+    *,
+    required: bool = True,
+    progress: Listener = silent,
+) -> KnownResult:
+    """Return the same of an open source; the original, if given, is in the same engine."""
+    require_columns(max_columns)
+    repeated = repeated_in(source, policy)
+    entity = policy.columns.entity
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
+    _require_few(max_columns, len(columns))
+    require_identity(source.engine, source.relation, columns)
+    counted, people = source_with_people(source, policy, original)
+    person = find_column(entity, counted.columns) if entity is not None else None
+    if people is not None and not (people.settled or people.one_row_each):
+        # Who is in two classes may be two people then: nothing is known of the people of their union.
+        counted, person = source, None
+    source.bring(columns, person if counted is source else None)
+    progress(Progress("Reading the combinations of values"))
+    found = _count(collect(source.engine, counted.relation, columns, person), max_columns, policy.k, progress)
+    return replace(
+        found,
+        table=source.name,
+        required=required,
+        entity=entity,
+        original=None if original is None or people is None or person is None else original.name,
+        people_known=entity is None or person is not None,
+        repeated=repeated,
+    )
+
+
+def _require_few(max_columns: int, width: int) -> None:
+    """Raise if there are too many subsets to be counted."""
+    largest = min(max_columns, width)
+    up_to = list(itertools.accumulate(math.comb(width, size) for size in range(1, largest + 1)))
+    if up_to[-1] <= _MOST:
+        return
+    fewer = sum(subsets <= _MOST for subsets in up_to)
+    way = f"--max-columns {fewer} has {up_to[fewer - 1]:,}" if fewer else "name fewer quasi-identifiers"
+    raise UsageError(
+        f"{width:,} columns have {up_to[-1]:,} subsets of up to {largest:,}, and {_MOST:,} are counted at most: {way}. "
+        "All columns together are what check looks at."
+    )
+
+
+def _count(tuples: Tuples, max_columns: int, k: int, progress: Listener) -> KnownResult:
+    """Return the classes by every subset of up to so many columns, and drop the combinations."""
+    width = len(tuples.columns)
+    largest = min(max_columns, width)
+    coded = code(tuples)
+    progress(Progress("Counting the classes by subsets of the columns"))
+    nameless, found = False, []
+    for places, own in coded.classes(subsets_up_to(largest, width), k):
+        names_of = tuple(tuples.columns[place].name for place in places)
+        found.append(KnownSubset(names_of, own.classes, own.smallest, own.too_small, own.in_too_small))
+        nameless = nameless or (tuples.counts_people and len(places) == largest and own.all_members > 0)
+    places_of = {column.name: place for place, column in enumerate(tuples.columns)}
+    by_number = [
+        sorted((one for one in found if len(one.columns) == size), key=_worst_first) for size in range(1, largest + 1)
+    ]
+    failing = [
+        [tuple(places_of[name] for name in one.columns) for one in of_size if one.too_small] for of_size in by_number
+    ]
+    members = coded.members()
+    progress(Progress("Finding who is in a class that is too small"))
+    above = coded.in_too_small(failing, k)
+    coded.drop()
+    tuples.drop()
+    return KnownResult(
+        table="",
+        columns=tuple(column.name for column in tuples.columns),
+        max_columns=largest,
+        k=k,
+        required=True,
+        counted="people" if tuples.counts_people else "rows",
+        members=members,
+        by_number=tuple(
+            KnownColumns(
+                size,
+                len(of_size),
+                min((one.smallest_class for one in of_size if one.smallest_class is not None), default=None),
+                sum(one.too_small > 0 for one in of_size),
+                inside,
+                inside / members if members else None,
+            )
+            for size, (of_size, inside) in enumerate(zip(by_number, above, strict=True), 1)
+        ),
+        subsets=tuple(one for of_size in reversed(by_number) for one in of_size),
+        nameless=nameless,
+    )
+
+
+def _worst_first(found: KnownSubset) -> tuple[int, float]:
+    return -found.in_too_small, math.inf if found.smallest_class is None else found.smallest_class

@@ -1,0 +1,320 @@
+"""The classes of a table by some of its columns: what is known of a person who is known by these alone.
+
+An attacker seldom knows all quasi-identifiers of a person. A class by some of the columns is a union of classes by more
+of them: it has at least as many members as each. So the subsets say where a risk comes from; and where each class by
+every m columns has k members, so has each by fewer.
+
+1. Codes: the combinations of quasi-identifiers with small numbers in the place of values, which group faster than
+   texts; NULL is a value like any other.
+2. The classes by every subset, each a GROUP BY of these combinations, several in one statement.
+3. Who is in a class that is too small, by any of several subsets: what is left after all who are in one were taken out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.errors import UsageError
+from kanon_sql.risks import temporary_table
+from kanon_sql.risks.estimators.tuples import MEMBERS, ONLY, PERSON, N, value_name
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kanon_sql.risks.estimators.tuples import Tuples
+
+_LARGEST = 3  # columns of a subset, by default
+_AT_MOST = 500  # subsets that are looked at by default
+_TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
+_SUBSET, _POSITION, _TUPLES = "subset", "position", "tuples"
+
+Places = tuple[int, ...]
+"""Which of the quasi-identifiers make a subset."""
+
+
+@dataclass(frozen=True)
+class SubsetRisk:
+    """The classes by some of the quasi-identifiers.
+
+    Attributes:
+        smallest_class: members of the smallest; None for a table without rows.
+        uniques: rows that are alone in their class; where people are counted, distinct people who are alone in some.
+        share_unique: their share of all rows, or of all people; None for a table without rows.
+    """
+
+    columns: tuple[str, ...]
+    classes: int
+    smallest_class: int | None
+    uniques: int
+    share_unique: float | None
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """The classes by subsets of the quasi-identifiers.
+
+    Attributes:
+        largest: columns of the largest subsets that were looked at; 0 if none was.
+        not_looked_at: subsets that have more columns.
+        found: the classes by each subset that was looked at, those that single out most people first.
+    """
+
+    largest: int
+    not_looked_at: int
+    found: tuple[SubsetRisk, ...]
+
+
+def largest_subsets(size: int | None, width: int) -> int:
+    """Return how many columns the largest subsets have; by default up to 3, with at most 500 subsets in all."""
+    if size is None:
+        largest, subsets = 1, width
+        while largest < min(_LARGEST, width) and subsets + math.comb(width, largest + 1) <= _AT_MOST:
+            largest += 1
+            subsets += math.comb(width, largest)
+        return largest
+    if isinstance(size, bool) or not 0 <= size <= width:
+        raise UsageError(
+            f"Subsets have from 1 to as many columns as there are quasi-identifiers, here {width} (0 looks at none), "
+            f"not {size}."
+        )
+    return size
+
+
+def subsets_up_to(largest: int, width: int) -> list[Places]:
+    """Return every subset of up to so many of the columns, the smallest first."""
+    return [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
+
+
+def subset_risks(tuples: Tuples, largest: int) -> Subsets:
+    width = len(tuples.columns)
+    places = subsets_up_to(largest, width)
+    if not places:
+        return Subsets(largest, 2**width - 1, ())
+    coded = code(tuples)
+    named = coded.named() if tuples.counts_people else 0
+    found = sorted((_risk_of(tuples, own, classes, named) for own, classes in coded.classes(places)), key=_worst_first)
+    coded.drop()
+    return Subsets(largest, 2**width - 1 - len(found), tuple(found))
+
+
+def _risk_of(tuples: Tuples, places: Places, classes: SubsetClasses, named: int) -> SubsetRisk:
+    everybody = named + classes.all_members
+    columns = tuple(tuples.columns[place].name for place in places)
+    share = classes.uniques / everybody if everybody else None
+    return SubsetRisk(columns, classes.classes, classes.smallest, classes.uniques, share)
+
+
+def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
+    smallest = math.inf if found.smallest_class is None else found.smallest_class
+    return -found.uniques, smallest, len(found.columns)
+
+
+# 1. Codes
+
+
+@dataclass(frozen=True)
+class SubsetClasses:
+    """The classes by one subset.
+
+    Attributes:
+        classes: how many.
+        smallest: members of the smallest; None where there is no row.
+        uniques: rows that are alone in their class; or distinct people who are, and classes that name nobody.
+        all_members: all rows; where people are counted, classes whose rows name nobody, each of which is one person.
+        too_small: classes of fewer than ``k`` members.
+        in_too_small: their members; a person counts in each of her classes.
+    """
+
+    classes: int = 0
+    smallest: int | None = None
+    uniques: int = 0
+    all_members: int = 0
+    too_small: int = 0
+    in_too_small: int = 0
+
+
+@dataclass(frozen=True)
+class CodedTuples:
+    """The combinations of quasi-identifiers with codes for their values.
+
+    Attributes:
+        tuples: the combinations.
+        relation: the temporary table: ``value_0``, ... are codes, then ``person`` where people are counted,
+            ``position`` (another number in each row) and ``n``.
+        persons_repeat: whether some person has several combinations, so that a class may have her several times.
+    """
+
+    tuples: Tuples
+    relation: exp.Table
+    persons_repeat: bool
+
+    def drop(self) -> None:
+        self.tuples.engine.run(sql.drop(self.relation), "drop the codes of the combinations")
+
+    # 2. The classes by every subset
+
+    def classes(self, subsets: Sequence[Places], k: int = 1) -> Iterator[tuple[Places, SubsetClasses]]:
+        """Count the classes by each subset; those are too small that have fewer than ``k`` members."""
+        for chosen in _together(subsets):
+            title = f"classes by {'; '.join(map(self._named, chosen))}"
+            rows = self.tuples.engine.rows(self._classes_query(chosen, k), title)
+            found = {int(number): _whole(figures) for number, *figures in rows}
+            yield from ((own, found.get(number, SubsetClasses())) for number, own in enumerate(chosen))
+
+    def _named(self, places: Places) -> str:
+        return ", ".join(self.tuples.columns[place].name for place in places)
+
+    def _classes_query(self, subsets: Sequence[Places], k: int) -> exp.Select:
+        of_each = [
+            self._members_query(own).select(sql.named(sql.literal(number), _SUBSET), copy=False)
+            for number, own in enumerate(subsets)
+        ]
+        file = "risks/subsets_of_people" if self.tuples.counts_people else "risks/subsets"
+        return sql.select(file, values={"k": k}, steps={"classes": [("classes", sql.union_all(of_each))]})
+
+    def _members_query(self, places: Places) -> exp.Select:
+        """Return the query of the members of each class by a subset; of people, also with one person of the class."""
+        selected = [sql.named(self._members, MEMBERS)]
+        if self.tuples.counts_people:
+            selected.append(sql.named(exp.Max(this=sql.column(PERSON)), ONLY))
+        return self._grouped(places, selected)
+
+    @property
+    def _members(self) -> exp.Expr:
+        """The members of a class as an aggregate over ``_grouped``: its rows, or its people, of whom there is one."""
+        if self.tuples.counts_people:
+            return sql.greatest([exp.Count(this=sql.column(PERSON)), sql.literal(1)])
+        return sql.sum_of(sql.column(N))
+
+    def _grouped(self, places: Places, selected: Sequence[exp.Expr]) -> exp.Select:
+        """Return a query that groups by a subset; of people, each person is once in a class."""
+        query, rows = exp.select(*selected, copy=False), self.relation.copy()
+        if not self.persons_repeat:
+            return query.from_(rows, copy=False).group_by(*_values(places), copy=False)
+        each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(rows, copy=False).distinct(copy=False)
+        return query.from_(each.subquery("each_person", copy=False), copy=False).group_by(*_values(places), copy=False)
+
+    # 3. Who is in a class that is too small
+
+    def in_too_small(self, subsets: Sequence[Sequence[Places]], k: int) -> list[int]:
+        """Return how many rows, or distinct people, are in a class of fewer than ``k`` by any of several subsets.
+
+        Rows that name nobody are one person for each combination of all columns that names nobody.
+
+        Args:
+            subsets: for each number of columns, the smallest first, the subsets that have such a class; quickest with
+                those first that have most in them. Who is found by fewer columns is found by more of them.
+            k: the members that a class has to have.
+        """
+        engine, left, found = self.tuples.engine, self.relation, []
+        for of_size in subsets:
+            for chosen in _together(of_size):
+                before = left
+                left = temporary_table(engine, "kanon_left", self._left_query(left, chosen, k), "who is left over")
+                if before != self.relation:
+                    engine.run(sql.drop(before), "drop who was left over")
+                if not engine.row(sql.select_count(left), "how many are left over")[0]:
+                    break  # larger subsets find no more
+            found.append(self._found(left))
+        if left != self.relation:
+            engine.run(sql.drop(left), "drop who was left over")
+        return found
+
+    def _left_query(self, left: exp.Table, subsets: Sequence[Places], k: int) -> exp.Select:
+        """Return the query of those who are left, without all who are in a class that is too small by these subsets."""
+        found: list[exp.Query] = []
+        for places in subsets:
+            fewer = exp.LT(this=self._members, expression=sql.literal(k))
+            too_small = self._grouped(places, _values(places)).having(fewer, copy=False).subquery("classes", copy=False)
+            same_class = exp.Join(this=too_small, using=[sql.identifier(value_name(place)) for place in places])
+            rows = exp.select(sql.column(_POSITION), copy=False).from_(left.copy(), copy=False)
+            found.append(rows.join(same_class, copy=False))
+        return sql.select(
+            "risks/left_over", relations={"left_over": left}, steps={"found": [("found", sql.union_all(found))]}
+        )
+
+    def _found(self, left: exp.Table) -> int:
+        """Return the rows, or people, of the table that are not left over."""
+        if left == self.relation:
+            return 0
+        rest = exp.select(sql.column(_POSITION)).from_(left.copy())
+        gone = exp.Not(this=exp.In(this=sql.column(_POSITION), query=rest.subquery()))
+        return self._count(exp.select("*").from_(self.relation.copy()).where(gone))
+
+    def members(self) -> int:
+        """Return all rows of the table; or distinct people, those that name nobody as in ``in_too_small``."""
+        return self._count(exp.select("*").from_(self.relation.copy()))
+
+    def _count(self, rows: exp.Select) -> int:
+        engine, part = self.tuples.engine, rows.subquery("part")
+        if not self.tuples.counts_people:
+            (members,) = engine.row(exp.select(sql.sum_of(sql.column(N))).from_(part), "rows of the table")
+            return int(members or 0)
+        named = exp.select(sql.count_distinct(sql.column(PERSON))).from_(part.copy())
+        names_nobody = exp.EQ(this=exp.Count(this=sql.column(PERSON)), expression=sql.literal(0))
+        values = _values(range(len(self.tuples.columns)))
+        nameless = exp.select("1").from_(part.copy()).group_by(*values).having(names_nobody).subquery("nameless")
+        (people,) = engine.row(named, "people who are named")
+        (others,) = engine.row(exp.select(sql.count_rows()).from_(nameless), "combinations that name nobody")
+        return int(people) + int(others)
+
+    def named(self) -> int:
+        """Return how many people the table names."""
+        query = exp.select(sql.count_distinct(sql.column(PERSON))).from_(self.relation.copy())
+        (named,) = self.tuples.engine.row(query, "people who are named")
+        return int(named)
+
+
+def code(tuples: Tuples) -> CodedTuples:
+    """Return the combinations with codes for their values."""
+    steps: list[tuple[str, exp.Query]] = []
+    joins: list[tuple[exp.Expr, exp.Expr]] = []
+    selected: list[exp.Expr] = []
+    names = [value_name(place) for place in range(len(tuples.columns))]
+    for name in [*names, PERSON] if tuples.counts_people else names:
+        own = f"{name}_codes"
+        of_column = sql.select(
+            "risks/codes",
+            part="own_values",
+            values={"value": sql.column(name)},
+            tables={_TUPLES: tuples.relation},
+        )
+        steps.append((own, of_column))
+        original, value = sql.column("original", own), sql.column(name, _TUPLES)
+        # Rows that name nobody have no code.
+        is_value = original.eq(value) if name == PERSON else sql.same(original, value, sql.SAME_TYPE)
+        joins.append((sql.relation(own), is_value))
+        selected.append(sql.named(sql.column("code", own), name))
+    query = sql.select(
+        "risks/codes",
+        values={"codes": selected},
+        tables={_TUPLES: tuples.relation},
+        steps={"own_values": steps},
+        joins={"own_values": joins},
+    )
+    relation = temporary_table(tuples.engine, "kanon_coded", query, "codes of the combinations")
+    repeat = False
+    if tuples.counts_people:
+        counts = [exp.Count(this=sql.column(PERSON)), sql.count_distinct(sql.column(PERSON))]
+        rows, people = tuples.engine.row(exp.select(*counts).from_(relation.copy()), "do people have several?")
+        repeat = rows > people
+    return CodedTuples(tuples, relation, repeat)
+
+
+def _together(subsets: Sequence[Places]) -> Iterator[Sequence[Places]]:
+    return (subsets[begin : begin + _TOGETHER] for begin in range(0, len(subsets), _TOGETHER))
+
+
+def _values(places: Iterable[int]) -> list[exp.Expr]:
+    return [sql.column(value_name(place)) for place in places]
+
+
+def _whole(figures: Sequence[Any]) -> SubsetClasses:
+    classes, smallest, *others = figures
+    return SubsetClasses(int(classes), int(smallest), *(int(number or 0) for number in others))
