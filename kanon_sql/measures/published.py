@@ -116,14 +116,14 @@ def measure_published(
 def _published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
     """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
     written = [text_of(sql.column(column.name), column) for column in columns]
-    named = [sql.named(label, _label(number)) for number, label in enumerate(written)]
+    named = [sql.named(label, label_name(number)) for number, label in enumerate(written)]
     query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
     return query.group_by(*(label.copy() for label in written))
 
 
 def released_query(classes: exp.Table, column: Labels) -> exp.Select:
     """Return the query of the labels of a column of the release, and how many rows have each."""
-    own = sql.column(_label(column.number))
+    own = sql.column(label_name(column.number))
     query = exp.select(sql.named(own, LABEL), sql.named(exp.Sum(this=sql.column(N)), RELEASED))
     return query.from_(classes.copy()).group_by(own.copy())
 
@@ -193,7 +193,7 @@ def _meaning(
     query = _meanings_query(classes, column, hierarchy)
     possible = make_table(engine, f"kanon_possible_{name}", query, f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
-    total = _count_labels(sql.column(_label(column.number)), classes)
+    total = _count_labels(sql.column(label_name(column.number)), classes)
     in_original = exp.Sum(this=sql.column(N)) >= exp.Max(this=sql.column(RELEASED))
     at_root = sql.where(sql.count_rows(), sql.column("at_root")) > 0
     standing = exp.select(LABEL).from_(possible.copy()).group_by(LABEL).having(exp.or_(in_original, at_root))
@@ -250,7 +250,7 @@ def _labelled(classes: exp.Table, meanings: Sequence[exp.Table], labels: Sequenc
     query = exp.select().from_(sql.aliased(classes, "classes"))
     for column, meaning in zip(labels, meanings, strict=True):
         alias = labels_alias(column)
-        same_label = sql.same(sql.column(LABEL, alias), sql.column(_label(column.number), "classes"))
+        same_label = sql.same(sql.column(LABEL, alias), sql.column(label_name(column.number), "classes"))
         query = query.join(sql.aliased(meaning, alias), on=same_label)
     return query
 
@@ -274,5 +274,5 @@ def as_original(released: Column, original: Column) -> exp.Expr:
     return never_null(text)
 
 
-def _label(number: int) -> str:
+def label_name(number: int) -> str:
     return f"label_{number + 1}"

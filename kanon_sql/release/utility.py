@@ -10,7 +10,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import UsageError
-from kanon_sql.measures.utility.spread import Published, UtilitySettings, checked_spread
+from kanon_sql.measures.utility.spread import ComparedColumn, UtilitySettings, checked_spread
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.sql import build as sql
 
@@ -93,7 +93,7 @@ def utility_against(
         prepared.places(),
         strict=True,
     )
-    columns = [Published(own, released, places) for own, released, places in pairs]
+    columns = [ComparedColumn(own, released, places) for own, released, places in pairs]
     columns += _as_they_were(original, release, policy, settings.target, {column.name for column in columns})
     original.bring([column.original for column in columns])
     release.bring([column.released for column in columns])
@@ -114,17 +114,17 @@ def utility_against(
 
 def _as_they_were(
     original: Source, release: Source, policy: Policy, target: str | None, known: set[str]
-) -> list[Published]:
+) -> list[ComparedColumn]:
     """Return further columns that are compared: the target, and sensitive columns that are published as they are."""
-    found: dict[str, Published] = {}
+    found: dict[str, ComparedColumn] = {}
     for name in policy.columns.sensitive:
         own, released = find_column(name, original.columns), find_column(name, release.columns)
         if own is not None and released is not None and own.name not in policy.publish:
-            found[own.name] = Published(own, released)
+            found[own.name] = ComparedColumn(own, released)
     if target is not None:
         (own,) = resolve_columns([target], original.columns, original.name)
         (released,) = resolve_columns([target], release.columns, release.name)
-        found[own.name] = Published(own, released)
+        found[own.name] = ComparedColumn(own, released)
     return [column for name, column in found.items() if name not in known]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_sql.measures.utility.spread import placed_query
+from kanon_sql.measures.utility.spread import tuples_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def original_records(compared: Comparable, chosen: np.random.Generator) -> Recor
 
 def other_records(compared: Comparable, rows: exp.Subquery, chosen: np.random.Generator) -> Records:
     """Return records of a table like the original; rows with a value that the original does not have are left out."""
-    return _records_of(compared, placed_query(rows, compared.dimensions).subquery("tuples"), chosen)
+    return _records_of(compared, tuples_query(rows, compared.dimensions).subquery("tuples"), chosen)
 
 
 def released_records(compared: Comparable, chosen: np.random.Generator) -> Records:

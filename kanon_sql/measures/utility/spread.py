@@ -28,7 +28,7 @@ from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.covers import NUMBER, PLACE, make_covers, number_labels
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import as_original, never_null
+from kanon_sql.measures.published import as_original, label_name, never_null
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -67,7 +67,7 @@ class UtilitySettings:
 
 
 @dataclass(frozen=True)
-class Published:
+class ComparedColumn:
     """A column of the original and the column of the release that has its labels; quasi-identifiers come first.
 
     Attributes:
@@ -99,7 +99,7 @@ class Dimension:
     """
 
     number: int
-    column: Published
+    column: ComparedColumn
     values: exp.Table
     bins: exp.Table
     spread: exp.Table
@@ -151,7 +151,7 @@ class Comparable:
 
 
 def make_comparable(
-    engine: Engine, original: exp.Table, release: exp.Table, columns: Sequence[Published], spread: Spread
+    engine: Engine, original: exp.Table, release: exp.Table, columns: Sequence[ComparedColumn], spread: Spread
 ) -> Comparable:
     """Return an original and its release in the same values.
 
@@ -170,7 +170,7 @@ def make_comparable(
     # 3. Tuples with numbers for labels, and with places for values.
     query = _numbered_query(written, labels)
     released = make_table(engine, "kanon_utility_release", query, "tuples of the release")
-    query = placed_query(original, dimensions)
+    query = tuples_query(original, dimensions)
     placed = make_table(engine, "kanon_utility_original", query, "tuples of the original")
     for table in (written, *labels):
         engine.run(sql.drop(table), "drop labels as they are written")
@@ -184,7 +184,7 @@ def _rows(engine: Engine, tuples: exp.Table) -> int:
     return int(rows or 0)
 
 
-def _written_query(release: exp.Table, columns: Sequence[Published]) -> exp.Select:
+def _written_query(release: exp.Table, columns: Sequence[ComparedColumn]) -> exp.Select:
     written = [
         as_original(column.released, column.original)
         if column.places is None
@@ -196,7 +196,7 @@ def _written_query(release: exp.Table, columns: Sequence[Published]) -> exp.Sele
     return query.group_by(*(text.copy() for text in written))
 
 
-def _numbered_labels(engine: Engine, written: exp.Table, number: int, column: Published) -> exp.Table:
+def _numbered_labels(engine: Engine, written: exp.Table, number: int, column: ComparedColumn) -> exp.Table:
     """Return the labels of a column of the release, ``(number, label)``."""
     if column.places is not None:
         return number_labels(engine, written, column.places)
@@ -207,7 +207,7 @@ def _numbered_labels(engine: Engine, written: exp.Table, number: int, column: Pu
 
 
 def _dimension(
-    engine: Engine, original: exp.Table, labels: exp.Table, number: int, column: Published, spread: Spread
+    engine: Engine, original: exp.Table, labels: exp.Table, number: int, column: ComparedColumn, spread: Spread
 ) -> Dimension:
     # 1. The values of the original, in their order.
     name = column.name
@@ -267,7 +267,7 @@ def _numbered_query(written: exp.Table, labels: Sequence[exp.Table]) -> exp.Sele
     return query
 
 
-def placed_query(rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension]) -> exp.Select:
+def tuples_query(rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension]) -> exp.Select:
     """Return the query of the different tuples of the original, or of rows like it: places and bins of their values.
 
     Rows with a value that the original does not have are left out.
@@ -288,7 +288,3 @@ def placed_query(rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension]
 
 def _as_source(rows: exp.Table | exp.Subquery) -> exp.Table | exp.Subquery:
     return sql.aliased(rows, "source") if isinstance(rows, exp.Table) else rows
-
-
-def label_name(number: int) -> str:
-    return f"label_{number + 1}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.measures.utility.spread import Published
+    from kanon_sql.measures.utility.spread import ComparedColumn
 
 SEED = 0
 """Of random choices: the same tables have the same figures."""
@@ -78,7 +78,7 @@ def utility_of(
     engine: Engine,
     original: exp.Table,
     release: exp.Table,
-    columns: Sequence[Published],
+    columns: Sequence[ComparedColumn],
     settings: UtilitySettings,
     *,
     control: exp.Subquery | None = None,

@@ -34,6 +34,7 @@ from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
+from kanon_sql.measures.published import label_name
 from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.settled import Settled, settle
@@ -230,10 +231,6 @@ def _by_spread(engine: Engine, people: OriginalRows, classes: exp.Table, covers:
     exact = [own for own in covers if own.functional]
     wide = [own for own in covers if not own.functional]
     return [*exact, *sorted(wide, key=lambda own: (_spread(engine, people, classes, own), own.number))]
-
-
-def label_name(number: int) -> str:
-    return f"label_{number + 1}"
 
 
 def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> exp.Select:

@@ -41,9 +41,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.measures.published import never_null
+from kanon_sql.measures.published import label_name, never_null
 from kanon_sql.risks import temporary_table
-from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, label_name, position
+from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
 

@@ -27,7 +27,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.measures.covers import NUMBER
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import as_original, never_null
+from kanon_sql.measures.published import as_original, label_name, never_null
 from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import (
@@ -36,7 +36,6 @@ from kanon_sql.risks.attacks.candidates import (
     copied_name,
     copy_of,
     find_candidates,
-    label_name,
     make_people,
     pairs_on_any_level,
     position,
