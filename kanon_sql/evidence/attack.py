@@ -30,6 +30,7 @@ from kanon_sql.evidence.control import (
     control_group,
     controlled_attacks,
     refuse_without_control,
+    require_control_columns,
     require_one_row_each,
     without_control,
 )
@@ -318,6 +319,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
     entity = _person_of(policy.columns.entity, original)
     needed = (*quasi_identifiers, *(both.original for both in shared))
+    if control is not None:
+        require_control_columns(control, original, needed, entity)
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
     people = make_people(engine, original.relation, needed, places)

@@ -216,6 +216,31 @@ def require_one_row_each(repeated: Sequence[RepeatedColumn], original: Source) -
         )
 
 
+def require_control_columns(
+    group: ControlGroup, original: Source, published: Sequence[Column], entity: Column | None
+) -> None:
+    """Raise where a control group lacks a published column, or an attacker knows one that is not published.
+
+    ``published`` are the columns of the original that the release has.
+    """
+    wanted, control = [column for column in published if column != entity], group.source
+    if missing := [column.name for column in wanted if find_column(column.name, control.columns) is None]:
+        raise UsageError(
+            f"The control group {control.name} has no column {', '.join(map(repr, missing))}: it needs every column of "
+            f"{original.name} that the release has."
+        )
+    known = [name for names in group.guessing.knows for name in names]
+    found = resolve_columns(known, original.columns, original.name)
+    if unpublished := [column.name for column in found if column not in wanted]:
+        raise UsageError(
+            f"Nobody can be looked up by {', '.join(map(repr, unpublished))}: the release does not have it, or it "
+            f"names people. Of {original.name} it has {', '.join(column.name for column in wanted)}: name some of "
+            "these with --knows."
+        )
+    if len(set(found)) < len(found):
+        raise UsageError("--knows names a column twice: two sources know different columns.")
+
+
 def controlled_attacks(
     engine: Engine,
     original: Source,
@@ -239,13 +264,6 @@ def controlled_attacks(
         entity: the column of people.
     """
     guessing, control = group.guessing, group.source
-    wanted = [hierarchy.column for hierarchy in hierarchies]
-    wanted += [both.original for both in released.shared if both.original != entity]
-    if missing := [column.name for column in wanted if find_column(column.name, control.columns) is None]:
-        raise UsageError(
-            f"The control group {control.name} has no column {', '.join(map(repr, missing))}: it needs every column of "
-            f"{original.name} that the release has."
-        )
     coded = code_tables(
         engine, original.relation, control.relation, hierarchies, candidates, released, entity, guessing.seed
     )
@@ -289,17 +307,12 @@ def _known(
     out to two sources, the one with most different values first: 1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ...
     """
     if guessing.knows:
-        by_name = {folded(name): number for number, name in enumerate(coded.columns)}
-        resolve_columns([name for names in guessing.knows for name in names], original.columns, original.name)
-        sources = [[by_name.get(folded(name), -1) for name in names] for names in guessing.knows]
+        by_name = {name: number for number, name in enumerate(coded.columns)}
+        sources = [
+            [by_name[column.name] for column in resolve_columns(names, original.columns, original.name)]
+            for names in guessing.knows
+        ]
         everything = [number for source in sources for number in source]
-        if -1 in everything:
-            raise UsageError(
-                "--knows names a column that the release does not have, or that names people: what an attacker knows "
-                f"is looked up in {', '.join(coded.columns)}."
-            )
-        if len(set(everything)) < len(everything):
-            raise UsageError("--knows names a column twice: two sources know different columns.")
         if len(sources) == _SOURCES:
             return _Known((tuple(everything),), (sources[0], sources[1]))
         return _Known((tuple(everything),), _dealt(everything))

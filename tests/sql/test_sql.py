@@ -112,7 +112,8 @@ CREATE TABLE readings AS FROM (VALUES (1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2)
 CREATE TABLE covers AS FROM (VALUES (1, 1), (2, 2)) c(label, place);
 CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
-CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
+CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2, 1, 1), (1, NULL, 1, 1, 2, 1), (1, 'bob', 1, 2, 3, 2))
+    m(class, person, n, up_to, record, number);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
 CREATE TABLE scores AS FROM (VALUES (1, 1, 1.0, 2.0), (2, 1, 2.0, 1.0), (3, 1, 3.0, 3.0)) s(item, size, place, score);
 CREATE TABLE valued AS FROM (VALUES (1, 'a', 'x'), (1, 'b', 'y'), (2, 'a', 'x')) v(class, link, value);
@@ -139,6 +140,16 @@ CREATE TABLE second_possible AS FROM first_possible;
 CREATE TABLE own_values AS FROM (VALUES (1, 1, '=a', 2), (2, 0, '=b', 2)) o(first, second, value, n);
 CREATE TABLE different AS FROM (VALUES (1, 1, 1), (2, 0, 1)) d(first, second, size);
 CREATE TABLE bounds AS FROM (VALUES (1, 1, 2, '=a', 0, 2), (2, 0, 2, '=b', 0, 2)) b(first, second, n, value, low, high);
+-- An original and a control group as codes.
+CREATE TABLE control AS FROM (VALUES ('bob'), (NULL)) control(column_1);
+CREATE TABLE sides AS FROM (VALUES (0, false, '=ann', 1), (1, false, '=ann', 2), (2, false, '=bob', 1),
+    (3, true, '=cat', 1)) sides(record, is_control, person, place_1);
+CREATE TABLE targets AS FROM (VALUES (false, '=ann', 1, 0), (false, '=bob', 2, 2), (true, '=cat', 1, 3))
+    targets(is_control, person, rank, record);
+CREATE TABLE coded AS FROM (VALUES (1, 1), (2, 1), (3, 2)) coded(record, label_1);
+CREATE TABLE alone AS FROM (VALUES (1, 0), (1, 1), (3, 0)) alone(record, subset);
+CREATE TABLE first_picked AS FROM (VALUES (0, 1), (2, 2)) first_picked(tuple, record);
+CREATE TABLE second_picked AS FROM (VALUES (0, 1), (2, 1)) second_picked(tuple, record);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -161,6 +172,24 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "attacks/control_alone": {"labels": "label_1", "subset": "0"},
+    "attacks/control_found_in": {"same": "sides.place_1 = coded.label_1"},
+    "attacks/control_inferred": {"secret": "coded.label_1", "place": "sides.place_1", "most": "1"},
+    "attacks/control_members": {"same_class": "classes.class = coded.label_1"},
+    "attacks/control_most": {"secret": "coded.label_1"},
+    "attacks/control_other_people": {
+        "columns": "original.column_1",
+        "same_person": "original.column_1 = control.column_1",
+    },
+    "attacks/control_scope": {
+        "control_values": "column_1",
+        "control_keys": "column_1",
+        "columns": "column_1",
+        "keys": "column_1",
+        "copied": "copies.column_1",
+        "same": "copies.column_1 IS NOT DISTINCT FROM held_out.column_1",
+    },
+    "attacks/control_singled_out": {"same_places": "tuples.tuple = sides.place_1"},
     "attacks/joint_links": {"link": "published_1", "value": "'v'"},
     "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
     "attacks/people_by_number": {"value": "published_1"},
@@ -291,6 +320,8 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "mark": "x",
         "prefix": "t.",
         "k": 2,
+        "seed": "7",
+        "at_most": 2,
         "trait": 1,
         **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
