@@ -130,6 +130,7 @@ def anonymize_command(
         typer.Option(
             "--hold-out",
             metavar="SHARE",
+            rich_help_panel="Destination",
             parser=read_share,
             help="Keep this share of the people (of the rows, where rows are counted) out of the release, as a control "
             "group for kanon attack --control.",
@@ -140,6 +141,7 @@ def anonymize_command(
         typer.Option(
             "--control",
             metavar="FILE",
+            rich_help_panel="Destination",
             help="Where the rows of --hold-out go as they are, names included: a .csv or .parquet file.",
         ),
     ] = None,
