@@ -216,7 +216,7 @@ def _homogeneity(found: Homogeneity) -> str:
     if found.people_by_number:
         people = counted(found.people_by_number, "person", "people")
         said += f"; of {people} some row has a value for certain, by how many rows of a class are theirs"
-    return said
+    return said + (_baseline(found.baseline) if found.succeeded else "")
 
 
 def _background(found: Background, *, with_original: bool) -> str:
@@ -235,7 +235,15 @@ def _background(found: Background, *, with_original: bool) -> str:
         for ruled_out, rows in found.rows_open.items()
         if rows and ruled_out + 1 < found.values
     ]
-    return said + (f"; {', '.join(may_be)} may be: {_CLASSES}" if may_be else "")
+    said += f"; {', '.join(may_be)} may be: {_CLASSES}" if may_be else ""
+    return said + (_baseline(found.baseline) if any(found.rows_certain.values()) else "")
+
+
+def _baseline(share_of_most: float | None) -> str:
+    """Return what anybody guesses right who knows nothing but how often each value was published."""
+    if share_of_most is None:
+        return ""
+    return f"; whoever guesses the most frequent published value of all is right for {_rate(share_of_most)} of the rows"
 
 
 def _minimality(found: Minimality) -> str:
