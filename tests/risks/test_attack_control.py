@@ -113,6 +113,17 @@ def test_the_control_rate_of_singling_out_is_that_of_a_control_group_of_the_same
     assert singled_out_by_chance(0.6, 2, 1) == pytest.approx(0.5)
 
 
+def test_the_risk_of_singling_out_is_a_lower_bound_where_the_control_group_is_smaller() -> None:
+    """100 predicates, of which 30 match one person of the original and 20 one of the control group."""
+    smaller = Controlled("singling out", None, (), Rate(30, 100), Rate(0, 100), Rate(20, 100), 1_000, 100)
+    assert smaller.control_estimate.low == 0.0
+    assert smaller.risk is not None
+    assert (smaller.risk.value, smaller.risk.low, smaller.succeeded) == (0.0, 0.0, False)
+    assert smaller.risk.high > 0.2
+    as_large = Controlled("singling out", None, (), Rate(30, 100), Rate(0, 100), Rate(20, 100), 100, 100)
+    assert as_large.control_estimate.low == pytest.approx(Rate(20, 100).estimate.low)
+
+
 # Loops over rows
 
 VALUES = ["a1", "a2", "b1", "b2", "c1"]

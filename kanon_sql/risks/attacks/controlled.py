@@ -89,6 +89,11 @@ class Controlled:
             return control_of_singling_out(self.control, self.people, self.control_people)
         return self.control.estimate
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether the control rate is an upper bound, and so the risk a lower one."""
+        return self.name == "singling out" and self.control_people < self.people
+
     @cached_property
     def risk(self) -> EstimatedShare | None:
         """The risk with its interval; None where nothing was guessed, or all of the control group was guessed right."""
@@ -127,6 +132,7 @@ class Controlled:
             "control": self.control.figures(),
             "control_rate": control.figures() if self.control.guesses else None,
             "risk": None if risk is None else risk.figures(),
+            "risk_is_lower_bound": self.is_bound,
             "reason": self.reason,
         }
 

@@ -21,7 +21,9 @@ An attack makes guesses about people who are in the scope of a release, and the 
    slope (n / n_c) (1 - w)^(n - n_c) (1 - n w) / (1 - n_c w) falls with w; beyond it, g takes no value at which the
    function would be below f. So by Jensen's inequality the mean of f over all predicates is at most the function at
    the mean of g, which is what the share of predicates that match exactly one person of the control group estimates.
-   That is the control rate of singling out (``singled_out_by_chance``): for n = n_c it is that share, up to 37 %.
+   That is the control rate of singling out (``singled_out_by_chance``): for n = n_c it is that share, up to 37 %. Where
+   n_c < n it is an upper bound, so that the risk is a lower bound, and the true control rate may be 0: predicates that
+   match one of few people may match many of many. The lower end of the control rate is 0 then.
 """
 
 from __future__ import annotations
@@ -129,8 +131,9 @@ def singled_out_by_chance(in_control: float, people: int, control_people: int) -
 
 
 def control_of_singling_out(in_control: Rate, people: int, control_people: int) -> EstimatedShare:
-    """Return the control rate of singling out: an upper bound of it, and of the ends of its interval."""
+    """Return the control rate of singling out: an upper bound of it, with 0 as its lower end unless it is exact."""
     found = in_control.estimate
-    return EstimatedShare(
-        *(singled_out_by_chance(share, people, control_people) for share in (found.value, found.low, found.high))
+    value, low, high = (
+        singled_out_by_chance(share, people, control_people) for share in (found.value, found.low, found.high)
     )
+    return EstimatedShare(value, low if control_people == people else 0.0, high)

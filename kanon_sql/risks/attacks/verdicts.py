@@ -310,7 +310,8 @@ def _controlled(attack: Controlled) -> Verdict:
     elif risk is None:
         outcome, found = "not meaningful", f"{_rates(attack)}; where all guesses about others are right, none is a leak"
     else:
-        measured = f"risk {_rate(risk.value)} (95%: {_rate(risk.low)} to {_rate(risk.high)})"
+        at_least = "at least " if attack.is_bound else ""
+        measured = f"risk {at_least}{_rate(risk.value)} (95%: {_rate(risk.low)} to {_rate(risk.high)})"
         if attack.succeeded:
             said = f"more often right about people of the original than about others: {measured}"
         elif attack.is_guessing:
