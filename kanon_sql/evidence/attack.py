@@ -99,6 +99,7 @@ class Attacked:
             people are counted; those first that do name people. Then linkage, which counts rows, is not known to fail.
         contradicted: whether the release has rows that the original cannot have. Then no attack by it is known to fail.
         control: the control group; None where there is none.
+        left_out: what was left out of the original because it is of the control group, in words.
     """
 
     table: str
@@ -110,6 +111,7 @@ class Attacked:
     repeated: tuple[RepeatedColumn, ...] = ()
     contradicted: bool = False
     control: str | None = None
+    left_out: str | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -139,6 +141,7 @@ class Attacked:
             "table": self.table,
             "original": self.original,
             "control": self.control,
+            "left_out_of_original": self.left_out,
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
             "classes": self.classes,
@@ -307,9 +310,10 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     engine, k = original.engine, policy.k
     repeated = repeated_in(original, policy)
     no_order = _no_order(original, release)
+    left_out = None
     if control is not None:
         require_one_row_each(repeated, original)
-        original = without_control(original, control.source, _person_of(policy.columns.entity, original))
+        original, left_out = without_control(original, control.source, _person_of(policy.columns.entity, original))
     _bring(original, release, policy)
     # 1. What the attacker knows.
     prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
@@ -367,6 +371,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         repeated,
         candidates.contradicted,
         None if control is None else control.source.name,
+        left_out,
     )
 
 

@@ -133,8 +133,10 @@ def control_group(original: Source, control: Source) -> Source:
     return Source(engine, relation, control.name)
 
 
-def without_control(original: Source, control: Source, entity: Column | None) -> Source:
-    """Return an original without the people of a control group: those who are in the scope of the release.
+def without_control(original: Source, control: Source, entity: Column | None) -> tuple[Source, str]:
+    """Return an original without the people of a control group, and what was left out of it, in words.
+
+    Who is left is in the scope of the release.
 
     With a column of people, every row of theirs goes. Else rows that equal rows of the control group go, one for one,
     if the original has all of them. If not, the control group is not a part of it, and rows that are equal are of
@@ -144,6 +146,7 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
         UsageError: nobody is left, or the control group has no column of people.
     """
     engine, columns = original.engine, original.columns
+    (rows,) = engine.row(sql.select_count(original.relation), "rows of the original")
     if entity is not None:
         person = find_column(entity.name, control.columns)
         if person is None:
@@ -159,10 +162,11 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
             tables={"original": original.relation, "control": control.relation},
             names={"kanon_position": name},
         )
-    elif _is_part(original, control):
-        query = _subtracted(original, control)
     else:
-        return original
+        alike, of = _alike(original, control)
+        if alike < of:
+            return original, _not_part(original, control, alike, of)
+        query = _subtracted(original, control)
     relation = temporary_table(engine, "kanon_scope", query, "the original without the control group")
     (left,) = engine.row(sql.select_count(relation), "rows of the original that are left")
     if not left:
@@ -170,22 +174,37 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
             f"All people of {original.name} are in the control group {control.name}: it is to have people who are not "
             "in the release, and none whom the release is about would be left."
         )
-    return replace(original, relation=relation, columns=engine.columns(relation), preparation=None)
+    gone = counted(rows - left, "row")
+    said = f"{gone} of {original.name} {'is' if rows - left == 1 else 'are'} of the control group {control.name}"
+    rest = replace(original, relation=relation, columns=engine.columns(relation), preparation=None)
+    return rest, f"{said}: the attacks are on the {left:,} others."
 
 
 def _common(original: Source, control: Source) -> list[str]:
     return [column.name for column in original.columns if find_column(column.name, control.columns) is not None]
 
 
-def _is_part(original: Source, control: Source) -> bool:
-    """Whether the original has every row of a control group, and equal rows as often."""
+def _not_part(original: Source, control: Source, alike: int, of: int) -> str:
+    said = f"The control group {control.name} is no part of {original.name}, of which nothing is left out."
+    if not alike:
+        return said
+    return (
+        f"{said} {alike:,} of its {counted(of, 'row')} equal rows of {original.name}: if these are the same people, "
+        "the risk is understated. Then name the column of people, --entity, or take them out of the control group."
+    )
+
+
+def _alike(original: Source, control: Source) -> tuple[int, int]:
+    """Return how many rows of a control group the original has, equal rows as often, and how many there are."""
     names = _common(original, control)
     rows = [exp.select(*map(sql.column, names)).from_(one.relation.copy()) for one in (control, original)]
     missing = exp.except_(*rows, distinct=False)
-    (number,) = original.engine.row(
-        exp.select(sql.count_rows()).from_(missing.subquery("missing")), "rows of the control group beside the original"
+    counts = exp.select(
+        sql.select_count(control.relation).subquery(),
+        exp.select(sql.count_rows()).from_(missing.subquery("missing")).subquery(),
     )
-    return not number
+    of, number = original.engine.row(counts, "rows of the control group beside the original")
+    return of - number, of
 
 
 def _subtracted(original: Source, control: Source) -> exp.Query:

@@ -465,6 +465,23 @@ def test_a_person_is_one_target_and_rows_of_the_control_group_go(tmp_path: Path)
     assert (attack.people, attack.control_people) == (6, 2)
     assert (attack.in_release.guesses, attack.control.guesses) == (6, 2)
     assert found.rows_in == 18
+    assert found.left_out is not None
+    assert "6 rows of " in found.left_out
+
+
+def test_it_is_said_what_was_left_out_of_the_original() -> None:
+    frame = pd.DataFrame({"zip": list("aabbcc"), "x": list("uvuvuv")})
+    asked: dict[str, Any] = {"original": frame, "count": "rows", "quasi_identifiers": ["zip"]}
+    asked["hierarchies"] = {"zip": "flat"}
+    part = kanon.attack(frame[1:], control=frame[:1], **asked)
+    assert part.rows_in == 5
+    assert part.left_out is not None
+    assert part.left_out.startswith("1 row of")
+    some = kanon.attack(frame, control=pd.DataFrame({"zip": ["a", "a"], "x": ["u", "w"]}), **asked)
+    assert some.rows_in == 6
+    assert some.left_out is not None
+    assert "1 of its 2 rows equal rows of" in some.left_out
+    assert "the risk is understated" in some.left_out
 
 
 def test_several_rows_of_a_person_need_a_column_of_people() -> None:

@@ -127,6 +127,8 @@ def attack_command(
             print_sql(logged_script(opened.engine.statements, dialect))
             return
         note_repeated_columns(result.repeated, talk)
+        if result.left_out is not None:
+            talk.note(result.left_out)
     if output_format == "json":
         print_json(result.summary())
     else:
