@@ -302,6 +302,8 @@ def controlled_attacks(
         ]
         if secrets:
             yield from infer(coded, columns, secrets, guessing.targets)
+        else:
+            yield Controlled("inference", reason="the attacker knows every column that was to be inferred")
 
 
 @dataclass(frozen=True)
