@@ -3,6 +3,9 @@
 The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
 the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is used
 by minimality alone, where it is known and the table is small.
+
+With a control group of people who are not in the release, guesses about people are compared with the same guesses about
+the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks are on people who are not in it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,17 @@ from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
+from kanon_sql.evidence.control import (
+    TARGETS,
+    ControlGroup,
+    Guessing,
+    control_group,
+    controlled_attacks,
+    refuse_without_control,
+    require_control_columns,
+    require_one_row_each,
+    without_control,
+)
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
@@ -54,14 +68,16 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.profile.people import RepeatedColumn
-    from kanon_sql.risks.attacks.candidates import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.attacks.linkage import Linkage
+    from kanon_sql.risks.attacks.released import ClassPeople
     from kanon_sql.risks.attacks.verdicts import Attack
     from kanon_sql.search.prepare import Prepared
 
@@ -77,10 +93,13 @@ class Attacked:
         rows_out: rows of the release.
         classes: its equivalence classes.
         attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
-            column, order, and joint release for each other release.
+            column, order, and joint release for each other release; with a control group then singling out, linkability
+            and inference.
         repeated: columns of the original that may name people and have repeated values, where it was not said how
             people are counted; those first that do name people. Then linkage, which counts rows, is not known to fail.
         contradicted: whether the release has rows that the original cannot have. Then no attack by it is known to fail.
+        control: the control group; None where there is none.
+        left_out: what was left out of the original because it is of the control group, in words.
     """
 
     table: str
@@ -91,6 +110,8 @@ class Attacked:
     attacks: tuple[Attack, ...]
     repeated: tuple[RepeatedColumn, ...] = ()
     contradicted: bool = False
+    control: str | None = None
+    left_out: str | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -119,6 +140,8 @@ class Attacked:
         return {
             "table": self.table,
             "original": self.original,
+            "control": self.control,
+            "left_out_of_original": self.left_out,
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
             "classes": self.classes,
@@ -148,6 +171,10 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     others: Sequence[Any] = (),
+    control: Any = None,  # noqa: ANN401 - as ``original``
+    knows: Sequence[Sequence[str]] = (),
+    targets: int = TARGETS,
+    seed: int = 0,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
@@ -172,6 +199,13 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         quasi_identifiers: the columns that the attacker knows.
         sensitive: the columns whose values the attacker wants to know.
         others: further releases of the same original: tables in the database of the release, paths, or data frames.
+        control: people who are not in the release: rows of the same table, as those that ``anonymize`` holds out, in a
+            table of the database of the release, a path, or a data frame. Rows of the original that are of them are
+            left out of it. With it, singling out, linkability and inference are tried.
+        knows: the columns that an attacker knows of a target of these: one list of names, or two of two sources. By
+            default the up to three quasi-identifiers in which most people are alone, and all of them.
+        targets: people of the original, and of the control group, about whom guesses are made, at most.
+        seed: of what is drawn for these guesses.
         hierarchies: those that the releases were made with, as for ``anonymize``.
         prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
         k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
@@ -202,13 +236,22 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         entity=entity,
         count=count,
     )
+    guessing = Guessing(tuple(tuple(names) for names in knows), targets, seed)
+    refuse_without_control(guessing, control)
     named = attacked_release(NamedRelease(source, table, original, original_table), required, in_file)
     opened, release = named.opened(resources)
     try:
+        group = None
+        if control is not None:
+            people = control_group(opened, open_other(opened, named.source, release, control))
+            people = prepared_original(people, release, required.prepare, rules_of(prepare or {}))
+            group = ControlGroup(people, guessing)
         opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
         beside = [open_other(opened, named.source, release, other) for other in others]
         known = algorithm if algorithm is not None or policy is None else required.algorithm
-        return attack_release(opened, release, beside, required, confidence, ruled_out, progress or silent, known)
+        return attack_release(
+            opened, release, beside, required, confidence, ruled_out, progress or silent, known, control=group
+        )
     finally:
         opened.engine.close()
 
@@ -256,6 +299,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     algorithm: str | None = None,
     *,
     prepared: Prepared | None = None,
+    control: ControlGroup | None = None,
 ) -> Attacked:
     """Return what a release gives away, all tables in one engine (see ``attack``).
 
@@ -265,6 +309,11 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
     repeated = repeated_in(original, policy)
+    no_order = _no_order(original, release)
+    left_out = None
+    if control is not None:
+        require_one_row_each(repeated, original)
+        original, left_out = without_control(original, control.source, _person_of(policy.columns.entity, original))
     _bring(original, release, policy)
     # 1. What the attacker knows.
     prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
@@ -272,31 +321,17 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     shared = _shared(original, release, quasi_identifiers, columns)
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
-    no_order = _no_order(original, release)
     entity = _person_of(policy.columns.entity, original)
     needed = (*quasi_identifiers, *(both.original for both in shared))
+    if control is not None:
+        require_control_columns(control, original, needed, entity)
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
     people = make_people(engine, original.relation, needed, places)
     # 2. The rows of the release that each person could have.
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
-    found_people = by_original = tied = None
-    if entity is not None:
-        persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
-        in_classes = by_original = people_by_original(engine, people, places, candidates, persons, entity)
-        if published is not None:
-            by_release = people_by_release(
-                engine, candidates, release.relation, columns, published, persons, in_classes
-            )
-            in_classes = by_release or in_classes
-            if by_release is not None:
-                signatures = signature_query(release.relation, columns, [published.name], published.name, k)
-                (tied,) = tied_of(engine, [published.name], [signatures])
-        found_people = (persons, in_classes)
-    linkage = link(engine, people, candidates, k, found_people)
-    if tied is not None:
-        linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
+    linkage, by_original = _linked(engine, people, places, candidates, release, columns, entity, k)
     attacks: list[Attack] = [linkage]
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:
@@ -319,9 +354,53 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     for other in others:
         progress(Progress("Joining releases"))
         attacks.append(_joined(original, other, policy, places, people, first, shared, entity))
+    # 4. Guesses about people who are in the release, and about people who are not.
+    if control is not None:
+        progress(Progress("Comparing with the control group"))
+        names = policy.columns.sensitive
+        attacks += controlled_attacks(
+            engine, original, control, prepared.hierarchies, candidates, released, names, entity
+        )
     return Attacked(
-        release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated, candidates.contradicted
+        release.name,
+        original.name,
+        linkage.rows,
+        rows_out,
+        classes,
+        tuple(attacks),
+        repeated,
+        candidates.contradicted,
+        None if control is None else control.source.name,
+        left_out,
     )
+
+
+def _linked(
+    engine: Engine,
+    people: OriginalRows,
+    places: Sequence[Places],
+    candidates: Candidates,
+    release: Source,
+    columns: Sequence[Column],
+    entity: Column | None,
+    k: int,
+) -> tuple[Linkage, ClassPeople | None]:
+    """Return what looking people up gives, and the people of the classes by the original, where people are counted."""
+    if entity is None:
+        return link(engine, people, candidates, k), None
+    tied = None
+    persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
+    in_classes = by_original = people_by_original(engine, people, places, candidates, persons, entity)
+    if published is not None:
+        by_release = people_by_release(engine, candidates, release.relation, columns, published, persons, in_classes)
+        in_classes = by_release or in_classes
+        if by_release is not None:
+            signatures = signature_query(release.relation, columns, [published.name], published.name, k)
+            (tied,) = tied_of(engine, [published.name], [signatures])
+    linkage = link(engine, people, candidates, k, (persons, in_classes))
+    if tied is not None:
+        linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
+    return linkage, by_original
 
 
 def _person_of(entity: str | None, original: Source) -> Column | None:

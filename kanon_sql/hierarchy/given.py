@@ -231,6 +231,36 @@ def build_hierarchy(
         ) from None
 
 
+def for_other_rows(engine: Engine, hierarchy: Hierarchy, source: exp.Table, other: exp.Table) -> Hierarchy:
+    """Return a hierarchy with rows for the values of another table, and the labels that it gives those of its own.
+
+    Bounds that were chosen by the data of its own table stay as they are. A hierarchy from a file or from the database
+    is the same for both.
+
+    Args:
+        engine: has both tables.
+        hierarchy: that was made for the column of ``source``.
+        source: the table that it was made for.
+        other: a table with a column of the same name and type.
+    """
+    if hierarchy.definition is None:
+        return hierarchy
+
+    def moved(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Table) and (node.name, node.db, node.catalog) == own:
+            return exp.alias_(other.copy(), node.alias, table=True) if node.alias else other.copy()
+        return node
+
+    own = (source.name, source.db, source.catalog)
+    definition = hierarchy.definition.copy().transform(moved)
+    if not isinstance(definition, exp.Query):
+        raise TypeError("a hierarchy is defined by a query")
+    made = _coded(
+        engine, hierarchy.column, definition, hierarchy.height, hierarchy.root, hierarchy.origin, definition=definition
+    )
+    return replace(made, chosen=hierarchy.chosen, notes=hierarchy.notes, rule=hierarchy.rule)
+
+
 def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
     """Return a hierarchy read from a file; of prefixes and of a tree of intervals, the values are those of source."""
     if isinstance(rule, PrefixRule):

@@ -23,6 +23,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
+from kanon_sql.release.hold_out import held_out
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
 from kanon_sql.release.published_rules import published_rules_of, refuse_in_warehouse
@@ -89,6 +90,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     pairs: int | None = None,
     search_on: SearchOn = "workbench",
     seed: int | None = None,
+    hold_out: float | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -137,6 +139,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
             distinct tuples, or on the "warehouse" itself.
         seed: of the order of rows, and of random choices; drawn when not given.
+        hold_out: the share of people (of rows, where rows are counted) that are kept apart as a control group for
+            ``attack``; the release is made of the rest, and ``Release.held_out_to_file`` writes them.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -184,6 +188,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
             opened = with_prepared(opened, requested.prepare)
+            opened = opened if hold_out is None else held_out(opened, requested, hold_out)
             made_of = replace(requested, origin=origin_of(source, table, opened))
             return make_release(opened, made_of, progress or silent, begun)
         except BaseException:

@@ -16,6 +16,7 @@ from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
+from kanon_sql.release.hold_out import write_held_out
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import check_target, require_kind, target_table
@@ -220,6 +221,7 @@ class Release:
             require_plain_times,
         )
 
+        self.prepared.source.refuse_held_out("and rows that are appended later would not be: leave the lock out.")
         require_lock_file(lock, self.prepared.source, replace=replace)
         require_lockable(self.policy, self.prepared.source)
         roles = self.prepared.roles
@@ -329,6 +331,18 @@ class Release:
             published = publish_in_place(source, self.publication, self.expected, how, ledger)
         source.gone = not dry_run
         return self._noted(published)
+
+    def held_out_to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> int:
+        """Write the rows that were held out, as they are in the table, to a CSV or Parquet file; return how many.
+
+        They are of people who are not in the release: a control group for ``attack``. The file has names and values of
+        people, and is to be kept as the table is.
+
+        Raises:
+            UsageError: nothing was held out, or the file may not be written.
+            SourceError: it cannot be written.
+        """
+        return write_held_out(self.prepared.source, Path(path), replace=replace)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
         """Return the release as a pandas data frame with an index of its own."""
@@ -461,6 +475,9 @@ class Release:
                 needed to make the same release.
             SourceError: a file cannot be written.
         """
+        self.prepared.source.refuse_held_out(
+            "and a script would begin with the table as it is: run it on a table of the rest."
+        )
         own = self.prepared.source.engine.dialect
         if dialect != own and self.publication.pseudonyms is not None:
             raise UsageError(
@@ -493,6 +510,7 @@ class Release:
 
     def report(self) -> Report:
         """Return the evidence for this release: what is measured on rows made for it (see docs/report.md)."""
+        self.prepared.source.refuse_held_out("and a report is of a table as it is: report on a table of the rest.")
         found: Report = import_module("kanon_sql.evidence.report.gather").report_of(self)
         return found
 

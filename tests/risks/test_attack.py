@@ -199,6 +199,8 @@ def test_the_inpatients_by_hand(inpatients: Path, kanon: Callable[..., Ended]) -
     assert linkage["sizes"] == {"3-4": 12}
     assert (homogeneity["rows_certain"], homogeneity["rows_certain_right"]) == (4, 4)
     assert homogeneity["succeeded"]
+    # Five of twelve have cancer, which most have: that is what anybody guesses.
+    assert homogeneity["baseline"] == background["baseline"] == pytest.approx(5 / 12)
     assert background["rows_certain"] == {"1": 8, "2": 12}
     assert background["values"] == 3
     assert background["succeeded"]
@@ -214,6 +216,9 @@ def test_what_is_printed_for_people(inpatients: Path, kanon: Callable[..., Ended
     ended = kanon(*INPATIENT_ATTACK, "-k", 4)
     assert ended.code == 1
     assert "homogeneity of condition           SUCCEEDS: the value of 4 rows (33.33%) is certain" in ended.out
+    assert "guesses the most frequent published value of all is right for 41.7% of the rows" in " ".join(
+        ended.out.split()
+    )
     assert "linkage                            fails: 0 rows (0.00%) have fewer than 4 candidate rows" in ended.out
     assert "--l 2 or more" in ended.out
     assert "Cancer" not in ended.out + ended.err

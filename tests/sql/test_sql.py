@@ -114,7 +114,8 @@ CREATE TABLE readings AS FROM (VALUES (1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2)
 CREATE TABLE covers AS FROM (VALUES (1, 1), (2, 2)) c(label, place);
 CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
-CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
+CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2, 1, 1), (1, NULL, 1, 1, 2, 1), (1, 'bob', 1, 2, 3, 2))
+    m(class, person, n, up_to, record, number);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
 CREATE TABLE scores AS FROM (VALUES (1, 1, 1.0, 2.0), (2, 1, 2.0, 1.0), (3, 1, 3.0, 3.0)) s(item, size, place, score);
 CREATE TABLE valued AS FROM (VALUES (1, 'a', 'x'), (1, 'b', 'y'), (2, 'a', 'x')) v(class, link, value);
@@ -154,6 +155,16 @@ CREATE TABLE cells AS FROM (VALUES (1, 1, 1, 2e0, 1.5e0), (2, 1, 1, 1e0, 0e0))
     c(bin_1, bin_2, bin_3, original, released);
 CREATE TABLE queries AS FROM (VALUES (0, 1, 1, 1, 1, 1, 1), (1, 1, 2, 1, 1, 1, 1))
     q(query, low_1, high_1, low_2, high_2, low_3, high_3);
+-- An original and a control group as codes.
+CREATE TABLE control AS FROM (VALUES ('bob'), (NULL)) control(column_1);
+CREATE TABLE sides AS FROM (VALUES (0, false, '=ann', 1), (1, false, '=ann', 2), (2, false, '=bob', 1),
+    (3, true, '=cat', 1)) sides(record, is_control, person, place_1);
+CREATE TABLE targets AS FROM (VALUES (false, '=ann', 1, 0), (false, '=bob', 2, 2), (true, '=cat', 1, 3))
+    targets(is_control, person, rank, record);
+CREATE TABLE coded AS FROM (VALUES (1, 1), (2, 1), (3, 2)) coded(record, label_1);
+CREATE TABLE alone AS FROM (VALUES (1, 0), (1, 1), (3, 0)) alone(record, subset);
+CREATE TABLE first_picked AS FROM (VALUES (0, 1), (2, 2)) first_picked(tuple, record);
+CREATE TABLE second_picked AS FROM (VALUES (0, 1), (2, 1)) second_picked(tuple, record);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -176,6 +187,26 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "attacks/control_alone": {"labels": "label_1", "subset": "0"},
+    "attacks/control_found_in": {"same": "sides.place_1 = coded.label_1"},
+    "attacks/control_inferred": {"secret": "coded.label_1", "place": "sides.place_1", "most": "1"},
+    "attacks/control_members": {"same_class": "classes.class = coded.label_1"},
+    "attacks/control_most": {"secret": "coded.label_1"},
+    "attacks/control_other_people": {
+        "columns": "original.column_1",
+        "same_person": "original.column_1 = control.column_1",
+    },
+    "attacks/control_scope": {
+        "control_values": "column_1",
+        "control_keys": "column_1",
+        "columns": "column_1",
+        "keys": "column_1",
+        "copied": "copies.column_1",
+        "same": "copies.column_1 IS NOT DISTINCT FROM held_out.column_1",
+    },
+    "attacks/control_singled_out": {"same_places": "tuples.tuple = sides.place_1"},
+    "attacks/published_most": {"shared": "published_1"},
+    "prepare/held_out": {"columns": "column_1", "key": "column_1", "of_people": "TRUE"},
     "attacks/joint_links": {"link": "published_1", "value": "'v'"},
     "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
     "attacks/people_by_number": {"value": "published_1"},
@@ -320,6 +351,8 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "mark": "x",
         "prefix": "t.",
         "k": 2,
+        "seed": "7",
+        "at_most": 2,
         "trait": 1,
         **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),

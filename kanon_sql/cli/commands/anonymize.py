@@ -15,6 +15,7 @@ from kanon_sql.cli.options.destination_options import (
     BackupOption,
     DelimiterOption,
     DryRunOption,
+    HoldOutRequest,
     InPlaceOption,
     IntoOption,
     KindOption,
@@ -43,9 +44,11 @@ from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import Destination, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
+from kanon_sql.release.hold_out import writing_held_out
 from kanon_sql.release.release import Release
 from kanon_sql.search.problem import UNLISTED_SECONDS
 from kanon_sql.sql.dialects import capabilities_of
@@ -93,6 +96,11 @@ _APART = {
     ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
     ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
     ("lookups", "dry_run"): "--lookups is for the script that --sql prints",
+    ("sql", "hold_out"): "a script would begin with the table as it is",
+    ("in_place", "hold_out"): "rows that are held out would be lost with the table",
+    ("lock", "hold_out"): "rows that are appended later would not be held out",
+    ("report_file", "hold_out"): "a report is of a table as it is",
+    ("save_policy", "hold_out"): "a policy file does not say which rows were held out",
     ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
 }
 """Pairs of parameters that do not go together, and why."""
@@ -117,6 +125,26 @@ def anonymize_command(
     out_decimal: OutDecimalOption = None,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            "--hold-out",
+            metavar="SHARE",
+            rich_help_panel="Destination",
+            parser=read_share,
+            help="Keep this share of the people (of the rows, where rows are counted) out of the release, as a control "
+            "group for kanon attack --control.",
+        ),
+    ] = None,
+    control: Annotated[
+        Path | None,
+        typer.Option(
+            "--control",
+            metavar="FILE",
+            rich_help_panel="Destination",
+            help="Where the rows of --hold-out go as they are, names included: a .csv or .parquet file.",
+        ),
+    ] = None,
     dry_run: DryRunOption = False,
     replace_existing: shared.ReplaceOption = False,
     report_file: Annotated[
@@ -165,6 +193,7 @@ def anonymize_command(
             "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
             "begin with kanon init, which writes a policy file for a table, and name that with --policy."
         )
+    apart = HoldOutRequest(hold_out, control, replace=replace_existing)
     if save_policy is not None:
         check_policy_file(
             save_policy, [Path(pointed_at), destination.out, destination.lock], replace_existing=replace_existing
@@ -191,6 +220,7 @@ def anonymize_command(
                     "that one."
                 )
             check_key_file(policy, destination, save_policy)
+            opened = apart.rest_of(opened, policy, [destination.out, requested.file, requested.key_file])
             if sql is None:
                 check_destination(opened, destination, policy)
             release = make_release(opened, policy, talk, begun)
@@ -199,18 +229,14 @@ def anonymize_command(
             if sql is not None:
                 # That of where the table is, unless --dialect says another one.
                 own = opened.dialect if "dialect" not in given_options(context) else dialect
-                script = release.script(own, destination, lookups=lookups, replace=replace_existing)
-                _say_what_it_holds(release, script, talk)
-                if sql == "all":
-                    talk.warn(
-                        "The statements before the script can hold values of all rows as they are, suppressed ones "
-                        "too: the ends of ranges, values of hierarchies. Keep them as you keep the table."
-                    )
-                print_sql(script_text(release, script, sql, own))
+                _print_script(
+                    release, release.script(own, destination, lookups=lookups, replace=replace_existing), sql, own, talk
+                )
                 return
             draft = reported.before(release, destination, talk)
             talk(Progress("Publishing"))
-            published = release.publish(destination, ignore_ledger=ignore_ledger)
+            with writing_held_out(release.prepared.source, None if dry_run else control, replace=replace_existing):
+                published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(what_is_there(destination, published)):
             published = sent_to_stdout(destination, published)
             reported.after(release, pointed_at, destination, published, draft, talk)
@@ -219,9 +245,26 @@ def anonymize_command(
             talk.end()
             _warn_of_ledger(published, talk)
             with figures_apart(destination, quiet=quiet):
-                _print_published(printed_summary(release, published), output_format)
+                _print_published(printed_summary(release, published) | _held_out(opened, control), output_format)
             if output_format == "table" and published.in_place is None and not dry_run and _can_be_repeated(release):
                 _say_what_next(context, source, opened, talk)
+
+
+def _held_out(source: Source, control: Path | None) -> dict[str, Any]:
+    held = source.held_out
+    if held is None:
+        return {}
+    return {"held_out": {"rows": held.rows, "people": held.people, "file": str(control)}}
+
+
+def _print_script(release: Release, script: Script, which: str, dialect: str, talk: Talk) -> None:
+    _say_what_it_holds(release, script, talk)
+    if which == "all":
+        talk.warn(
+            "The statements before the script can hold values of all rows as they are, suppressed ones "
+            "too: the ends of ranges, values of hierarchies. Keep them as you keep the table."
+        )
+    print_sql(script_text(release, script, which, dialect))
 
 
 def _can_be_repeated(release: Release) -> bool:
@@ -352,5 +395,11 @@ def _print_published(summary: dict[str, Any], output_format: str) -> None:
         return
     print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
     print_release(summary)
+    if (held := summary.get("held_out")) is not None:
+        whose = "" if held["people"] is None else f" of {counted(held['people'], 'person', 'people')}"
+        there = (
+            f"they are not in the release; {visible(held['file'])} has them as they are: keep it as you keep the table"
+        )
+        print_prose(f"held out     {counted(held['rows'], 'row')}{whose}: {there}")
     if summary["dry_run"] and summary["in_place"] is None:
         print_prose("Dry run: the release was made and checked, and nothing was written.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,9 @@ from kanon_sql.cli.options.policy_options import generalizing_policy, note_repea
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
+from kanon_sql.engine.base import split_names
 from kanon_sql.evidence.attack import Attacked, attack_release, attacked_release, open_other
+from kanon_sql.evidence.control import TARGETS, ControlGroup, Guessing, control_group, refuse_without_control
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import NamedRelease
 from kanon_sql.release.script import logged_script
@@ -58,6 +61,30 @@ def attack_command(
         int,
         typer.Option("--ruled-out", metavar="M", help="Up to how many sensitive values the attacker can rule out."),
     ] = 1,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="TABLE|FILE",
+            help="People who are not in the release: rows of the same table, such as those of --hold-out. Guesses "
+            "about people are compared with guesses about them.",
+        ),
+    ] = None,
+    knows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--knows",
+            metavar="COLUMNS",
+            autocompletion=shared.complete_columns,
+            help="The columns that an attacker knows, separated by commas; twice: of two sources (default: quasi-"
+            "identifiers in which most people are alone, and all of them).",
+        ),
+    ] = None,
+    targets: Annotated[
+        int,
+        typer.Option("--targets", metavar="N", help="People of each group about whom guesses are made, at most."),
+    ] = TARGETS,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn for these guesses.")] = 0,
     prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
@@ -71,9 +98,16 @@ def attack_command(
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     check_options(context)
     base, in_file = policy_in(policy_file)
+    guessing = Guessing(tuple((names,) for names in knows or []), targets, seed)
+    refuse_without_control(guessing, control)
     named = attacked_release(NamedRelease(source, table, original, original_table), base, in_file)
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        group = None
+        if control is not None:
+            people = control_group(opened, open_other(opened, named.source, release, control))
+            known = tuple(split_names(names, opened.columns) for names in guessing.knows)
+            group = ControlGroup(prepared_beside(people, release, base, prepare), replace(guessing, knows=known))
         opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
             opened.columns,
@@ -88,11 +122,13 @@ def attack_command(
         )
         beside = [open_other(opened, named.source, release, other) for other in others or []]
         algorithm = None if policy_file is None else policy.algorithm
-        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk, algorithm)
+        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk, algorithm, control=group)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
         note_repeated_columns(result.repeated, talk)
+        if result.left_out is not None:
+            talk.note(result.left_out)
     if output_format == "json":
         print_json(result.summary())
     else:

@@ -257,6 +257,31 @@ AskedByOption = Annotated[
 
 
 @dataclass(frozen=True)
+class HoldOutRequest:
+    """What the command line says about rows that are held out: which share, and the file that they go to."""
+
+    share: float | None
+    file: Path | None
+    replace: bool
+
+    def __post_init__(self) -> None:
+        if (self.share is None) != (self.file is None):
+            raise UsageError(
+                "--hold-out SHARE keeps people out of the release, and --control FILE is where their rows go as they "
+                "are: give both, or neither."
+            )
+
+    def rest_of(self, source: Source, policy: Policy, others: list[Path | None]) -> Source:
+        """Return a table without what is held out; refuse a file that is one of others, or may not be written."""
+        if self.share is None or self.file is None:
+            return source
+        from kanon_sql.release.hold_out import check_control_file, held_out
+
+        check_control_file(source, self.file, others, replace=self.replace)
+        return held_out(source, policy, self.share)
+
+
+@dataclass(frozen=True)
 class ReportRequest:
     """What the command line says about a report; without a ``file``, none is written."""
 

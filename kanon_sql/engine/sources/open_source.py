@@ -87,6 +87,23 @@ class Preparation:
         return {name: hashlib.sha256(repr(parts).encode()).hexdigest() for name, parts in made_of.items()}
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows of a table that are kept apart from a release of the rest (see ``kanon_sql.release.hold_out``).
+
+    Attributes:
+        source: the table as it was.
+        relation: the rows that are held out.
+        rows: how many they are.
+        people: of how many people; None where rows are counted.
+    """
+
+    source: Source
+    relation: exp.Table
+    rows: int
+    people: int | None
+
+
 @dataclass
 class Source:
     """A relation in an engine, and where it came from.
@@ -107,6 +124,7 @@ class Source:
         gone: whether a release has taken its place, so that its rows are no more.
         warehouse: where the table is, if it is not in the engine: that is then the workbench beside it.
         preparation: how its columns were prepared, if they were; the relation is a temporary view then.
+        held_out: rows that are kept apart, if some are; the relation is a temporary table of the others then.
     """
 
     engine: DuckDBEngine
@@ -124,6 +142,7 @@ class Source:
     gone: bool = False
     warehouse: Warehouse | None = None
     preparation: Preparation | None = None
+    held_out: HeldOut | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -131,13 +150,20 @@ class Source:
 
     @property
     def table(self) -> exp.Table:
-        """The relation as it was before its columns were prepared."""
+        """The relation as it was before its columns were prepared, or rows of it were held out."""
+        if self.held_out is not None:
+            return self.held_out.source.relation
         return self.relation if self.preparation is None else self.preparation.source.relation
 
     def refuse_prepared(self, why: str) -> None:
         """Raise where columns are prepared, with what follows on ``The columns of patients are prepared, ``."""
         if self.preparation is not None:
             raise UsageError(f"The columns of {self.name} are prepared, {why}")
+
+    def refuse_held_out(self, why: str) -> None:
+        """Raise where rows are held out, with what follows on ``Rows of patients are held out, ``."""
+        if self.held_out is not None:
+            raise UsageError(f"Rows of {self.name} are held out, {why}")
 
     @property
     def in_database(self) -> bool:

@@ -76,6 +76,7 @@ class HowInPlace:
 
 def check_in_place(source: Source, how: HowInPlace) -> None:
     """Refuse what cannot be anonymized in place, before any work is done for it."""
+    source.refuse_held_out("and would be lost with a table that is anonymized in place: make a table or a file.")
     source.refuse_prepared(
         "and a release in its place would lose the values that they were made of: give --into or --out."
     )

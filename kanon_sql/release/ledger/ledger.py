@@ -166,6 +166,8 @@ class Ledger:
             earlier = [entry for entry in earlier if not _same_place(entry.target, replaced)]
         if not earlier:
             return
+        if self.prepared.source.held_out is not None:
+            self._require_same_rest(earlier)
         with timed(seconds, "ledger"):
             self._warn_of_changes(earlier)
             own = self._hierarchies()
@@ -177,6 +179,20 @@ class Ledger:
             if doubtful:
                 self._require_tuples(doubtful[-1])
                 self._check(output, doubtful, replaced)
+
+    def _require_same_rest(self, earlier: list[Entry]) -> None:
+        """Raise where an earlier release was made of other rows than those that are left once rows are held out.
+
+        These may be in it, and the check is on what is left.
+        """
+        if others := [entry for entry in earlier if entry.source_fingerprint not in self._prints_of(entry)]:
+            last = others[-1]
+            raise JointReleaseError(
+                f"{self._table} has an earlier release, {last.name} ({last.made_at:%Y-%m-%d}), and rows that are held "
+                "out of this one may be in it: whether both go together was not checked, and it was not published. "
+                "Publish it all the same (--ignore-ledger), or forget the earlier one if it was given to nobody:\n  "
+                f"{self._forget(last)}"
+            )
 
     def _warn_of_changes(self, earlier: list[Entry]) -> None:
         """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
@@ -262,7 +278,8 @@ class Ledger:
             self.prepared.frequency.rows,
             rows_out,
             remembered_policy(self.policy, publication.roles, self._prepared),
-            publication.recoding.levels(publication.hierarchies),
+            # What was held out is in no class, and would be in one if the release were made again by its levels.
+            None if self.prepared.source.held_out is not None else publication.recoding.levels(publication.hierarchies),
             self._hierarchies(),
             own,
             self._source_print or fingerprint.of_source(engine, self._rows_of_source, self._fingerprinted_source),

@@ -89,6 +89,7 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     schema = source.engine.current_schema()
     if kind != "table":
         source.refuse_prepared("and a view cannot be made of them: make a table or a file.")
+        source.refuse_held_out("and a view would show the table with them: make a table or a file.")
     behind = source.engine.relations_behind(source.table)
     if any(_same_relation(target, read, schema) for read in behind):
         raise UsageError(

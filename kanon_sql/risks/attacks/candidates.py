@@ -164,7 +164,7 @@ def find_candidates(
     numbered = temporary_table(engine, "kanon_numbered", _numbered_query(written, labels), "classes and their labels")
     engine.run(sql.drop(written), "drop the classes as they are written")
     covers = [make_covers(engine, labels[own.number], own, one_level=True) for own in places]
-    query = _classes_query(numbered, list(labels), _by_spread(engine, people, numbered, covers))
+    query = numbered_classes(numbered, list(labels), by_spread(engine, people.tuples, numbered, covers))
     classes = temporary_table(engine, "kanon_classes", query, "classes of the release, numbered")
     engine.run(sql.drop(numbered), "drop the classes and their labels")
     # 2. Who can be in them.
@@ -219,18 +219,18 @@ def _on_any_level(
 
 def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> Settled:
     """Return the pairs of a tuple and a class that it can be in; what labels cover is dropped."""
-    covered = _find(engine, people, classes, _by_spread(engine, people, classes, covers))
+    covered = find_pairs(engine, people.tuples, classes, by_spread(engine, people.tuples, classes, covers))
     settled = settle(engine, people.tuples, classes, covered)
     for own in covers:
         engine.run(sql.drop(own.relation), "drop what labels cover")
     return settled
 
 
-def _by_spread(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> list[Covers]:
+def by_spread(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Sequence[Covers]) -> list[Covers]:
     """Return the columns where no value has two labels, and then the others, the narrowest first."""
     exact = [own for own in covers if own.functional]
     wide = [own for own in covers if not own.functional]
-    return [*exact, *sorted(wide, key=lambda own: (_spread(engine, people, classes, own), own.number))]
+    return [*exact, *sorted(wide, key=lambda own: (_spread(engine, tuples, classes, own), own.number))]
 
 
 def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> exp.Select:
@@ -252,11 +252,11 @@ def _numbered_query(written: exp.Table, labels: Mapping[int, exp.Table]) -> exp.
     return numbered
 
 
-def _spread(engine: Engine, people: OriginalRows, numbered: exp.Table, own: Covers) -> int:
+def _spread(engine: Engine, looked_up: exp.Table, numbered: exp.Table, own: Covers) -> int:
     """Return how many pairs of a tuple and a class a column lets through by itself."""
     label = sql.column(label_name(own.number))
     tuples = exp.select(sql.named(sql.column(place_name(own.number)), PLACE), sql.named(sql.count_rows(), "tuples"))
-    tuples = tuples.from_(people.tuples.copy()).group_by(sql.column(place_name(own.number)))
+    tuples = tuples.from_(looked_up.copy()).group_by(sql.column(place_name(own.number)))
     classes = exp.select(sql.named(label, NUMBER), sql.named(sql.count_rows(), CLASSES))
     classes = classes.from_(numbered.copy()).group_by(label.copy())
     product = exp.Mul(this=sql.column("tuples", "here"), expression=sql.column(CLASSES, "there"))
@@ -271,7 +271,7 @@ def _spread(engine: Engine, people: OriginalRows, numbered: exp.Table, own: Cove
     return pairs or 0
 
 
-def _classes_query(numbered: exp.Table, numbers: Sequence[int], order: Sequence[Covers]) -> exp.Select:
+def numbered_classes(numbered: exp.Table, numbers: Sequence[int], order: Sequence[Covers]) -> exp.Select:
     """Return the query of the classes with a bit in a word for each, like ones side by side."""
     names = [label_name(number) for number in numbers]
     by = exp.Order(expressions=[exp.Ordered(this=sql.column(label_name(own.number))) for own in order])
@@ -288,21 +288,28 @@ def _classes_query(numbered: exp.Table, numbers: Sequence[int], order: Sequence[
     return exp.select("*", sql.named(bit, _BIT)).from_(worded.subquery("worded"))
 
 
-def _find(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> exp.Table:
-    """Return the relation of all pairs of a tuple and a class that covers it."""
+def find_pairs(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Sequence[Covers]) -> exp.Table:
+    """Return the relation of all pairs of a tuple and a class that covers it, by the columns of ``covers``.
+
+    Args:
+        engine: has the tables.
+        tuples: ``(tuple, place_1, ...)``, as ``kanon_tuples``.
+        classes: ``(class, label_1, ..., word, bit)``, as ``numbered_classes`` makes it.
+        covers: of the columns, in the order in which they are gone through (``by_spread``).
+    """
     exact = [own for own in covers if own.functional]
     wide = [own for own in covers if not own.functional]
     if not wide:
-        query = _looked_up(people, exact, [CLASS], classes)
+        query = _looked_up(tuples, exact, [CLASS], classes)
         return temporary_table(engine, "kanon_candidates", query, "the class of each tuple")
     words: exp.Table | None = None
     if exact:
         names = [label_name(own.number) for own in exact]
         blocks = exp.select(*names, _WORD, sql.named(sql.sum_of(sql.column(_BIT)), _BITS)).from_(classes.copy())
-        query = _looked_up(people, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
+        query = _looked_up(tuples, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
         words = temporary_table(engine, "kanon_words", query, "classes by the columns without overlaps")
     for own in wide:
-        words = _narrowed(engine, people, classes, own, words)
+        words = _narrowed(engine, tuples, classes, own, words)
     if words is None:  # there are wide columns
         raise AssertionError
     pairs = temporary_table(engine, "kanon_candidates", _pairs_query(words, classes), "the classes of each tuple")
@@ -311,11 +318,11 @@ def _find(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequ
 
 
 def _looked_up(
-    people: OriginalRows, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table | exp.Subquery
+    tuples: exp.Table, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table | exp.Subquery
 ) -> exp.Select:
     """Return the query of tuples and what a relation has for their labels, in columns where a value has one label."""
     query = exp.select(sql.column(TUPLE, "tuples"), *(sql.column(name, "relation") for name in wanted))
-    query = query.from_(sql.aliased(people.tuples, "tuples"))
+    query = query.from_(sql.aliased(tuples, "tuples"))
     same = []
     for own in exact:
         alias, name = f"covers_{own.number + 1}", label_name(own.number)
@@ -326,9 +333,7 @@ def _looked_up(
     return query.join(inner, on=sql.all_of(same))
 
 
-def _narrowed(
-    engine: Engine, people: OriginalRows, classes: exp.Table, own: Covers, words: exp.Table | None
-) -> exp.Table:
+def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers, words: exp.Table | None) -> exp.Table:
     """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
     # 1. The classes that cover each value, as bits.
     covers = exp.select(LABEL, PLACE).distinct().from_(own.relation.copy()).subquery("covers")
@@ -347,14 +352,14 @@ def _narrowed(
     query = exp.select(sql.column(TUPLE, "tuples"), sql.column(_WORD, "mask"))
     bits: exp.Expr = sql.column(_BITS, "mask")
     if words is None:
-        query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(people.tuples, "tuples"))
+        query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(tuples, "tuples"))
         query = query.join(sql.aliased(mask, "mask"), on=same_place)
     else:
         same_tuple = exp.EQ(this=sql.column(TUPLE, "tuples"), expression=sql.column(TUPLE, "words"))
         same_word = exp.EQ(this=sql.column(_WORD, "mask"), expression=sql.column(_WORD, "words"))
         bits = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=bits))
         query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(words, "words"))
-        query = query.join(sql.aliased(people.tuples, "tuples"), on=same_tuple)
+        query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple)
         query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word))
         query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
     left = temporary_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")

@@ -11,6 +11,10 @@ Background knowledge: whose sensitive value is certain for one who can rule some
 attacker rules out values that are not the true one, and just those among the candidates. With at most m + 1 different
 values among them, m are enough. Where the whole table has no more than m + 1 values, ruling out m of them says
 everything without a release; that is no success of the attack.
+
+Baseline: whoever knows no column of a person guesses the most frequent published value, which is right for a share of
+the released rows. It is said beside what an attack found; a value that is certain is more than a guess, so that it
+changes no verdict.
 """
 
 from __future__ import annotations
@@ -51,6 +55,7 @@ class Guesses:
         confident_open: rows for which it may reach it: some of their classes may still be ruled out.
         by_different: for numbers of different values among the candidates, how many rows find so many.
         by_fewest: the same, if of classes that may still be ruled out only the one with the fewest values is left.
+        baseline: the share of released rows with the most frequent value; None for a release without rows.
     """
 
     column: str
@@ -63,6 +68,7 @@ class Guesses:
     by_different: dict[int, int]
     by_fewest: dict[int, int]
     relation: exp.Table
+    baseline: float | None = None
 
 
 def make_guesses(
@@ -93,6 +99,12 @@ def make_guesses(
     counts = _counts_query(truths, guesses, confidence, _open(candidates, released, number, confidence))
     rows = engine.rows(counts, f"how often {column.name} is known")
     engine.run(sql.drop(guesses), f"drop {title}")
+    most_query = sql.query(
+        "attacks/published_most",
+        values={"shared": sql.column(shared_name(number))},
+        tables={"released": released.relation},
+    )
+    most, published = engine.row(most_query, f"the most frequent {column.name} of the release")
     by_different: Counter[int] = Counter()
     by_fewest: Counter[int] = Counter()
     for different, _, _, fewest, _, n in rows:
@@ -109,6 +121,7 @@ def make_guesses(
         by_different=dict(sorted(by_different.items())),
         by_fewest=dict(sorted(by_fewest.items())),
         relation=values,
+        baseline=most / published if published else None,
     )
 
 
@@ -197,6 +210,7 @@ class Homogeneity:
         rows_open: rows for which that is possible, and not certain: some of their classes may still be ruled out.
         people_by_number: people of whom some row has a value for certain, since they have more rows of a class than it
             has with other values; None where people are not counted, or it is not known who is in which class.
+        baseline: the share of released rows that have the most frequent value: what anybody guesses right.
     """
 
     column: str
@@ -208,6 +222,7 @@ class Homogeneity:
     rows_confident_right: int
     rows_open: int = 0
     people_by_number: int | None = None
+    baseline: float | None = None
     name: ClassVar[str] = "homogeneity"
 
     @property
@@ -257,6 +272,7 @@ def homogeneity(guesses: Guesses, rows: int, confidence: float, by_number: int |
         guesses.confident_right,
         guesses.confident_open,
         by_number,
+        guesses.baseline,
     )
 
 
@@ -268,6 +284,7 @@ class Background:
         values: its different values in the original.
         rows_certain: for each number of values that are ruled out, rows whose value is certain then.
         rows_open: ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
+        baseline: the share of released rows that have the most frequent value: what anybody guesses right.
     """
 
     column: str
@@ -275,6 +292,7 @@ class Background:
     rows: int
     rows_certain: dict[int, int]
     rows_open: dict[int, int]
+    baseline: float | None = None
     name: ClassVar[str] = "background knowledge"
 
     @property
@@ -305,6 +323,7 @@ class Background:
             "rows": self.rows,
             "rows_certain": {str(ruled_out): rows for ruled_out, rows in self.rows_certain.items()},
             "rows_open": {str(ruled_out): rows for ruled_out, rows in self.rows_open.items()},
+            "baseline": self.baseline,
         }
 
     def _says_something(self, found: dict[int, int]) -> bool:
@@ -319,4 +338,4 @@ def background(guesses: Guesses, rows: int, ruled_out: int) -> Background:
         for by in (guesses.by_different, guesses.by_fewest)
     )
     still_open = {m: possible[m] - certain[m] for m in numbers}
-    return Background(guesses.column, guesses.values, rows, certain, still_open)
+    return Background(guesses.column, guesses.values, rows, certain, still_open, guesses.baseline)

@@ -3,7 +3,8 @@
 succeeds            it found out what the release should hide
 not excluded        the labels leave open whether it did, or rows of one person were counted: not known to fail
 fails               it was tried on every row, and found nothing out
-not meaningful      it says nothing about the release: who can rule out all values but one knows the last anyway
+not meaningful      it says nothing about the release: who can rule out all values but one knows the last anyway, and
+                    an attack that is no better than guessing says nothing about the risk
 not tested          it could not be tried
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.errors import counted as counted  # noqa: PLC0414 - evidence/report takes it from here
+from kanon_sql.risks.attacks.controlled import Controlled
 from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-Attack = Linkage | Homogeneity | Background | Minimality | Order | Joint
+_Alone = Linkage | Homogeneity | Background | Minimality | Order | Joint
+Attack = _Alone | Controlled
 """The outcome of an attack: counts and column names, never a value."""
 
 Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not tested"]
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _LEAST_SHARE = 0.0001
+_LEAST_RATE = 0.001
 _CLASSES = "in which of several classes they were published cannot be told"
 _ANOTHER_TABLE = (
     "a release has more rows in some classes than this original has for them: is it a release of that table, and "
@@ -81,7 +85,10 @@ def verdicts_on(
         contradicted: whether the release has rows that the original cannot have.
     """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
-    verdicts = [_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks]
+    verdicts = [
+        _controlled(attack) if isinstance(attack, Controlled) else _verdict(attack, len(sensitive) == 1, with_original)
+        for attack in attacks
+    ]
     if several_rows is not None:
         verdicts = [_of_rows(one, *several_rows) if one.attack == "linkage" else one for one in verdicts]
     if contradicted:
@@ -131,7 +138,7 @@ def share(rows: int, of: int) -> str:
     return f"{counted(rows, 'row')} ({'< 0.01%' if 0 < part < _LEAST_SHARE else f'{part:.2%}'})"
 
 
-def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdict:
+def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdict:
     about: str | None = None
     outcome: Outcome = "succeeds" if attack.succeeded else "fails"
     match attack:
@@ -209,7 +216,7 @@ def _homogeneity(found: Homogeneity) -> str:
     if found.people_by_number:
         people = counted(found.people_by_number, "person", "people")
         said += f"; of {people} some row has a value for certain, by how many rows of a class are theirs"
-    return said
+    return said + (_baseline(found.baseline) if found.succeeded else "")
 
 
 def _background(found: Background, *, with_original: bool) -> str:
@@ -228,7 +235,15 @@ def _background(found: Background, *, with_original: bool) -> str:
         for ruled_out, rows in found.rows_open.items()
         if rows and ruled_out + 1 < found.values
     ]
-    return said + (f"; {', '.join(may_be)} may be: {_CLASSES}" if may_be else "")
+    said += f"; {', '.join(may_be)} may be: {_CLASSES}" if may_be else ""
+    return said + (_baseline(found.baseline) if any(found.rows_certain.values()) else "")
+
+
+def _baseline(share_of_most: float | None) -> str:
+    """Return what anybody guesses right who knows nothing but how often each value was published."""
+    if share_of_most is None:
+        return ""
+    return f"; whoever guesses the most frequent published value of all is right for {_rate(share_of_most)} of the rows"
 
 
 def _minimality(found: Minimality) -> str:
@@ -284,7 +299,55 @@ def _joint(found: Joint) -> str:
     return said
 
 
-def remedy(attack: Attack, *, only_sensitive: bool) -> str:
+def _controlled(attack: Controlled) -> Verdict:
+    """Return the verdict on an attack that was compared with a control group."""
+    outcome: Outcome = "succeeds" if attack.succeeded else "fails"
+    guesses, risk = attack.in_release.guesses, attack.risk
+    if attack.reason is not None:
+        outcome, found = "not tested", attack.reason
+    elif not guesses:
+        found = "no row of the release is alone in what is published of it, so that there is no predicate to try"
+    elif risk is None:
+        outcome, found = "not meaningful", f"{_rates(attack)}; where all guesses about others are right, none is a leak"
+    else:
+        at_least = "at least " if attack.is_bound else ""
+        measured = f"risk {at_least}{_rate(risk.value)} (95%: {_rate(risk.low)} to {_rate(risk.high)})"
+        if attack.succeeded:
+            said = f"more often right about people of the original than about others: {measured}"
+        elif attack.is_guessing:
+            outcome = "not meaningful"
+            said = "no better than guessing from the published marginals, which says nothing about the risk"
+        else:
+            said = f"not found to be more often right about people of the original than about others: {measured}"
+        found = f"{said}; {_rates(attack)}"
+    return Verdict(attack.name, attack.column, outcome, found, attack.stopped_by)
+
+
+def _rates(attack: Controlled) -> str:
+    """Return what was right of the guesses about each group, and by the baseline."""
+    guesses, right = attack.in_release.guesses, _rate(attack.in_release.share)
+    control, baseline = _rate(attack.control_estimate.value), _rate(attack.baseline.share)
+    if attack.name == "singling out":
+        people = counted(attack.control_people, "person", "people")
+        return (
+            f"{right} of {counted(guesses, 'predicate')} match exactly one person of the original, at most {control} "
+            f"would by chance (by {people} of the control group), and {baseline} of random ones do"
+        )
+    sources = " in one source and ".join(", ".join(columns) for columns in attack.knows)
+    by = f"by {sources}{' in another' if len(attack.knows) > 1 else ''}"
+    of = f"{right} of {counted(guesses, 'person', 'people')} of the original"
+    of_control = f"{control} of {counted(attack.control.guesses, 'person', 'people')} of the control group"
+    return f"{by}: right for {of}, {of_control}, and for {baseline} by guessing from the published marginals"
+
+
+def _rate(share: float) -> str:
+    """Return a share; one that is not 0 is not written as 0, and one that is not 1 not as 1."""
+    if 0 < share < _LEAST_RATE:
+        return f"< {_LEAST_RATE:.1%}"
+    return f"> {1 - _LEAST_RATE:.1%}" if 1 - _LEAST_RATE < share < 1 else f"{share:.1%}"
+
+
+def remedy(attack: _Alone, *, only_sensitive: bool) -> str:
     match attack:
         case Homogeneity() if attack.confidence == 1:
             return _diversity(attack.column, 2, only_sensitive=only_sensitive)

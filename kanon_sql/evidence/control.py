@@ -1,0 +1,357 @@
+"""A control group for ``attack``: people who are not in the release, and the original without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.sources.open_source import Source
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.measures.part_labels import text_of
+from kanon_sql.measures.published import read_as
+from kanon_sql.risks import temporary_table
+from kanon_sql.risks.attacks.coded import code_tables
+from kanon_sql.risks.attacks.controlled import Controlled, found_in_original, infer, link_sources, single_out
+from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
+from kanon_sql.risks.estimators.tuples import collect
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded, unused_name, unused_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.coded import Coded
+    from kanon_sql.risks.attacks.released import Released
+
+TARGETS = 2_000
+"""People of each group about whom guesses are made, by default."""
+_SOURCES = 2
+_FEW = 3
+"""Columns that an attacker knows by default, beside all quasi-identifiers."""
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """How guesses are made.
+
+    Attributes:
+        knows: names of columns that the attacker knows: of one source, or of two; none: they are chosen.
+        targets: people of each group about whom guesses are made.
+        seed: of all that is drawn.
+    """
+
+    knows: tuple[tuple[str, ...], ...] = ()
+    targets: int = TARGETS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.targets, bool) or not isinstance(self.targets, int) or self.targets < 1:
+            raise UsageError(f"The number of targets is 1 or more, not {self.targets!r}.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise UsageError(f"The seed is a whole number, not {self.seed!r}.")
+        if len(self.knows) > _SOURCES:
+            raise UsageError(
+                f"An attacker knows columns of one source or of two, not of {len(self.knows)}: give --knows once or "
+                "twice, with columns separated by commas."
+            )
+        if any(not names for names in self.knows):
+            raise UsageError("A source of an attacker has no column: name those that it knows, --knows.")
+
+
+@dataclass(frozen=True)
+class ControlGroup:
+    """People who are not in a release, in the engine of its original, and how guesses are made.
+
+    Attributes:
+        source: the rows of these people, in the types of the original.
+        guessing: how guesses are made.
+    """
+
+    source: Source
+    guessing: Guessing
+
+
+def refuse_without_control(guessing: Guessing, control: object) -> None:
+    """Raise where it is said how guesses are made, and there is no control group that they would be made about."""
+    if control is None and guessing != Guessing():
+        raise UsageError(
+            "What an attacker knows, the number of targets and the seed are for guesses that are compared with a "
+            "control group: name the table of people who are not in the release, --control FILE."
+        )
+
+
+def control_group(original: Source, control: Source) -> Source:
+    """Return a control group with the columns that its original has, in the types that they have there.
+
+    ``original`` is the table before its columns are prepared; both are in one engine.
+
+    Raises:
+        UsageError: it has no rows or no column of the original, or values of another type.
+    """
+    if original.in_warehouse or control.in_warehouse:
+        raise UsageError(
+            "A control group is compared with tables on this machine: export the release, its original and the control "
+            "group to files, and name these."
+        )
+    pairs = [(column, find_column(column.name, control.columns)) for column in original.columns]
+    both = [(column, own) for column, own in pairs if own is not None]
+    if not both:
+        raise UsageError(
+            f"The control group {control.name} has no column that {original.name} has: it has rows of the same table, "
+            "of people who are not in the release."
+        )
+    selected, lost = [], []
+    for column, own in both:
+        value: exp.Expr = sql.column(own.name)
+        if own.type != column.type:
+            value, _ = read_as(text_of(value, own), column)
+            value = sql.cast(value, column.type) if column.type != column.lookup_type else value
+        selected.append(sql.named(value, column.name))
+        lost.append(
+            exp.Sub(this=exp.Count(this=sql.column(own.name)), expression=exp.Count(this=value.copy())),
+        )
+    engine = original.engine
+    counts = exp.select(sql.count_rows(), *lost).from_(control.relation.copy())
+    rows, *unread = engine.row(counts, "rows of the control group")
+    if not rows:
+        raise UsageError(f"The control group {control.name} has no rows.")
+    for (column, _), number in zip(both, unread, strict=True):
+        if number:
+            raise UsageError(
+                f"Column {column.name!r} of the control group {control.name}: {counted(number, 'value')} in "
+                f"{counted(rows, 'row')} cannot be read as {column.type}, the type that the column has in "
+                f"{original.name}. Write both tables alike."
+            )
+    query = exp.select(*selected).from_(control.relation.copy())
+    relation = temporary_table(engine, "kanon_control", query, "the control group")
+    return Source(engine, relation, control.name)
+
+
+def without_control(original: Source, control: Source, entity: Column | None) -> tuple[Source, str]:
+    """Return an original without the people of a control group, and what was left out of it, in words.
+
+    Who is left is in the scope of the release.
+
+    With a column of people, every row of theirs goes. Else rows that equal rows of the control group go, one for one,
+    if the original has all of them. If not, the control group is not a part of it, and rows that are equal are of
+    people who are alike in all columns.
+
+    Raises:
+        UsageError: nobody is left, or the control group has no column of people.
+    """
+    engine, columns = original.engine, original.columns
+    (rows,) = engine.row(sql.select_count(original.relation), "rows of the original")
+    if entity is not None:
+        person = find_column(entity.name, control.columns)
+        if person is None:
+            raise UsageError(
+                f"The control group {control.name} has no column {entity.name!r}, which says who a row of "
+                f"{original.name} is about."
+            )
+        same = exp.EQ(this=sql.column(entity.name, "original"), expression=sql.column(person.name, "control"))
+        name = unused_name("kanon_position", [column.name for column in columns])
+        query = sql.query(
+            "attacks/control_other_people",
+            values={"columns": [sql.column(column.name, "original") for column in columns], "same_person": same},
+            tables={"original": original.relation, "control": control.relation},
+            names={"kanon_position": name},
+        )
+    else:
+        alike, of = _alike(original, control)
+        if alike < of:
+            return original, _not_part(original, control, alike, of)
+        query = _subtracted(original, control)
+    relation = temporary_table(engine, "kanon_scope", query, "the original without the control group")
+    (left,) = engine.row(sql.select_count(relation), "rows of the original that are left")
+    if not left:
+        raise UsageError(
+            f"All people of {original.name} are in the control group {control.name}: it is to have people who are not "
+            "in the release, and none whom the release is about would be left."
+        )
+    gone = counted(rows - left, "row")
+    said = f"{gone} of {original.name} {'is' if rows - left == 1 else 'are'} of the control group {control.name}"
+    rest = replace(original, relation=relation, columns=engine.columns(relation), preparation=None)
+    return rest, f"{said}: the attacks are on the {left:,} others."
+
+
+def _common(original: Source, control: Source) -> list[str]:
+    return [column.name for column in original.columns if find_column(column.name, control.columns) is not None]
+
+
+def _not_part(original: Source, control: Source, alike: int, of: int) -> str:
+    said = f"The control group {control.name} is no part of {original.name}, of which nothing is left out."
+    if not alike:
+        return said
+    return (
+        f"{said} {alike:,} of its {counted(of, 'row')} equal rows of {original.name}: if these are the same people, "
+        "the risk is understated. Then name the column of people, --entity, or take them out of the control group."
+    )
+
+
+def _alike(original: Source, control: Source) -> tuple[int, int]:
+    """Return how many rows of a control group the original has, equal rows as often, and how many there are."""
+    names = _common(original, control)
+    rows = [exp.select(*map(sql.column, names)).from_(one.relation.copy()) for one in (control, original)]
+    missing = exp.except_(*rows, distinct=False)
+    counts = exp.select(
+        sql.select_count(control.relation).subquery(),
+        exp.select(sql.count_rows()).from_(missing.subquery("missing")).subquery(),
+    )
+    of, number = original.engine.row(counts, "rows of the control group beside the original")
+    return of - number, of
+
+
+def _subtracted(original: Source, control: Source) -> exp.Query:
+    names = _common(original, control)
+    own = unused_names(["kanon_position", "kanon_copy", "kanon_held_out"], [column.name for column in original.columns])
+    return sql.query(
+        "attacks/control_scope",
+        values={
+            "control_values": [sql.column(name) for name in names],
+            "control_keys": [sql.column(name) for name in names],
+            "columns": [sql.column(column.name) for column in original.columns],
+            "keys": [sql.column(name) for name in names],
+            "copied": [sql.column(column.name, "copies") for column in original.columns],
+            "same": sql.all_of(sql.same(sql.column(name, "copies"), sql.column(name, "held_out")) for name in names),
+        },
+        tables={"original": original.relation, "control": control.relation},
+        names=dict(zip(["kanon_position", "kanon_copy", "kanon_held_out"], own, strict=True)),
+    )
+
+
+def require_one_row_each(repeated: Sequence[RepeatedColumn], original: Source) -> None:
+    """Raise where rows are counted and one person has several: they could be on both sides."""
+    if (people := next((one for one in repeated if one.names_people), None)) is not None:
+        raise UsageError(
+            f"{original.name} has several rows of one person: {people.found()}. Some of them could be in the control "
+            f"group and others in the release, and what is right about both would hide what the release gives away. "
+            f"{people.ways_on()}"
+        )
+
+
+def require_control_columns(
+    group: ControlGroup, original: Source, published: Sequence[Column], entity: Column | None
+) -> None:
+    """Raise where a control group lacks a published column, or an attacker knows one that is not published.
+
+    ``published`` are the columns of the original that the release has.
+    """
+    wanted, control = [column for column in published if column != entity], group.source
+    if missing := [column.name for column in wanted if find_column(column.name, control.columns) is None]:
+        raise UsageError(
+            f"The control group {control.name} has no column {', '.join(map(repr, missing))}: it needs every column of "
+            f"{original.name} that the release has."
+        )
+    known = [name for names in group.guessing.knows for name in names]
+    found = resolve_columns(known, original.columns, original.name)
+    if unpublished := [column.name for column in found if column not in wanted]:
+        raise UsageError(
+            f"Nobody can be looked up by {', '.join(map(repr, unpublished))}: the release does not have it, or it "
+            f"names people. Of {original.name} it has {', '.join(column.name for column in wanted)}: name some of "
+            "these with --knows."
+        )
+    if len(set(found)) < len(found):
+        raise UsageError("--knows names a column twice: two sources know different columns.")
+
+
+def controlled_attacks(
+    engine: Engine,
+    original: Source,
+    group: ControlGroup,
+    hierarchies: Sequence[Hierarchy],
+    candidates: Candidates,
+    released: Released,
+    sensitive: Sequence[str],
+    entity: Column | None,
+) -> Iterator[Controlled]:
+    """Yield singling out, linkability and inference (see ``kanon_sql.risks.attacks.controlled``).
+
+    Args:
+        engine: has all tables.
+        original: people in the scope of the release.
+        group: people who are not, and how guesses are made.
+        hierarchies: of the quasi-identifiers, made for the original.
+        candidates: the classes of the release.
+        released: the rows of the release, and the columns that it shares with the original.
+        sensitive: names of the columns that are inferred; none: all that are published and not known.
+        entity: the column of people.
+    """
+    guessing, control = group.guessing, group.source
+    coded = code_tables(
+        engine, original.relation, control.relation, hierarchies, candidates, released, entity, guessing.seed
+    )
+    known = _known(coded, guessing, original, [hierarchy.column for hierarchy in hierarchies], entity)
+    found = found_in_original(coded)
+    yield single_out(coded, found, guessing.targets)
+    if known.sources is None:
+        yield Controlled("linkability", reason="it takes two columns that an attacker knows, and there is one")
+    else:
+        yield link_sources(coded, *known.sources, guessing.targets)
+    named = {folded(name) for name in sensitive}
+    for columns in known.sets:
+        secrets = [
+            number
+            for number in range(len(coded.columns))
+            if number not in columns and (folded(coded.columns[number]) in named if named else number in found)
+        ]
+        if secrets:
+            yield from infer(coded, columns, secrets, guessing.targets)
+        else:
+            yield Controlled("inference", reason="the attacker knows every column that was to be inferred")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The columns that attackers know, by their numbers.
+
+    Attributes:
+        sets: by which others are inferred.
+        sources: the two sources of linkability; None where there are not enough columns.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    sources: tuple[list[int], list[int]] | None
+
+
+def _known(
+    coded: Coded, guessing: Guessing, original: Source, quasi_identifiers: Sequence[Column], entity: Column | None
+) -> _Known:
+    """Return what attackers know: the columns that were named, else quasi-identifiers.
+
+    These are the up to three of them in which most people are alone, and all of them. For linkability they are dealt
+    out to two sources, the one with most different values first: 1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ...
+    """
+    if guessing.knows:
+        by_name = {name: number for number, name in enumerate(coded.columns)}
+        sources = [
+            [by_name[column.name] for column in resolve_columns(names, original.columns, original.name)]
+            for names in guessing.knows
+        ]
+        everything = [number for source in sources for number in source]
+        if len(sources) == _SOURCES:
+            return _Known((tuple(everything),), (sources[0], sources[1]))
+        return _Known((tuple(everything),), _dealt(everything))
+    tuples = collect(coded.engine, original.relation, quasi_identifiers, entity)
+    found = subset_risks(tuples, min(_FEW, largest_subsets(None, len(quasi_identifiers)))).found
+    tuples.drop()
+    number_of = {column.name: number for number, column in enumerate(quasi_identifiers)}
+    most = max(len(one.columns) for one in found)
+    few = tuple(number_of[name] for name in next(one.columns for one in found if len(one.columns) == most))
+    by_values = sorted((one for one in found if len(one.columns) == 1), key=lambda one: -one.classes)
+    everything = list(range(len(quasi_identifiers)))
+    sets = (few,) if len(few) == len(everything) else (few, tuple(everything))
+    return _Known(sets, _dealt([number_of[one.columns[0]] for one in by_values]))
+
+
+def _dealt(numbers: Sequence[int]) -> tuple[list[int], list[int]] | None:
+    if len(numbers) < _SOURCES:
+        return None
+    first = [number for place, number in enumerate(numbers) if place % 4 in {0, 3}]
+    return first, [number for number in numbers if number not in first]

@@ -1,0 +1,174 @@
+"""Rows of a table that are kept apart before a release is made of the rest: a control group for ``attack``.
+
+A share of the people is held out, with all their rows; where rows are counted, a share of the rows. Which, is drawn by
+MD5 of the seed and of the values alone: the same seed holds out the same people of a table, in whatever order its rows
+stand, and whichever release is made of it. Of equal rows each is drawn for itself.
+
+What is released, verified and counted (rows in, suppressed rows) is the rest. What is held out is written as it is: it
+has names and values of people, and is to be kept as the table is.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import find_column
+from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.sources.open_source import HeldOut
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.measures.part_labels import text_of
+from kanon_sql.release.publish.files import check_file
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded, unused_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.policy import Policy
+
+_FORMATS = {".parquet": "PARQUET", ".csv": "CSV"}
+_OWN = ("kanon_position", "kanon_key", "kanon_place")
+
+
+def held_out(source: Source, policy: Policy, share: float) -> Source:
+    """Return what is left of a table once a share of its people, or rows, is held out.
+
+    Args:
+        source: the table, whose columns are not prepared.
+        policy: says how people are counted; its seed, or 0, is that of the draw.
+        share: above 0 and below 1; the number is rounded.
+
+    Raises:
+        UsageError: the share, or the table, allows none.
+    """
+    if isinstance(share, bool) or not 0 < share < 1:
+        raise UsageError(f"The share that is held out is above 0 and below 1, not {share!r}.")
+    if source.in_warehouse:
+        raise UsageError(
+            f"{source.name} is in a warehouse, where nothing can be held out: export it to a file, and anonymize that."
+        )
+    if policy.prepare:
+        raise UsageError(
+            f"The columns of {source.name} are prepared, and rows are held out as they are in the table: write a table "
+            "with the columns as they are to be, and hold out rows of that."
+        )
+    engine, entity = source.engine, _entity(source, policy)
+    own = unused_names(_OWN, [column.name for column in source.columns])
+    split = engine.temporary_name("kanon_split")
+    query = sql.query(
+        "prepare/held_out",
+        values={
+            "columns": [sql.column(column.name) for column in source.columns],
+            "key": _key(source.columns if entity is None else [entity]),
+            "of_people": entity is not None,
+            "seed": str(policy.seed or 0),
+        },
+        tables={"original": source.relation},
+        names=dict(zip(_OWN, own, strict=True)),
+    )
+    engine.run(sql.create_table(split, query, temporary=True), "people in drawn order")
+    place = sql.column(own[-1])
+    (people,) = engine.row(exp.select(exp.Max(this=place)).from_(split.copy()), "how many people there are")
+    number = math.floor(share * (people or 0) + 0.5)
+    if not 0 < number < (people or 0):
+        what = "rows" if entity is None else "people"
+        raise UsageError(
+            f"{source.name} has {people or 0:,} {what}: a share of {share:g} of them leaves none for one side."
+        )
+    tables = []
+    for wanted, title, condition in (
+        ("kanon_held_out", "rows that are held out", exp.LTE(this=place.copy(), expression=sql.literal(number))),
+        ("kanon_rest", "rows that are left", exp.GT(this=place.copy(), expression=sql.literal(number))),
+    ):
+        rows = exp.select(*(sql.column(column.name) for column in source.columns)).from_(split.copy()).where(condition)
+        table = engine.temporary_name(wanted)
+        engine.run(sql.create_table(table, rows, temporary=True), title)
+        tables.append(table)
+    engine.run(sql.drop(split), "drop people in drawn order")
+    (held,) = engine.row(sql.select_count(tables[0]), "rows that are held out")
+    return replace(source, relation=tables[1], held_out=HeldOut(source, tables[0], held, number if entity else None))
+
+
+def _entity(source: Source, policy: Policy) -> Column | None:
+    if policy.columns.entity is None:
+        return None
+    entity = find_column(policy.columns.entity, source.columns)
+    if entity is None:
+        raise UsageError(f"{source.name} has no column {policy.columns.entity!r} that names people.")
+    return entity
+
+
+def _key(columns: list[Column] | tuple[Column, ...]) -> exp.Expr:
+    """Return what tells people apart: of rows, the texts of all values, with NULL unlike any text."""
+    if len(columns) == 1:
+        return text_of(sql.column(columns[0].name), columns[0])
+    parts = []
+    for column in columns:
+        marked = exp.DPipe(this=sql.literal("="), expression=text_of(sql.column(column.name), column), safe=True)
+        parts.append(exp.Coalesce(this=marked, expressions=[sql.literal("")]))
+    return exp.Anonymous(this="CONCAT_WS", expressions=[sql.literal("|"), *parts])
+
+
+def check_control_file(source: Source, path: Path, others: list[Path | None], *, replace: bool) -> None:
+    """Refuse a file for rows that are held out before any work is done for it.
+
+    ``others`` are files that are written, too.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise UsageError(f"Rows that are held out are written to a file {' or '.join(_FORMATS)}, not to {path}.")
+    if any(other is not None and _is_same(path, other) for other in others):
+        raise UsageError(f"{path} would be written twice: rows that are held out go to a file of their own.")
+    check_file(source, path, replace=replace)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return folded(os.path.realpath(one)) == folded(os.path.realpath(other))
+
+
+@contextmanager
+def writing_held_out(source: Source, path: Path | None, *, replace: bool) -> Iterator[None]:
+    """Write the rows that were held out to a CSV or Parquet file, which gets its name once the block has ended.
+
+    So there is no file where the release was not made. Nothing is written where ``path`` is None.
+
+    Raises:
+        UsageError: nothing was held out, or the file may not be written.
+        SourceError: it cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    if source.held_out is None:
+        raise UsageError("Nothing was held out: give anonymize() a share, hold_out=0.1.")
+    check_control_file(source, path, [], replace=replace)
+    with private_directory(path.parent) as private:
+        partial = private.path / path.name
+        form = _FORMATS[path.suffix.lower()]
+        settings = [exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(form))]
+        settings += [exp.CopyParameter(this=exp.var("HEADER"), expression=exp.true())] if form == "CSV" else []
+        query = exp.select("*").from_(source.held_out.relation.copy())
+        copy = exp.Copy(this=exp.Subquery(this=query), kind=False, files=[sql.literal(str(partial))], params=settings)
+        source.engine.run(copy, "write the rows that are held out")
+        yield
+        try:
+            partial.replace(path)
+        except OSError as error:
+            raise SourceError(
+                f"{path} cannot be written ({error.strerror}); the release is there, and what was held out is not."
+            ) from None
+
+
+def write_held_out(source: Source, path: Path, *, replace: bool = False) -> int:
+    """Write the rows that were held out to a file, as ``writing_held_out`` does; return how many they are."""
+    with writing_held_out(source, path, replace=replace):
+        pass
+    return 0 if source.held_out is None else source.held_out.rows
