@@ -9,7 +9,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.risk import opened_other, opened_population, require_entity, risk_of
+from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
@@ -17,7 +17,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
+from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
@@ -152,7 +152,6 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     target: str | None = None,
     spread: Spread | None = None,
     control: Any = None,  # noqa: ANN401 - as for original
-    control_table: str | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> Measured:
@@ -185,8 +184,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         target: a column that a model is to predict, from the table and from the original.
         spread: how rows of a label are spread over the values that it stands for: "even", which is the default, or
             "marginal", as frequent as in the original.
-        control: rows like those of the original, of people who are not in the table: predictions are tested on them.
-        control_table: the name of them, where ``control`` is a database.
+        control: people who are not in the table, as for ``attack``: predictions are tested on their rows, and the
+            original is measured without them.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
 
@@ -218,24 +217,37 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         utility=utility,
         target=target,
         spread=spread,
-        control=control is not None or control_table is not None,
+        control=control is not None,
         original=named.original is not None,
         names=("utility=True", "target=", "spread=", "control=", "original="),
     )
     opened, release = named.opened(resources)
     try:
+        others = None if control is None else opened_control(opened, named.source, release, control)
+        if others is not None:
+            others = prepared_original(others, release, required.prepare, rules_of(prepare or {}))
         opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
         require_entity(entity, *([opened] if release is opened else [opened, release]))
         everyone = opened_population(opened, named.source, population, population_table)
         if release is opened:
             return measure_alone(opened, required, risks, everyone)
-        wanted = None
-        if settings is not None:
-            others = opened_other(opened, named.source, control, control_table, "control", as_text=False)
-            wanted = WantedUtility(settings, others)
+        wanted = None if settings is None else WantedUtility(settings, others)
         return measure_against(opened, release, required, progress or silent, risks, everyone, utility=wanted)
     finally:
         opened.engine.close()
+
+
+def opened_control(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - what the person pointed at for the release
+    release: Source,
+    control: Any,  # noqa: ANN401 - a path, a connection or a data frame, or the name of a table
+) -> Source:
+    """Return a control group in the types of its original, which was not prepared yet; all are in one engine."""
+    from kanon_sql.evidence.attack import open_other  # loads the attacks
+    from kanon_sql.evidence.control import control_group
+
+    return control_group(opened, open_other(opened, source, release, control))
 
 
 def measure_alone(
@@ -290,8 +302,15 @@ def measure_against(
 ) -> Measured:
     """Return the measures of a published table against its original, and the risk of both; all in one engine.
 
-    ``prepared`` is the original, prepared for ``policy.of_rows()``; None prepares it.
+    People of a control group are left out of the original. ``prepared`` is the original, prepared for
+    ``policy.of_rows()``; None prepares it.
     """
+    if utility is not None and utility.control is not None:
+        from kanon_sql.evidence.control import without_control  # loads the attacks
+
+        require_compared(utility.control, policy, utility.settings.target)
+        entity = find_column(policy.columns.entity or "", original.columns)
+        original, _ = without_control(original, utility.control, entity)
     # What is known of the original, is known of its release: its rows are rows of the same people.
     before = repeated_in(original, policy)
     repeated = before or repeated_in(release, policy)

@@ -95,32 +95,19 @@ def opened_population(
     population_table: str | None = None,
 ) -> Source | None:
     """Return the population of a table, in the engine of one that is open; None where none was named."""
-    return opened_other(opened, source, population, population_table, "population", as_text=True)
-
-
-def opened_other(
-    opened: Source,
-    source: Any,  # noqa: ANN401 - as above
-    other: Any,  # noqa: ANN401 - as above
-    other_table: str | None,
-    what: str,
-    *,
-    as_text: bool,
-) -> Source | None:
-    """Return a further table, in the engine of one that is open: a name beside that one, a file, or anything else."""
-    if other is None:
-        if other_table is not None:
-            raise UsageError(f"A table of the {what} was named, but not where it is: name the {what} too.")
+    if population is None:
+        if population_table is not None:
+            raise UsageError("A table of the population was named, but not where it is: name the population too.")
         return None
-    is_name = isinstance(other, str) and other_table is None
-    if is_name and not (Path(other).suffix and Path(other).exists()):
+    is_name = isinstance(population, str) and population_table is None
+    if is_name and not (Path(population).suffix and Path(population).exists()):
         is_path = isinstance(source, str | os.PathLike) and not is_warehouse(source)
         # Not looked into where it is open: that would take the locks of the process on it away.
         known = is_path and (opened.database == Path(source) or opened.engine.has_attached(Path(source)))
         in_file = known or (is_path and holds_tables(source))
         if in_file or opened.in_warehouse or source is opened.engine.connection:
-            return open_beside(opened, opened.warehouse or source, other, as_text=as_text)
-    return open_beside(opened, other, other_table, as_text=as_text)
+            return open_beside(opened, opened.warehouse or source, population, as_text=True)
+    return open_beside(opened, population, population_table, as_text=True)
 
 
 def risk_of(

@@ -105,7 +105,7 @@ def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> 
             "number": number,
             "codes": [sql.named(code.copy(), name) for code, name in zip([*own, *shorter], codes, strict=True)],
             "root_level": _root_level(hierarchy),
-            "as_number": _as_number(hierarchy.column),
+            "as_number": as_number(sql.column(VALUE), hierarchy.column),
         }
         lookups.append(
             sql.select("measures/labels", part="lookups", values=of_lookup, tables={"lookup": hierarchy.relation})
@@ -202,9 +202,8 @@ def _prefixes(column: Labels, level: int, alias: str | None = None) -> list[exp.
     ]
 
 
-def _as_number(column: Column) -> exp.Expr:
-    """Return a value as a number, dates in seconds; NULL where it is none that others have a distance from."""
-    value = sql.column(VALUE)
+def as_number(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value of a column as a number, dates in seconds; NULL where no other has a distance from it."""
     match column.family:
         case "integer" | "decimal":
             return sql.cast(value, "DOUBLE")

@@ -30,8 +30,7 @@ class WantedUtility:
     """What of the utility of a release is to be measured.
 
     Attributes:
-        control: rows like those of the original that are not in the release, in the engine of both; None if there are
-            none.
+        control: people who are not in the release, in the types of the original; None if there are none.
     """
 
     settings: UtilitySettings
@@ -128,18 +127,18 @@ def _as_they_were(
     return [column for name, column in found.items() if name not in known]
 
 
+def require_compared(control: Source, policy: Policy, target: str | None) -> None:
+    """Raise where a control group lacks a column that may be compared: of the policy, or the target."""
+    named = (*policy.columns.quasi_identifiers, *policy.columns.sensitive, *([] if target is None else [target]))
+    if missing := [name for name in dict.fromkeys(named) if find_column(name, control.columns) is None]:
+        raise UsageError(
+            f"The control group {control.name} has no column {', '.join(map(repr, missing))}: it needs the "
+            "quasi-identifiers, the sensitive columns and the target, as the original has them."
+        )
+
+
 def _like_original(control: Source, columns: list[Column]) -> exp.Subquery:
-    """Return the rows of a control table, with the columns of the original under its names and of its types."""
-    selected = []
-    for own in columns:
-        found = find_column(own.name, control.columns)
-        if found is None:
-            raise UsageError(f"Control {control.name} has no column {own.name!r}, which the original has.")
-        if found.family != own.family:
-            raise UsageError(
-                f"Column {own.name!r} has values of another kind in the control {control.name} ({found.kind}) than in "
-                f"the original ({own.kind})."
-            )
-        selected.append(sql.named(sql.cast(sql.column(found.name), own.lookup_type), own.name))
-    control.bring([column for own in columns if (column := find_column(own.name, control.columns)) is not None])
-    return exp.select(*selected).from_(control.relation.copy()).subquery("source")
+    """Return the rows of a control group, with columns of the original under its names."""
+    found = resolve_columns([own.name for own in columns], control.columns, control.name)
+    named = [sql.named(sql.column(there.name), own.name) for own, there in zip(columns, found, strict=True)]
+    return exp.select(*named).from_(control.relation.copy()).subquery("source")

@@ -22,8 +22,8 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.cli.output.utility import print_utility
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
-from kanon_sql.evidence.risk import opened_other, opened_population, require_entity
+from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone, opened_control
+from kanon_sql.evidence.risk import opened_population, require_entity
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
@@ -110,12 +110,9 @@ def measure_command(
         typer.Option(
             "--control",
             metavar="TABLE|FILE",
-            help="Rows like the original's, of people who are not in the release: predictions are tested on them.",
+            help="With --target: people who are not in the release, such as those of --hold-out. Predictions are "
+            "tested on their rows, and the original is measured without them.",
         ),
-    ] = None,
-    control_table: Annotated[
-        str | None,
-        typer.Option("--control-table", metavar="TABLE", help="The table, where --control is another database."),
     ] = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
@@ -136,12 +133,15 @@ def measure_command(
         utility=utility,
         target=target,
         spread=spread,
-        control=control is not None or control_table is not None,
+        control=control is not None,
         original=named.original is not None,
         names=("--utility", "--target", "--spread", "--control", "--original"),
     )
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        others = None
+        if control is not None:
+            others = prepared_beside(opened_control(opened, named.source, release, control), release, base, prepare)
         opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
             opened.columns,
@@ -158,10 +158,7 @@ def measure_command(
         if release is opened:
             result = measure_alone(opened, policy, settings, everyone)
         else:
-            wanted = None
-            if good_for is not None:
-                others = opened_other(opened, named.source, control, control_table, "control", as_text=False)
-                wanted = WantedUtility(good_for, others)
+            wanted = None if good_for is None else WantedUtility(good_for, others)
             result = measure_against(opened, release, policy, talk, settings, everyone, utility=wanted)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

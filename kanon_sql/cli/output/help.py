@@ -26,7 +26,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Algorithms local and spolg": ("--prove",),
     "Algorithm spolg": ("--sample-rate",),
     "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
-    "Utility": ("--utility", "--target", "--spread", "--control", "--control-table"),
+    "Utility": ("--utility", "--target", "--spread"),
     "Destination": (
         *("--as", "--lock", "--spreadsheet-safe", "--delimiter", "--out-encoding", "--out-decimal"),
         *("--in-place", "--backup", "--dry-run", "--replace"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_sql.measures.utility.spread import tuples_query
+from kanon_sql.measures.utility.spread import unseen_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -60,37 +60,36 @@ class Records:
 
 
 def original_records(compared: Comparable, chosen: np.random.Generator) -> Records:
-    return _records_of(compared, compared.original, chosen)
+    rows = _rows(compared, compared.original, [one.place for one in compared.dimensions], chosen)
+    return _with_numbers(compared, list(rows.astype(np.int64).T))
 
 
 def other_records(compared: Comparable, rows: exp.Subquery, chosen: np.random.Generator) -> Records:
-    """Return records of a table like the original; rows with a value that the original does not have are left out."""
-    return _records_of(compared, tuples_query(rows, compared.dimensions).subquery("tuples"), chosen)
+    """Return records of a table like the original; a value that the original does not have has the place 0."""
+    names = [name for one in compared.dimensions for name in (one.place, one.as_number)]
+    found = _rows(compared, unseen_query(rows, compared.dimensions).subquery("tuples"), names, chosen)
+    numbers = [found[:, 2 * one.number + 1] if one.column.numeric else None for one in compared.dimensions]
+    return Records(tuple(found[:, ::2].astype(np.int64).T), tuple(numbers))
 
 
 def released_records(compared: Comparable, chosen: np.random.Generator) -> Records:
-    rows = _rows(compared, compared.released, [one.label for one in compared.dimensions], chosen)
+    rows = _rows(compared, compared.released, [one.label for one in compared.dimensions], chosen).astype(np.int64)
     drawn = [_drawn(compared, one, rows[:, one.number], chosen) for one in compared.dimensions]
     return _with_numbers(compared, drawn)
 
 
-def _records_of(compared: Comparable, tuples: exp.Table | exp.Subquery, chosen: np.random.Generator) -> Records:
-    rows = _rows(compared, tuples, [one.place for one in compared.dimensions], chosen)
-    return _with_numbers(compared, list(rows.T))
-
-
 def _rows(
     compared: Comparable, tuples: exp.Table | exp.Subquery, columns: Sequence[str], chosen: np.random.Generator
-) -> Integers:
-    """Return rows of tuples, in a random order."""
+) -> Floats:
+    """Return rows of tuples, in a random order; NULL is NaN."""
     query = sql.query(
         "utility/tuples",
         values={"columns": [sql.column(name) for name in columns], "most": _MOST_TUPLES},
         relations={"tuples": tuples},
     )
-    found = np.array(compared.engine.rows(query, "tuples"), dtype=np.int64).reshape(-1, len(columns) + 1)
+    found = np.array(compared.engine.rows(query, "tuples"), dtype=np.float64).reshape(-1, len(columns) + 1)
     found = found[np.lexsort(found.T)]  # the engine's own hash chooses, and must not order
-    rows = np.repeat(found[:, :-1], found[:, -1], axis=0)
+    rows = np.repeat(found[:, :-1], found[:, -1].astype(np.int64), axis=0)
     return rows[chosen.permutation(len(rows))[:MOST_ROWS]]
 
 

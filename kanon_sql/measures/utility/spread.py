@@ -26,7 +26,7 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.covers import NUMBER, PLACE, make_covers, number_labels
-from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.labels import LABEL, as_number
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import as_original, label_name, never_null
 from kanon_sql.models.base import N
@@ -42,7 +42,6 @@ Spread = Literal["even", "marginal"]
 SPREADS: tuple[Spread, ...] = get_args(Spread)
 MOST_BINS = 50
 BIN, SHARE = "bin", "share"
-_NUMBERS = {"integer", "decimal", "float"}
 
 
 def checked_spread(name: str) -> Spread:
@@ -85,7 +84,7 @@ class ComparedColumn:
     @property
     def numeric(self) -> bool:
         """Whether values have a distance."""
-        return self.original.family in _NUMBERS if self.places is None else self.places.ordered
+        return self.original.is_numeric if self.places is None else self.places.ordered
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,10 @@ class Dimension:
     @property
     def place(self) -> str:
         return f"place_{self.number + 1}"
+
+    @property
+    def as_number(self) -> str:
+        return f"number_{self.number + 1}"
 
     @property
     def bin(self) -> str:
@@ -170,7 +173,7 @@ def make_comparable(
     # 3. Tuples with numbers for labels, and with places for values.
     query = _numbered_query(written, labels)
     released = make_table(engine, "kanon_utility_release", query, "tuples of the release")
-    query = tuples_query(original, dimensions)
+    query = _tuples_query(original, dimensions)
     placed = make_table(engine, "kanon_utility_original", query, "tuples of the original")
     for table in (written, *labels):
         engine.run(sql.drop(table), "drop labels as they are written")
@@ -233,10 +236,9 @@ def _dimension(
 
 def _values_query(original: exp.Table, column: Column) -> exp.Query:
     own = sql.column(column.name)
-    number = sql.cast(own.copy(), "DOUBLE") if column.family in _NUMBERS else exp.null()
     return sql.query(
         "utility/values",
-        values={"value": never_null(text_of(own, column)), "number": sql.cast(number, "DOUBLE")},
+        values={"value": never_null(text_of(own, column)), "number": as_number(own.copy(), column)},
         relations={"source": original},
     )
 
@@ -267,12 +269,9 @@ def _numbered_query(written: exp.Table, labels: Sequence[exp.Table]) -> exp.Sele
     return query
 
 
-def tuples_query(rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension]) -> exp.Select:
-    """Return the query of the different tuples of the original, or of rows like it: places and bins of their values.
-
-    Rows with a value that the original does not have are left out.
-    """
-    query = exp.select(sql.named(sql.count_rows(), N)).from_(_as_source(rows))
+def _tuples_query(original: exp.Table, dimensions: Sequence[Dimension]) -> exp.Select:
+    """Return the query of the different tuples of the original: places and bins of their values."""
+    query = exp.select(sql.named(sql.count_rows(), N)).from_(sql.aliased(original, "source"))
     for one in dimensions:
         values, bins = f"values_{one.number + 1}", f"bins_{one.number + 1}"
         is_value = sql.same(one.value_of("source"), sql.column(VALUE, values))
@@ -286,5 +285,18 @@ def tuples_query(rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension]
     return query
 
 
-def _as_source(rows: exp.Table | exp.Subquery) -> exp.Table | exp.Subquery:
-    return sql.aliased(rows, "source") if isinstance(rows, exp.Table) else rows
+def unseen_query(rows: exp.Subquery, dimensions: Sequence[Dimension]) -> exp.Select:
+    """Return the query of the different tuples of rows like the original: the place of each value, then its number.
+
+    A value that the original does not have has the place 0; ``rows`` are called ``source``.
+    """
+    query = exp.select(sql.named(sql.count_rows(), N)).from_(rows)
+    for one in dimensions:
+        values, column = f"values_{one.number + 1}", one.column.original
+        is_value = sql.same(one.value_of("source"), sql.column(VALUE, values))
+        place = exp.Coalesce(this=sql.column(PLACE, values), expressions=[sql.literal(0)])
+        number = as_number(sql.column(column.name, "source"), column)
+        query = query.join(sql.aliased(one.values, values), on=is_value, join_type="left")
+        query = query.select(sql.named(place, one.place), sql.named(number, one.as_number))
+        query = query.group_by(place.copy(), number.copy())
+    return query

@@ -134,8 +134,7 @@ def _predicted(target: str, number: int, own: Records, released: Records, others
     tested = own.take(np.arange(held_out)) if others is None else others
     if not len(learned) or not len(tested):
         raise UsageError(
-            f"There are {len(learned):,} rows to learn from, and {len(tested):,} to predict {target!r} of: too few. "
-            "(Of rows with values that the original does not have nothing is predicted.)"
+            f"There are {len(learned):,} rows to learn from, and {len(tested):,} to predict {target!r} of: too few."
         )
     return Prediction(target, len(tested), others is not None, *predict(number, learned, released, tested))
 
