@@ -304,7 +304,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     """Return what a release gives away, all tables in one engine (see ``attack``).
 
     ``algorithm`` is None where the attacker does not know it; ``prepared`` is the original, prepared for
-    ``policy.of_rows()``.
+    ``policy.of_rows()``; then the people of a control group were left out of it before.
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
@@ -313,7 +313,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     left_out = None
     if control is not None:
         require_one_row_each(repeated, original)
-        original, left_out = without_control(original, control.source, _person_of(policy.columns.entity, original))
+        if prepared is None:
+            original, left_out = without_control(original, control.source, _person_of(policy.columns.entity, original))
     _bring(original, release, policy)
     # 1. What the attacker knows.
     prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))

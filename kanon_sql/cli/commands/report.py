@@ -26,6 +26,7 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.cli.output.utility import utility_cells
 from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import named_table
 from kanon_sql.release.script import logged_script
@@ -58,6 +59,15 @@ def report_command(
     utility: shared.UtilityOption = False,
     target: shared.TargetOption = None,
     spread: shared.SpreadOption = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="TABLE|FILE",
+            help="People who are not in the release, such as those of --hold-out: the report is on the table without "
+            "them, and compares guesses about its people with guesses about them.",
+        ),
+    ] = None,
     replace_existing: shared.ReplaceOption = False,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
@@ -69,7 +79,7 @@ def report_command(
 ) -> None:
     """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
     from kanon_sql.evidence.report.figures import check_report
-    from kanon_sql.evidence.report.reporter import report_on
+    from kanon_sql.evidence.report.reporter import control_beside, report_on
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
     good_for = utility_settings(
@@ -89,10 +99,23 @@ def report_command(
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        group = None if control is None else control_beside(opened, source, control)
         opened, policy = requested.prepared(opened, base)
+        if group is not None:
+            group = with_prepared(group, policy.prepare)
         if standard:
             policy = replace(policy, standards=tuple(standard))
-        found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, utility=good_for, progress=talk)
+        found = report_on(
+            opened,
+            source,
+            policy,
+            in_file,
+            release,
+            asked_by=asked_by,
+            utility=good_for,
+            control=group,
+            progress=talk,
+        )
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return

@@ -99,6 +99,10 @@ class Attribute:
     rule: str | None = None
 
 
+COMPARED = ("singling out", "linkability", "inference")
+"""Attacks whose guesses are compared with guesses about a control group."""
+
+
 @dataclass(frozen=True)
 class ReportedAttack:
     """What an attack found.
@@ -212,6 +216,7 @@ class Report:
         publish: columns that are kept and published by a rule, and what each rule is for.
         standards: the rules of standards, each with its verdict on the output.
         utility: what the output is still good for; None where that was not wanted, or cannot be measured.
+        control: the control group, people who are not in the release; None if there is none.
         sql: the statements that make and check the release.
         versions: of what it was made with.
         fingerprints: by which what was used is known again.
@@ -253,6 +258,7 @@ class Report:
     publish: tuple[dict[str, Any], ...] = ()
     standards: tuple[CheckedStandard, ...] = ()
     utility: Utility | None = None
+    control: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -278,6 +284,11 @@ class Report:
     def endangering(self) -> tuple[ReportedAttack, ...]:
         """The attacks that succeeded, or are not known to fail."""
         return tuple(attack for attack in self.attacks if attack.endangers)
+
+    @property
+    def compared(self) -> tuple[ReportedAttack, ...]:
+        """The attacks whose guesses were compared with guesses about a control group."""
+        return tuple(attack for attack in self.attacks if attack.name in COMPARED)
 
     @property
     def attacks_said(self) -> str:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.evidence.control import ControlGroup
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.measures.utility.spread import UtilitySettings
@@ -89,12 +90,21 @@ class ReportedRelease:
     destination: Destination
 
 
+@dataclass(frozen=True)
+class KeptApart:
+    """People who were kept apart from the release, and what was left out of the original because of them, in words."""
+
+    group: ControlGroup
+    said: str
+
+
 def report_of(
     release: Release,
     published: ReportedRelease | None = None,
     *,
     asked_by: str | None = None,
     utility: UtilitySettings | None = None,
+    apart: KeptApart | None = None,
     progress: Listener = silent,
 ) -> Report:
     """Return the report of a release, and of what was published of it, if anything, in the same engine."""
@@ -105,22 +115,21 @@ def report_of(
         if published is not None and published.source is not None:
             progress(Progress("Comparing with what was published"))
             require_same_rows(release, of_release.rows, published.source)
-        released = Source(source.engine, of_release.rows, f"the release of {source.name}")
-        handed_out = released if published is None or published.source is None else published.source
-        return _gathered(release, published, of_release, released, handed_out, asked_by, utility, progress)
+        return _gathered(release, published, of_release, asked_by, utility, apart, progress)
 
 
 def _gathered(
     release: Release,
     published: ReportedRelease | None,
     of_release: ReleaseRows,
-    released: Source,
-    handed_out: Source,
     asked_by: str | None,
     utility: UtilitySettings | None,
+    apart: KeptApart | None,
     progress: Listener,
 ) -> Report:
     policy, original, publication = release.policy, release.prepared.source, release.publication
+    released = Source(original.engine, of_release.rows, f"the release of {original.name}")
+    handed_out = released if published is None or published.source is None else published.source
     verification = of_release.verification
     k = policy.k if policy.k > 1 else _FEW
     # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
@@ -129,10 +138,10 @@ def _gathered(
     measured, unmeasured = _measured(original, handed_out, settled, rows_alone, progress)
     good_for = None
     if utility is not None and measured is not None:
-        wanted = WantedUtility(utility)
+        wanted = WantedUtility(utility, None if apart is None or utility.target is None else apart.group.source)
         good_for = utility_against(original, handed_out, settled, rows_alone, wanted, progress).rounded()
     risks = _risks(release, settled, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, settled, rows_alone, progress)
+    attacks = _attacks(original, handed_out, settled, rows_alone, progress, None if apart is None else apart.group)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -166,17 +175,19 @@ def _gathered(
         versions=_versions(),
         fingerprints=_fingerprints_of(release, released, published),
         policy=policy_of(release, published),
-        commands=commands_of(release, published, utility),
+        commands=commands_of(release, published, utility, apart),
         proposed=tuple(column.name for column in publication.roles.proposed),
         smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
         count=policy.count,
         publish=() if publication.rules is None else tuple(publication.rules.summary()),
         standards=_standards(original, handed_out, policy),
         utility=good_for,
+        control=None if apart is None else apart.group.source.name,
         notes=(
             *([COUNTS_ROWS] if policy.count == "rows" else []),
             *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),
             *([unmeasured] if unmeasured is not None else []),
+            *([apart.said] if apart is not None else []),
         ),
     )
 
@@ -222,11 +233,23 @@ def _of_several_columns(risk: Risk) -> Risk:
 
 
 def _attacks(
-    original: Source, released: Source, policy: Policy, prepared: Prepared, progress: Listener
+    original: Source,
+    released: Source,
+    policy: Policy,
+    prepared: Prepared,
+    progress: Listener,
+    control: ControlGroup | None,
 ) -> tuple[ReportedAttack, ...]:
     try:
         found = attack_release(
-            original, released, [], policy, progress=progress, algorithm=policy.algorithm, prepared=prepared
+            original,
+            released,
+            [],
+            policy,
+            progress=progress,
+            algorithm=policy.algorithm,
+            prepared=prepared,
+            control=control,
         )
     except UsageError as error:
         return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)
@@ -379,9 +402,15 @@ def policy_fingerprint(release: Release, published: ReportedRelease | None) -> s
 
 
 def commands_of(
-    release: Release, published: ReportedRelease | None, utility: UtilitySettings | None = None
+    release: Release,
+    published: ReportedRelease | None,
+    utility: UtilitySettings | None = None,
+    apart: KeptApart | None = None,
 ) -> tuple[str, ...]:
-    """Return the commands that make the release and the report again, with the policy beside them."""
+    """Return the commands that make the release and the report again, with the policy beside them.
+
+    Where people were kept apart, a release of the table as it is would be another one: there is the second alone.
+    """
     source = release.prepared.source
     place = source.database or source.file
     name = "SOURCE" if place is None else place.name
@@ -391,10 +420,9 @@ def commands_of(
     where = "" if published is not None else " --out release.parquet"
     if published is not None and published.kind == "in place":  # on a copy of the original
         return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
-    return (
-        f"kanon anonymize {original} --policy kanon.toml{where}",
-        f"kanon report {original} --policy kanon.toml --out report.html{_options_of(utility)}",
-    )
+    beside = "" if apart is None else f" --control {shlex.quote(apart.group.source.name)}"
+    reported = f"kanon report {original} --policy kanon.toml --out report.html{_options_of(utility)}{beside}"
+    return (reported,) if apart is not None else (f"kanon anonymize {original} --policy kanon.toml{where}", reported)
 
 
 def _options_of(utility: UtilitySettings | None) -> str:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from kanon_sql.evidence.report.figures import COMPARED
 from kanon_sql.evidence.report.words import (
     NOTHING,
+    comparison_sentence,
     decimals,
     described_rule,
     four_digits,
@@ -64,6 +66,7 @@ _SECTIONS = {
     "measured": "What was measured on the output",
     "attributes": "Quasi-identifiers one by one",
     "risk": "Risk of re-identification",
+    "compared": "Compared with people who are not in the release",
     "standards": "Standards, rule by rule",
     "purpose": "What the output is still good for",
     "trade-off": "Trade-off between privacy and utility",
@@ -89,8 +92,8 @@ def markdown_of(report: Report) -> str:
 
 
 def _rendered(report: Report, elements: str) -> str:
-    wanted = {"standards": report.standards, "purpose": report.utility, "trade-off": report.curve}
-    without = {name for name, found in wanted.items() if not found}
+    optional = {"standards": report.standards, "purpose": report.utility, "trade-off": report.curve}
+    without = {name for name, found in {**optional, "compared": report.compared}.items() if not found}
     shown = [anchor for anchor in _SECTIONS if anchor not in without]
     sections = {anchor: (number, _SECTIONS[anchor]) for number, anchor in enumerate(shown, start=1)}
     template = _environment(elements).get_template("report.j2")
@@ -117,9 +120,19 @@ def _environment(elements: str) -> Environment:
     }
     of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, utility_sentence, verb)
     of_columns = (described_rule, help_for, kind_of_values, technique)
-    of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, verdict_segments, worst_subsets)
+    of_reports = (
+        bar_width,
+        comparison_sentence,
+        loss_curve,
+        nearly_unique,
+        suppression_curve,
+        verdict,
+        verdict_segments,
+        worst_subsets,
+    )
     environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
     environment.globals |= {
+        "COMPARED": COMPARED,
         "INFERRING": ("homogeneity", "background knowledge"),
         "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,

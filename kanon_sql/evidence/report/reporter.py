@@ -14,10 +14,13 @@ from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, text_file
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError, VerificationError
+from kanon_sql.evidence.attack import open_other
+from kanon_sql.evidence.control import ControlGroup, Guessing, control_group, without_control
 from kanon_sql.evidence.report.gather import (
     CURVE,
     POLICY,
     ROWS,
+    KeptApart,
     ReportedRelease,
     commands_of,
     policy_fingerprint,
@@ -55,6 +58,7 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     utility: bool = False,
     target: str | None = None,
     spread: Spread | None = None,
+    control: Any = None,  # noqa: ANN401 - a path or a data frame, or the name of a table
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -73,6 +77,8 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
         utility: whether to measure what the release is still good for, as ``measure`` does.
         target: a column that a model is to predict, as for ``measure``.
         spread: as for ``measure``.
+        control: people who are not in the release, as for ``attack``: the report is on the original without them, and
+            guesses about its people are compared with guesses about them.
         policy: a Policy or the path of a kanon.toml, instead of the settings of ``anonymize``.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -99,6 +105,9 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
+        group = None if control is None else control_beside(opened, source, control)
+        if group is not None:
+            group = with_prepared(group, required.prepare)
         opened = with_prepared(opened, required.prepare)
         return report_on(
             opened,
@@ -108,11 +117,17 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
             release,
             asked_by=asked_by,
             utility=good_for,
+            control=group,
             progress=progress or silent,
         )
 
 
-def report_on(
+def control_beside(opened: Source, source: Any, control: Any) -> Source:  # noqa: ANN401 - what was pointed at
+    """Return a control group in the types of its original, which was not prepared yet, in the same engine."""
+    return control_group(opened, open_other(opened, source, opened, control))
+
+
+def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
     opened: Source,
     source: Any,  # noqa: ANN401 - what the person pointed at for the original
     policy: Policy,
@@ -121,6 +136,7 @@ def report_on(
     *,
     asked_by: str | None = None,
     utility: UtilitySettings | None = None,
+    control: Source | None = None,
     progress: Listener = silent,
 ) -> Report:
     """Return the report of an open source; other arguments are those of ``report``.
@@ -131,6 +147,11 @@ def report_on(
     required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
     opened.bring([column for column in required if column is not None], find_column(named.entity or "", opened.columns))
     _require_original(opened, policy, in_file)
+    apart = None
+    if control is not None:
+        entity = find_column(named.entity or "", opened.columns)
+        opened, said = without_control(opened, control, entity)
+        apart = KeptApart(ControlGroup(control, Guessing()), said)
     published = _published_release(opened, source, in_file, release)
     if policy.seed is None:
         policy = replace(policy, seed=0)
@@ -138,7 +159,7 @@ def report_on(
     alone = policy.k > 1 and not policy.columns.pseudonymize
     shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
     made = make_release(opened, policy, progress, shared_tests=shared)
-    return report_of(made, published, asked_by=asked_by, utility=utility, progress=progress)
+    return report_of(made, published, asked_by=asked_by, utility=utility, apart=apart, progress=progress)
 
 
 def report_published(

@@ -12,7 +12,7 @@ from kanon_sql.risks.attacks.verdicts import counted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kanon_sql.evidence.report.figures import Attribute
+    from kanon_sql.evidence.report.figures import Attribute, Report, ReportedAttack
     from kanon_sql.measures.utility.utility import Utility
 
 NOTHING = "\N{EN DASH}"
@@ -63,6 +63,34 @@ def measured_text(value: float | None, model: str, *, people: bool) -> str:
     if model == "k-map" and not math.isinf(value):
         return f"{counted(int(value), 'row')} of the population"
     return four_digits(value)
+
+
+def comparison_sentence(report: Report) -> str:
+    """Return what came of the comparison with a control group, as one sentence that can be quoted."""
+    tested = [attack for attack in report.compared if attack.outcome != "not tested"]
+    found = [attack for attack in tested if attack.succeeded]
+    others = f"the same guesses about people who are not in the release ({report.control})"
+    if not tested:
+        return f"No guess could be compared with guesses about people who are not in the release ({report.control})."
+    if not found:
+        return (
+            f"By none of {counted(len(tested), 'attack')} guesses about people of the original were found to be more "
+            f"often right than {others}."
+        )
+    named = [
+        f"{attack.name}{f' of {attack.about}' if attack.about is not None else ''} ({_risk_said(attack)})"
+        for attack in found
+    ]
+    return (
+        f"By {len(found)} of {counted(len(tested), 'attack')} guesses about people of the original are more often "
+        f"right than {others}: {', '.join(named)}."
+    )
+
+
+def _risk_said(attack: ReportedAttack) -> str:
+    risk = attack.figures["risk"]
+    least = "at least " if attack.figures["risk_is_lower_bound"] else ""
+    return f"risk {least}{percentage(risk['value'])}, 95 %: {percentage(risk['low'])} to {percentage(risk['high'])}"
 
 
 def utility_sentence(utility: Utility) -> str:
