@@ -41,6 +41,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             algorithm="local",
             max_suppressed=0.1,
             standards=["hipaa-safe-harbor", "ema-0070"],
+            utility=True,
+            target="illness",
+            control=hostile.iloc[::8],
         ),
         "empty": kanon.report(
             plain.head(0), quasi_identifiers=["age", "sex"], sensitive=["illness"], standards=["gbt-42460:public"]

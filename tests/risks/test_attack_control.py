@@ -566,3 +566,39 @@ def test_adult_ends_soon(adult: Path) -> None:
     )
     assert time.monotonic() - begun < 60
     assert any(isinstance(attack, Controlled) and attack.succeeded for attack in found.attacks)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_the_report_says_what_the_attack_says() -> None:
+    """A section, a sentence and an interval for each; the report is on the original without the control group."""
+    drawn = random.Random(7)  # noqa: S311 - no secret
+    people = 240
+    table = pd.DataFrame(
+        {
+            "person": range(people),
+            "age": [drawn.randrange(20, 60) for _ in range(people)],
+            "sex": [drawn.choice("fm") for _ in range(people)],
+            "illness": [drawn.choice(["flu", "gout", "pox"]) for _ in range(people)],
+        }
+    )
+    table.to_csv("t.csv", index=False)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "sensitive": ["illness"], "entity": "person", "k": 2}
+    with kanon.anonymize("t.csv", **asked, rest="drop", hold_out=0.25) as release:
+        release.to_file("r.csv")
+        release.held_out_to_file("apart.csv")
+    found = kanon.attack("r.csv", original="t.csv", control="apart.csv", **asked)
+    report = kanon.report("t.csv", **asked, rest="drop", release="r.csv", control="apart.csv")
+    assert report.rows_in == 180
+    assert report.control == "apart.csv"
+    guessed = [attack for attack in found.attacks if attack.name in {"singling out", "linkability", "inference"}]
+    assert [attack.figures for attack in report.compared] == [attack.figures() for attack in guessed]
+    assert len(report.compared) >= 3
+    assert report.attacks_said.partition(" attacks")[0] == found.tally.partition(" attacks")[0]
+    text = report.to_markdown()
+    assert "Compared with people who are not in the release" in text
+    assert "60 rows of t.csv are of the control group apart.csv" in text
+    assert "--control apart.csv" in text
+    assert "kanon anonymize t.csv" not in text  # that would be a release of all rows
+    succeeded = [attack for attack in report.compared if attack.succeeded]
+    assert (f"By {len(succeeded)} of" if succeeded else "By none of") in text
+    assert kanon.report("t.csv", **asked, rest="drop").compared == ()
