@@ -22,7 +22,7 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside
 from kanon_sql.engine.sources.preparing import rules_of
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.control import (
     TARGETS,
     ControlGroup,
@@ -326,6 +326,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     needed = (*quasi_identifiers, *(both.original for both in shared))
     if control is not None:
         require_control_columns(control, original, needed, entity)
+        _require_apart(original, release, control.source)
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
     people = make_people(engine, original.relation, needed, places)
@@ -402,6 +403,19 @@ def _linked(
     if tied is not None:
         linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
     return linkage, by_original
+
+
+def _require_apart(original: Source, release: Source, control: Source) -> None:
+    """Raise if a release has more rows than the original without the control group: then it has its people too."""
+    (there,), (rows,) = (
+        original.engine.row(sql.select_count(one.relation), f"rows of {one.name}") for one in (original, release)
+    )
+    if rows > there:
+        raise UsageError(
+            f"The release {release.name} has {counted(rows, 'row')}, and {original.name} without the control group "
+            f"{control.name} has {there:,}: people of the control group are in the release, or it is of another table. "
+            "A control group is kept apart before a release is made: kanon anonymize --hold-out."
+        )
 
 
 def _person_of(entity: str | None, original: Source) -> Column | None:

@@ -139,9 +139,9 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
 
     Who is left is in the scope of the release.
 
-    With a column of people, every row of theirs goes. Else rows that equal rows of the control group go, one for one,
-    if the original has all of them. If not, the control group is not a part of it, and rows that are equal are of
-    people who are alike in all columns.
+    With a column of people, every row of theirs goes, and rows that name nobody go as those below. Else rows that equal
+    rows of the control group go, one for one, if the original has all of them. If not, the control group is not a part
+    of it, and rows that are equal are of people who are alike in all columns.
 
     Raises:
         UsageError: nobody is left, or the control group has no column of people.
@@ -163,6 +163,12 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
             tables={"original": original.relation, "control": control.relation},
             names={"kanon_position": name},
         )
+        nobody = exp.select("*").from_(control.relation.copy()).where(sql.column(person.name).is_(exp.null()))
+        of_nobody = replace(control, relation=temporary_table(engine, "kanon_nobody", nobody, "rows that name nobody"))
+        others = temporary_table(engine, "kanon_others", query, "rows of other people")
+        original_others = replace(original, relation=others)
+        alike, of = _alike(original_others, of_nobody)
+        query = _subtracted(original_others, of_nobody) if alike == of else exp.select("*").from_(others.copy())
     else:
         alike, of = _alike(original, control)
         if alike < of:

@@ -108,6 +108,8 @@ class KnownResult:
         nameless: whether the rows of some class by ``max_columns`` columns name nobody (NULL). It counts as one person,
             as in ``measure``; since it is not known that there is one, no k holds, as in ``check``.
         people_known: whether people were counted where people are to be counted; otherwise rows were.
+        at_least: where they were not: how many each class by all columns has at least, by the original, and so each
+            class by fewer columns, which is a union of such; None where that is not known.
         repeated: columns that may name people and have repeated values, where it was not said how people are counted;
             those first that do name people.
     """
@@ -125,6 +127,7 @@ class KnownResult:
     original: str | None = None
     nameless: bool = False
     people_known: bool = True
+    at_least: int | None = None
     repeated: tuple[RepeatedColumn, ...] = ()
 
     @property
@@ -145,7 +148,8 @@ class KnownResult:
     @property
     def verified(self) -> bool:
         """Whether it is known if every class has k members."""
-        return self.fails or (self.people_known and self.people_repeat is None)
+        enough = self.at_least is not None and self.at_least >= self.k
+        return self.fails or ((self.people_known or enough) and self.people_repeat is None)
 
     @property
     def holds(self) -> bool | None:
@@ -168,6 +172,7 @@ class KnownResult:
             "original": self.original,
             "smallest_class": self.smallest_class,
             "nameless": self.nameless,
+            "at_least": self.at_least,
             "by_number": [asdict(one) for one in self.by_number],
             "subsets": [{**asdict(one), "columns": list(one.columns)} for one in self.subsets],
             "repeated_columns": [repeated.summary() for repeated in self.repeated],
@@ -267,9 +272,10 @@ def known_source(
     require_identity(source.engine, source.relation, columns)
     counted, people = source_with_people(source, policy, original)
     person = find_column(entity, counted.columns) if entity is not None else None
+    at_least = None
     if people is not None and not (people.settled or people.one_row_each):
         # Who is in two classes may be two people then: nothing is known of the people of their union.
-        counted, person = source, None
+        counted, person, at_least = source, None, people.smallest
     source.bring(columns, person if counted is source else None)
     progress(Progress("Reading the combinations of values"))
     found = _count(collect(source.engine, counted.relation, columns, person), max_columns, policy.k, progress)
@@ -280,6 +286,7 @@ def known_source(
         entity=entity,
         original=None if original is None or people is None or person is None else original.name,
         people_known=entity is None or person is not None,
+        at_least=at_least,
         repeated=repeated,
     )
 

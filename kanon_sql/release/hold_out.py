@@ -69,6 +69,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
         values={
             "columns": [sql.column(column.name) for column in source.columns],
             "key": _key(source.columns if entity is None else [entity]),
+            "person": sql.literal(0) if entity is None else sql.column(entity.name),
             "of_people": entity is not None,
             "seed": str(policy.seed or 0),
         },
@@ -125,6 +126,8 @@ def check_control_file(source: Source, path: Path, others: list[Path | None], *,
     """
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"Rows that are held out are written to a file {' or '.join(_FORMATS)}, not to {path}.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory: rows that are held out are written to a file.")
     if any(other is not None and _is_same(path, other) for other in others):
         raise UsageError(f"{path} would be written twice: rows that are held out go to a file of their own.")
     check_file(source, path, replace=replace)

@@ -1,11 +1,11 @@
 /* The rows of a table in their order, each with the place of its person in a drawn order that values and seed alone
-   decide. A person is a key; rows without a key, and rows of which each is one, are told apart by how many equal ones
-   came before. */
+   decide. A person is a key; of those that the column of people takes for equal, however they are written, one is the
+   key of all. Rows without a key, and rows of which each is one, are told apart by how many equal ones came before. */
 WITH keyed AS (
   SELECT
     $columns,
     ROW_NUMBER() OVER () AS kanon_position,
-    $key AS kanon_key
+    CASE WHEN $of_people THEN ARG_MIN($key, MD5($key)) OVER (PARTITION BY $person) ELSE $key END AS kanon_key
   FROM original
 ), copied AS (
   SELECT

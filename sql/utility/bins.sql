@@ -1,16 +1,32 @@
-/* The bin of each place that has rows: the place itself, or, where there are more than $most of them, one of $most
-   ranges of places with about as many rows each. */
+/* The bin of each place that has rows: the place itself, or, where there are more than $most of them, a range of places.
+   A value of so many rows that $most like it would be more than all has a bin of its own; the others have up to $most
+   bins together, with about as many rows each. */
 WITH present AS (
   SELECT
     place,
     number,
     n,
-    up_to - n AS before,
     COUNT(*) OVER () AS different,
-    SUM(n) OVER () AS every_row
+    n * $most >= SUM(n) OVER () AS is_frequent
   FROM places
   WHERE
     n > 0
+), sliced AS (
+  SELECT
+    place,
+    number,
+    n,
+    different,
+    COUNT(*) FILTER (WHERE is_frequent) OVER (ORDER BY place) AS frequent_before,
+    CASE
+      WHEN is_frequent
+      THEN -1
+      ELSE FLOOR(
+        $most * (SUM(n) FILTER (WHERE NOT is_frequent) OVER (ORDER BY place) - n)
+        / SUM(n) FILTER (WHERE NOT is_frequent) OVER ()
+      )
+    END AS slice
+  FROM present
 )
 SELECT
   place,
@@ -19,6 +35,6 @@ SELECT
   CASE
     WHEN different <= $most
     THEN ROW_NUMBER() OVER (ORDER BY place)
-    ELSE CAST(FLOOR($most * before / every_row) AS BIGINT) + 1
+    ELSE DENSE_RANK() OVER (ORDER BY frequent_before, slice)
   END AS bin
-FROM present
+FROM sliced

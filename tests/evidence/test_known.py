@@ -293,3 +293,16 @@ def test_pairs_of_twenty_four_columns() -> None:
     assert {one.columns: one.smallest_class for one in found.subsets if len(one.columns) == 2} == smallest
     small = [row for row in tuples if any(sizes[pair][row[pair[0]], row[pair[1]]] < 43 for pair in pairs)]
     assert 0 < len(small) == found.by_number[1].in_too_small < 1500
+
+
+def test_enough_people_in_each_class_by_all_columns_are_enough_by_fewer() -> None:
+    """One row is left out: who is in its class is open, how many there are at least is not."""
+    original = pd.DataFrame({"who": [n // 2 for n in range(40)], "age": [n % 2 * 10 for n in range(40)], "sex": "f"})
+    release = original.iloc[1:].drop(columns="who")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "entity": "who", "original": original}
+    hierarchies = {"age": "flat", "sex": "flat"}
+    for k, holds in ((19, True), (20, False)):
+        found = kanon.known(release, max_columns=1, k=k, hierarchies=hierarchies, **asked)
+        checked = kanon.check(release, k=k, hierarchies=hierarchies, **asked)
+        assert found.holds is holds, found
+        assert checked.holds is holds

@@ -277,6 +277,37 @@ def test_a_column_of_many_values_is_put_into_bins_of_like_size() -> None:
     assert halved.marginals.score == pytest.approx(500)
 
 
+def test_a_frequent_value_has_a_bin_of_its_own(tmp_path: Path) -> None:
+    """4,900 zeros, 60 values of one row and 40 of four: the others are in 50 bins, so that merging them shows."""
+    values = [0] * 4900 + list(range(1, 61)) + [n for n in range(61, 101) for _ in range(4)]
+    (tmp_path / "a.csv").write_text("0;zero;*\n" + "".join(f"{n};pos;*\n" for n in range(1, 101)), encoding="utf-8")
+    release = pd.DataFrame({"a": ["zero" if n == 0 else "pos" for n in values]})
+    found = measured(pd.DataFrame({"a": values}), release, {"a": str(tmp_path / "a.csv")}).marginals
+    counts = Counter(n for n in values if n)
+    bins: Counter[int] = Counter()
+    of_release: Counter[int] = Counter()
+    before = 0
+    for n in range(1, 101):
+        own = 50 * before // 220
+        bins[own] += counts[n]
+        of_release[own] += 220 / 100  # type: ignore[assignment]  # rows of pos, spread evenly
+        before += counts[n]
+    apart = sum(abs(bins[own] - of_release[own]) for own in bins) / len(values)
+    assert found is not None
+    assert apart > 0
+    assert found.score == pytest.approx(1000 * (2 - apart) / 2, abs=1e-4)
+
+
+def test_numbers_beyond_all_measure_and_a_target_alone() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0] * 20, "h": [1e300, 2.5, 7e200, -1e308] * 10, "kind": list("xy") * 20})
+    found = measured(frame, frame, {"a": "flat", "h": "flat"}, target="kind")
+    assert found.told_apart is not None
+    assert found.told_apart.tree == pytest.approx(0, abs=1e-12)
+    assert found.prediction is not None
+    with pytest.raises(kanon.UsageError, match="no other column to predict it from"):
+        measured(frame[["kind"]], frame[["kind"]], {"kind": "flat"}, target="kind")
+
+
 def test_ranges_and_sets_of_mondrian_are_spread_over_what_they_cover() -> None:
     drawn = np.random.default_rng(5)
     original = pd.DataFrame(

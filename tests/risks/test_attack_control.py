@@ -593,7 +593,7 @@ def test_the_report_says_what_the_attack_says() -> None:
     guessed = [attack for attack in found.attacks if attack.name in {"singling out", "linkability", "inference"}]
     assert [attack.figures for attack in report.compared] == [attack.figures() for attack in guessed]
     assert len(report.compared) >= 3
-    assert report.attacks_said.partition(" attacks")[0] == found.tally.partition(" attacks")[0]
+    assert report.attacks_said.partition(" attacks")[0] == found.said.partition(" attacks")[0]
     text = report.to_markdown()
     assert "Compared with people who are not in the release" in text
     assert "60 rows of t.csv are of the control group apart.csv" in text
@@ -602,3 +602,76 @@ def test_the_report_says_what_the_attack_says() -> None:
     succeeded = [attack for attack in report.compared if attack.succeeded]
     assert (f"By {len(succeeded)} of" if succeeded else "By none of") in text
     assert kanon.report("t.csv", **asked, rest="drop").compared == ()
+
+
+@pytest.mark.parametrize("people", [(1_000, 100), (1_000, 1_000), (300, 60)])
+@pytest.mark.parametrize("guesses", [1, 3, 4, 10, 40])
+def test_few_predicates_are_not_called_a_leak_by_chance(people: tuple[int, int], guesses: int) -> None:
+    """Predicates that a new person satisfies with probability 1/n match one of n most often: by chance, all of them."""
+    n, in_control = people
+    weight = 1 / n
+    shares = [size * weight * (1 - weight) ** (size - 1) for size in people]
+
+    def likely(right: int, share: float) -> float:
+        return math.comb(guesses, right) * share**right * (1 - share) ** (guesses - right)
+
+    wrong = sum(
+        likely(right, shares[0]) * likely(by_chance, shares[1])
+        for right in range(guesses + 1)
+        for by_chance in range(guesses + 1)
+        if Controlled(
+            "singling out", None, (), Rate(right, guesses), Rate(0, guesses), Rate(by_chance, guesses), n, in_control
+        ).succeeded
+    )
+    assert wrong <= 0.025
+
+
+def test_exact_interval() -> None:
+    """The lower end of 3 of 3 is where three are right with a probability of 2.5 %: the third root of it."""
+    assert Rate(3, 3).exact.low == pytest.approx(0.025 ** (1 / 3))
+    assert Rate(0, 3).exact.high == pytest.approx(1 - 0.025 ** (1 / 3))
+    found = Rate(7, 20).exact
+    for end, tail in ((found.low, range(7, 21)), (found.high, range(8))):
+        assert sum(math.comb(20, k) * end**k * (1 - end) ** (20 - k) for k in tail) == pytest.approx(0.025)
+
+
+def test_a_control_group_that_is_in_the_release_is_told() -> None:
+    everybody = pd.DataFrame({"age": [n % 30 for n in range(300)], "ill": [str(n * 7 % 8) for n in range(300)]})
+    with pytest.raises(kanon.UsageError, match=r"300 rows, and .* without the control group .* has 200"):
+        kanon.attack(
+            everybody, original=everybody, control=everybody.head(100), quasi_identifiers=["age"], sensitive=["ill"],
+            hierarchies={"age": "flat"}, count="rows",
+        )  # fmt: skip
+
+
+def test_people_whom_a_column_takes_for_equal_and_rows_of_nobody_stay_together(tmp_path: Path) -> None:
+    """Ann and ANN are one person to a column without case; rows that name nobody are taken out one for one."""
+    with duckdb.connect(str(tmp_path / "n.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (pid VARCHAR COLLATE NOCASE, age INTEGER)")
+        names = [name for n in range(60) for name in (f"Ann{n}", f"ANN{n}")] + [None] * 40
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(name, n % 10) for n, name in enumerate(names)])
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "entity": "pid"}
+    with kanon.anonymize(tmp_path / "n.duckdb", "t", **asked, k=2, rest="drop", hold_out=0.2) as release:
+        release.held_out_to_file(tmp_path / "apart.parquet")
+        rows_in = release.rows_in
+        release.to_table("r")
+    apart = [row[0] for row in duckdb.read_parquet(str(tmp_path / "apart.parquet")).project("pid").fetchall()]
+    named = Counter(name.casefold() for name in apart if name is not None)
+    assert set(named.values()) == {2}
+    assert None in apart
+    assert rows_in == 160 - len(apart)
+    found = kanon.attack(tmp_path / "n.duckdb", "r", original="t", control=str(tmp_path / "apart.parquet"), **asked)
+    assert found.left_out is not None
+    assert found.left_out.startswith(f"{len(apart)} rows of t are of the control group")
+    assert f"the attacks are on the {rows_in} others" in found.left_out
+
+
+def test_a_directory_is_no_file_for_rows_that_are_held_out(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    (tmp_path / "d.csv").mkdir()
+    pd.DataFrame({"age": [1, 2, 3, 4] * 5}).to_csv(tmp_path / "t.csv", index=False)
+    ended = kanon(
+        "anonymize", tmp_path / "t.csv", "--qi", "age", "-k", "2", "--count", "rows", "--out", tmp_path / "r.csv",
+        "--hold-out", "0.2", "--control", tmp_path / "d.csv", "--replace",
+    )  # fmt: skip
+    assert (ended.code, "is a directory" in ended.err) == (2, True)
+    assert not (tmp_path / "r.csv").exists()

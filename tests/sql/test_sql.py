@@ -106,7 +106,8 @@ CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold
 CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
 CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
 CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
-CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2), (2, NULL, 2, 1)) coded(value_0, person, position, n);
+CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
+    coded(value_0, person, position, n, record, label_1);
 CREATE TABLE left_over AS FROM coded;
 CREATE TABLE classes AS FROM (VALUES (0, 2), (1, 1)) classes(class, n);
 CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
@@ -161,7 +162,6 @@ CREATE TABLE sides AS FROM (VALUES (0, false, '=ann', 1), (1, false, '=ann', 2),
     (3, true, '=cat', 1)) sides(record, is_control, person, place_1);
 CREATE TABLE targets AS FROM (VALUES (false, '=ann', 1, 0), (false, '=bob', 2, 2), (true, '=cat', 1, 3))
     targets(is_control, person, rank, record);
-CREATE TABLE coded AS FROM (VALUES (1, 1), (2, 1), (3, 2)) coded(record, label_1);
 CREATE TABLE alone AS FROM (VALUES (1, 0), (1, 1), (3, 0)) alone(record, subset);
 CREATE TABLE first_picked AS FROM (VALUES (0, 1), (2, 2)) first_picked(tuple, record);
 CREATE TABLE second_picked AS FROM (VALUES (0, 1), (2, 1)) second_picked(tuple, record);
@@ -206,7 +206,7 @@ LISTS = {
     },
     "attacks/control_singled_out": {"same_places": "tuples.tuple = sides.place_1"},
     "attacks/published_most": {"shared": "published_1"},
-    "prepare/held_out": {"columns": "column_1", "key": "column_1", "of_people": "TRUE"},
+    "prepare/held_out": {"columns": "column_1", "key": "column_1", "of_people": "TRUE", "person": "column_1"},
     "attacks/joint_links": {"link": "published_1", "value": "'v'"},
     "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
     "attacks/people_by_number": {"value": "published_1"},

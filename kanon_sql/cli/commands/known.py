@@ -163,12 +163,18 @@ def _verdict(result: KnownResult) -> str:
     if result.fails:
         nobody = ": there are classes whose rows name nobody" if result.nameless else ""
         return f"{required} DOES NOT HOLD{nobody}"
-    if not result.people_known:
-        column = visible(result.entity or "")
+    column = visible(result.entity or "")
+    if not result.people_known and result.verified:
         return (
-            f"{required} IS NOT VERIFIED: how many people ({column}) the classes have is not known. Rows were counted, "
-            "and a class of many rows may be one person. Name the table that it was made from with --original, if that "
-            "tells who is in which class."
+            f"{required} holds: each class by all columns has {result.at_least:,} people ({column}) at least, and so "
+            "has each by fewer columns. Who they are is not known, so that rows were counted below"
+        )
+    if not result.people_known:
+        ways = "" if result.at_least is not None else " Name the table that it was made from with --original."
+        least = "" if result.at_least is None else f": by its original, {result.at_least:,} at least"
+        return (
+            f"{required} IS NOT VERIFIED: how many people ({column}) the classes have is not known{least}. Rows were "
+            f"counted, and a class of many rows may be one person.{ways}"
         )
     if result.people_repeat is not None:
         return f"{required} IS NOT VERIFIED: a class of many rows may be one person"

@@ -75,8 +75,10 @@ def about_cells(utility: Utility) -> str:
 def _of_marginals(found: Marginals) -> str:
     looked_at, furthest = counted(len(found.found), "marginal"), found.found[0]
     of = f" of {found.possible:,}" if found.possible > len(found.found) else ""
-    columns = " + ".join(furthest.columns)
-    return f"{found.score:.0f} of 1000, the mean of {looked_at}{of}; furthest apart: {columns}, {furthest.score:.0f}"
+    said = f"{found.score:.0f} of 1000, the mean of {looked_at}{of}"
+    if not furthest.difference:
+        return said
+    return f"{said}; furthest apart: {' + '.join(furthest.columns)}, {furthest.score:.0f}"
 
 
 def _of_told_apart(apart: ToldApart) -> str:

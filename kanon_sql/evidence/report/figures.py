@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.errors import UsageError
+from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import tally
 
 if TYPE_CHECKING:
@@ -97,10 +98,6 @@ class Attribute:
     hidden: bool = False
     rows_alone: int | None = None
     rule: str | None = None
-
-
-COMPARED = ("singling out", "linkability", "inference")
-"""Attacks whose guesses are compared with guesses about a control group."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +285,7 @@ class Report:
     @property
     def compared(self) -> tuple[ReportedAttack, ...]:
         """The attacks whose guesses were compared with guesses about a control group."""
-        return tuple(attack for attack in self.attacks if attack.name in COMPARED)
+        return tuple(attack for attack in self.attacks if attack.name in CONTROLLED)
 
     @property
     def attacks_said(self) -> str:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from kanon_sql.evidence.report.figures import COMPARED
 from kanon_sql.evidence.report.words import (
     NOTHING,
     comparison_sentence,
@@ -36,6 +35,7 @@ from kanon_sql.evidence.report.words import (
     verb,
 )
 from kanon_sql.evidence.standards.judge import VERDICTS
+from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import counted
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _environment(elements: str) -> Environment:
     )
     environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
     environment.globals |= {
-        "COMPARED": COMPARED,
+        "COMPARED": CONTROLLED,
         "INFERRING": ("homogeneity", "background knowledge"),
         "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,

@@ -85,17 +85,19 @@ def told_apart(original: Records, released: Records) -> ToldApart:
     from sklearn.tree import DecisionTreeClassifier
 
     known = np.concatenate([_matrix(original), _matrix(released)])
+    # A tree cuts between values: where they stand in the order of the column says all of them.
+    places = np.concatenate([np.column_stack(records.places).astype(float) for records in (original, released)])
     of_release = np.repeat([0, 1], [len(original), len(released)])
     share = len(released) / len(of_release)
     pairs = _described(original).fit_transform(known).shape[1] <= MOST_FEATURES_OF_PAIRS
 
-    def pmse(model: Any) -> float:  # noqa: ANN401 - scikit-learn has no types
+    def pmse(model: Any, known: Floats) -> float:  # noqa: ANN401 - scikit-learn has no types
         likely = model.fit(known, of_release).predict_proba(known)[:, 1]
         return float(np.mean((likely - share) ** 2))
 
     return ToldApart(
-        pmse(_regression(original, pairs=pairs)),
-        pmse(DecisionTreeClassifier(max_depth=TREE_DEPTH, random_state=0)),
+        pmse(_regression(original, pairs=pairs), known),
+        pmse(DecisionTreeClassifier(max_depth=TREE_DEPTH, random_state=0), places),
         share * (1 - share),
         pairs,
         len(of_release),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 50_000
 _MOST_TUPLES = 200_000
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def other_records(compared: Comparable, rows: exp.Subquery, chosen: np.random.Ge
     """Return records of a table like the original; a value that the original does not have has the place 0."""
     names = [name for one in compared.dimensions for name in (one.place, one.as_number)]
     found = _rows(compared, unseen_query(rows, compared.dimensions).subquery("tuples"), names, chosen)
-    numbers = [found[:, 2 * one.number + 1] if one.column.numeric else None for one in compared.dimensions]
+    numbers = [_usable(found[:, 2 * one.number + 1]) if one.column.numeric else None for one in compared.dimensions]
     return Records(tuple(found[:, ::2].astype(np.int64).T), tuple(numbers))
 
 
@@ -123,7 +124,12 @@ def _with_numbers(compared: Comparable, places: Sequence[Integers]) -> Records:
 def _numbers(compared: Comparable, one: Dimension, places: Integers) -> Floats:
     query = sql.query("utility/numbers", relations={"bins": one.bins})
     of_place, numbers = zip(*compared.engine.rows(query, f"numbers of {one.name}"), strict=True)
-    values = np.array([np.nan if number is None else float(number) for number in numbers])
-    values[np.isinf(values)] = np.nan
+    values = _usable(np.array([np.nan if number is None else float(number) for number in numbers]))
     found: Floats = values[np.searchsorted(np.array(of_place), places)]
+    return found
+
+
+def _usable(numbers: Floats) -> Floats:
+    """Return numbers of which the squares are numbers, too; the others are none."""
+    found: Floats = np.where(np.abs(numbers) < _LARGEST, numbers, np.nan)
     return found

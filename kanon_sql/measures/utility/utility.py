@@ -142,6 +142,8 @@ def _predicted(target: str, number: int, own: Records, released: Records, others
 def _require_classes(compared: Comparable, number: int) -> None:
     """Raise unless the target has some values, and not too many."""
     target = compared.dimensions[number]
+    if len(compared.dimensions) == 1:
+        raise UsageError(f"Only {target.name!r} is compared: there is no other column to predict it from.")
     (values,) = compared.engine.row(sql.select_count(target.bins), f"values of {target.name}")
     if values == 1:
         raise UsageError(f"Column {target.name!r} has one value only: there is nothing to predict.")

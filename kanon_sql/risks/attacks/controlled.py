@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlglot import exp
 
@@ -41,7 +41,13 @@ from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import TUPLE, by_spread, find_pairs, numbered_classes
 from kanon_sql.risks.attacks.coded import RECORD
-from kanon_sql.risks.attacks.residual import EstimatedShare, Rate, control_of_singling_out, residual_risk
+from kanon_sql.risks.attacks.residual import (
+    EstimatedShare,
+    Rate,
+    control_of_singling_out,
+    residual_risk,
+    risk_of_singling_out,
+)
 from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
 from kanon_sql.risks.estimators.tuples import collect
 from kanon_sql.sql import build as sql
@@ -53,6 +59,8 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.coded import Coded
 
 Name = Literal["singling out", "linkability", "inference"]
+CONTROLLED: tuple[Name, ...] = get_args(Name)
+"""Attacks whose guesses are compared with guesses about a control group."""
 _SETS = 5
 """Sets of up to three columns whose labels make predicates."""
 
@@ -101,6 +109,8 @@ class Controlled:
         """The risk with its interval; None where nothing was guessed, or all of the control group was guessed right."""
         if self.reason is not None or not self.in_release.guesses or not self.control.guesses:
             return None
+        if self.name == "singling out":
+            return risk_of_singling_out(self.in_release, self.control_estimate)
         return residual_risk(self.in_release.estimate, self.control_estimate)
 
     @property

@@ -24,17 +24,24 @@ An attack makes guesses about people who are in the scope of a release, and the 
    That is the control rate of singling out (``singled_out_by_chance``): for n = n_c it is that share, up to 37 %. Where
    n_c < n it is an upper bound, so that the risk is a lower bound, and the true control rate may be 0: predicates that
    match one of few people may match many of many. The lower end of the control rate is 0 then.
+   An attack is compared with the upper end of that bound, and its own interval is the exact one of Clopper and Pearson
+   (1934): the risk excludes 0 only where that is above the other. Few predicates say little: three that are right may
+   be so by chance, for up to 37 % each are.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Z = 1.959963984540054
 """The quantile of the normal distribution for intervals of 95 %."""
-_HALVINGS = 200
+_TAIL = 0.025
+_HALVINGS, _HALVINGS_OF_SHARES = 200, 40
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,37 @@ class Rate:
         high = 1.0 if self.right == n else middle + half
         return EstimatedShare(share, low, high)
 
+    @property
+    def exact(self) -> EstimatedShare:
+        """The share, with the interval of Clopper and Pearson."""
+        n, right = self.guesses, self.right
+        if not n:
+            return EstimatedShare(0.0, 0.0, 1.0)
+        low = 0.0 if right == 0 else _crossing(lambda p: _at_most(right - 1, n, p), 1 - _TAIL)
+        high = 1.0 if right == n else _crossing(lambda p: _at_most(right, n, p), _TAIL)
+        return EstimatedShare(self.share, low, high)
+
     def figures(self) -> dict[str, Any]:
         return {"right": self.right, "guesses": self.guesses, "share": self.share if self.guesses else None}
+
+
+def _at_most(right: int, n: int, share: float) -> float:
+    """Return how likely at most so many of n guesses are right, each with a probability above 0 and below 1."""
+    odds, whole = math.log(share), math.log1p(-share)
+    choices = math.lgamma(n + 1)
+    logs = (
+        choices - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * odds + (n - k) * whole for k in range(right + 1)
+    )
+    return math.fsum(map(math.exp, logs))
+
+
+def _crossing(falling: Callable[[float], float], level: float) -> float:
+    """Return where a falling function of a share comes down to a level."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS_OF_SHARES):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > level else (low, middle)
+    return (low + high) / 2
 
 
 # 2. The risk
@@ -128,6 +164,18 @@ def singled_out_by_chance(in_control: float, people: int, control_people: int) -
             break
         low, high = (middle, high) if exactly_one(middle, control_people) < in_control else (low, middle)
     return exactly_one(high, people) if in_control > 0 else 0.0
+
+
+def risk_of_singling_out(attack: Rate, control: EstimatedShare) -> EstimatedShare:
+    """Return the risk of an attack beyond a control rate of which the upper end alone is known.
+
+    Every end is that of the two rates that is worse for it, and the value takes the control rate at its upper end.
+    """
+    found = attack.exact
+    of_attack = (found.value, found.low, found.high)
+    of_control = (control.high, control.high, control.low)
+    risks = [(own - other) / (1 - other) for own, other in zip(of_attack, of_control, strict=True)]
+    return EstimatedShare(*(min(1.0, max(0.0, risk)) for risk in risks))
 
 
 def control_of_singling_out(in_control: Rate, people: int, control_people: int) -> EstimatedShare:

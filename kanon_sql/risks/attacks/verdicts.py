@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.errors import counted as counted  # noqa: PLC0414 - evidence/report takes it from here
-from kanon_sql.risks.attacks.controlled import Controlled
+from kanon_sql.risks.attacks.controlled import CONTROLLED, Controlled
 from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
@@ -98,9 +98,12 @@ def verdicts_on(
 
 def _of_another_table(verdict: Verdict) -> Verdict:
     """Return the verdict on an attack by an original that cannot have all rows of the release."""
-    if verdict.outcome != "fails" or verdict.attack not in {"linkage", "homogeneity", "background knowledge"}:
+    compared = verdict.attack in CONTROLLED and verdict.outcome == "not meaningful"
+    looked_up = verdict.attack in {"linkage", "homogeneity", "background knowledge", *CONTROLLED}
+    if not compared and (verdict.outcome != "fails" or not looked_up):
         return verdict
-    found = f"{verdict.found}; {_ANOTHER_TABLE}"
+    also = "; or has it people of the control group?" if verdict.attack in CONTROLLED else ""
+    found = f"{verdict.found}; {_ANOTHER_TABLE}{also}"
     return replace(verdict, outcome="not excluded", found=found)
 
 
@@ -330,8 +333,9 @@ def _rates(attack: Controlled) -> str:
     if attack.name == "singling out":
         people = counted(attack.control_people, "person", "people")
         return (
-            f"{right} of {counted(guesses, 'predicate')} match exactly one person of the original, at most {control} "
-            f"would by chance (by {people} of the control group), and {baseline} of random ones do"
+            f"{right} of {counted(guesses, 'predicate')} match exactly one person of the original, at most "
+            f"{_rate(attack.control_estimate.high)} would by chance (by {people} of the control group), and {baseline} "
+            "of random ones do"
         )
     sources = " in one source and ".join(", ".join(columns) for columns in attack.knows)
     by = f"by {sources}{' in another' if len(attack.knows) > 1 else ''}"
