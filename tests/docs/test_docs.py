@@ -41,6 +41,7 @@ LONG = {
     "report",
     "risk",
     "wide-tables",
+    "utility",
 }
 BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT_CODE = "; echo $?"
