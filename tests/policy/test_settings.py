@@ -109,9 +109,12 @@ OTHER_OPTIONS = {  # of the run, not of the release
     ),
     *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
     *("--dry-run", "--ignore-ledger", "--encoding", "--decimal"),
+    *("--hold-out", "--control"),  # a policy file does not say which rows were held out: test_hold_out.py
     *("--prepare", "--publish"),  # names of columns, as --hierarchy: test_preparing.py, test_publish_options.py
 }
-OTHER_KEYWORDS = {"source", "table", "models", "prepare", "hierarchies", "publish", "policy", "resources", "progress"}
+OTHER_KEYWORDS = {
+    *("source", "table", "models", "prepare", "hierarchies", "publish", "policy", "resources", "progress", "hold_out"),
+}
 
 
 def _option(name: str) -> str:
