@@ -33,7 +33,7 @@ COMMANDS: dict[str, list[str]] = {
     "ledger": ["{db}"],
     "clean": ["{db}", "--drop", f"dropped{EVIL}"],
     "lattice": ["{db}", TABLE, *ROLES],
-    "compare": ["{db}", TABLE, *ROLES, "--algorithm", "optimal", "--utility", "--target", ILL],
+    "compare": ["{db}", TABLE, *ROLES, "--algorithm", "optimal"],
     "hierarchy list": ["{db}"],
     "hierarchy show": ["{db}", QI],
     "hierarchy check": ["{db}", TABLE, "--hierarchy", f"{QI}=intervals:2,4"],

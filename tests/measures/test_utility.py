@@ -75,7 +75,7 @@ def test_by_hand(education: dict[str, str]) -> None:
 
 
 @given(cases(max_rows=15), st.data(), st.sampled_from(["even", "marginal"]))
-@examples(60)
+@examples(60, quick=8)
 def test_marginals_and_queries_are_those_of_loops_over_rows(case: Case, data: st.DataObject, spread: Any) -> None:
     assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))
     levels = [st.sampled_from(range(len(next(iter(tree.values()))) + 1)) for tree in case.hierarchies]
@@ -182,6 +182,7 @@ def test_a_release_of_the_original_itself_is_as_good() -> None:
     assert found.prediction.from_release == pytest.approx(1)  # c is told by a: b and d have y
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
     """The release has values of the original, so that nothing is drawn; its rows are of another distribution."""
@@ -463,6 +464,7 @@ def test_the_command_says_what_the_library_does(demo: Path, kanon: Callable[...,
     )
 
 
+@pytest.mark.thorough
 def test_compare_shows_and_draws_utility(demo: Path, kanon: Callable[..., Ended], tmp_path: Path) -> None:
     args = ["compare", str(demo), "admissions", *ROLES, "--algorithm", "optimal,local", "-k", "5", "--utility"]
     found = json.loads(kanon(*args, "--format", "json").out)["results"]
@@ -473,6 +475,7 @@ def test_compare_shows_and_draws_utility(demo: Path, kanon: Callable[..., Ended]
     assert "accuracy of department; learned from the original" in (tmp_path / "p.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_the_report_has_a_section_and_a_sentence(demo: Path) -> None:
     report = kanon.report(
         demo,
