@@ -175,9 +175,9 @@ def test_a_release_of_the_original_itself_is_as_good() -> None:
     assert found.marginals.score == 1000
     assert found.queries is not None
     assert (found.queries.median, found.queries.ninth_decile) == (0, 0)
-    assert found.told_apart is not None
-    assert found.told_apart.logistic == pytest.approx(0, abs=1e-12)
-    assert found.told_apart.tree == pytest.approx(0, abs=1e-12)
+    assert found.propensity_score is not None
+    assert found.propensity_score.logistic == pytest.approx(0, abs=1e-12)
+    assert found.propensity_score.tree == pytest.approx(0, abs=1e-12)
     assert found.prediction is not None
     assert found.prediction.from_release == pytest.approx(1)  # c is told by a: b and d have y
 
@@ -193,7 +193,7 @@ def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
     weight = drawn.normal(size=n) * 3
     original = pd.DataFrame({"colour": colour, "size": size, "weight": weight})
     release = original[(drawn.random(n) < 0.8) & ((size > 0) | (drawn.random(n) < 0.3))]
-    found = measured(original, release, dict.fromkeys(original.columns, "flat")).told_apart
+    found = measured(original, release, dict.fromkeys(original.columns, "flat")).propensity_score
     stacked = pd.concat([original, release])
     labels = np.repeat([0.0, 1.0], [len(original), len(release)])
     columns = [list(stacked[name]) for name in original.columns]
@@ -207,7 +207,7 @@ def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
     # A tree has the colours in an order of its own: with one column of two colours any order is the same.
     two = original.assign(colour=np.where(colour == "r", "r", "g"))
     both = two.loc[release.index]
-    found = measured(two, both, dict.fromkeys(two.columns, "flat")).told_apart
+    found = measured(two, both, dict.fromkeys(two.columns, "flat")).propensity_score
     stacked = pd.concat([two, both])
     known = np.column_stack([stacked.colour == "r", stacked["size"], stacked.weight]).astype(float)
     assert found is not None
@@ -215,13 +215,13 @@ def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
 
 
 def test_values_are_drawn_from_what_a_label_covers(education: dict[str, str]) -> None:
-    """Of 4,000 rows of Higher and of Lower half are each value: what a model learns is told from the original so."""
+    """Of 4,000 rows of Higher half are each value: a model distinguishes them from the original by that."""
     original = pd.DataFrame({"education": ["Bachelors"] * 3600 + ["Masters"] * 400, "n": range(4000)})
     release = original.assign(education="Higher")
     for spread, likely in (("even", 0.5), ("marginal", 0.9)):
-        found = measured(original, release, education, spread=spread).told_apart
+        found = measured(original, release, education, spread=spread).propensity_score
         assert found is not None
-        # A record is told apart by its value alone: of Bachelors 3600 are original, and 4000 times as likely released.
+        # A record is distinguished by its value alone: 3,600 original Bachelors, and 4,000 times as likely released.
         cells = np.array([[3600, 4000 * likely], [400, 4000 * (1 - likely)]])
         share = cells[:, 1] / cells.sum(axis=1)
         expected = float(np.sum(cells.sum(axis=1) * (share - 0.5) ** 2) / 8000)
@@ -302,8 +302,8 @@ def test_a_frequent_value_has_a_bin_of_its_own(tmp_path: Path) -> None:
 def test_numbers_beyond_all_measure_and_a_target_alone() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0] * 20, "h": [1e300, 2.5, 7e200, -1e308] * 10, "kind": list("xy") * 20})
     found = measured(frame, frame, {"a": "flat", "h": "flat"}, target="kind")
-    assert found.told_apart is not None
-    assert found.told_apart.tree == pytest.approx(0, abs=1e-12)
+    assert found.propensity_score is not None
+    assert found.propensity_score.tree == pytest.approx(0, abs=1e-12)
     assert found.prediction is not None
     with pytest.raises(kanon.UsageError, match="no other column to predict it from"):
         measured(frame[["kind"]], frame[["kind"]], {"kind": "flat"}, target="kind")
@@ -424,7 +424,7 @@ def test_without_scikit_learn_the_rest_is_measured(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(utility, "can_learn", lambda: False)
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [1, 2, 2]})
     found = measured(frame, frame, {"a": "flat"})
-    assert found.told_apart is None
+    assert found.propensity_score is None
     assert found.missing == "needs scikit-learn, which is not here: pip install 'kanon-sql[utility]'"
     assert found.marginals is not None
     with pytest.raises(kanon.UsageError, match=r"kanon-sql\[utility\]"):

@@ -8,7 +8,7 @@ from kanon_sql.cli.output.output import figure, print_pairs, print_prose, visibl
 from kanon_sql.errors import counted
 
 if TYPE_CHECKING:
-    from kanon_sql.measures.utility.learned import Prediction, ToldApart
+    from kanon_sql.measures.utility.learned import Prediction, PropensityScore
     from kanon_sql.measures.utility.marginals import Marginals
     from kanon_sql.measures.utility.utility import Utility
 
@@ -26,8 +26,8 @@ def print_utility(utility: Utility) -> None:
         queries = counted(errors.queries, "counting query", "counting queries")
         most = f"{figure(errors.ninth_decile)} at most in nine of ten"
         pairs.append(("query error", f"{figure(errors.median)} median, {most}, of {queries}"))
-    if (apart := utility.told_apart) is not None:
-        pairs.append(("pMSE", _of_told_apart(apart)))
+    if (score := utility.propensity_score) is not None:
+        pairs.append(("pMSE", _of_propensity_score(score)))
     if (prediction := utility.prediction) is not None:
         pairs.append((f"accuracy, {prediction.target}", _of_prediction(prediction)))
     if utility.missing is not None:
@@ -45,11 +45,11 @@ def utility_cells(utility: Utility) -> dict[str, str]:
 
     Releases of one table have the same columns.
     """
-    found, errors, apart, prediction = utility.marginals, utility.queries, utility.told_apart, utility.prediction
+    found, errors, score, prediction = utility.marginals, utility.queries, utility.propensity_score, utility.prediction
     cells = {
         "3-marginals": "" if found is None else f"{found.score:.0f}",
         "query error": "" if errors is None else figure(errors.median),
-        "pMSE": "" if apart is None else figure(apart.logistic),
+        "pMSE": "" if score is None else figure(score.logistic),
     }
     return cells if prediction is None else {**cells, "accuracy": figure(prediction.from_release)}
 
@@ -58,8 +58,10 @@ def about_cells(utility: Utility) -> str:
     """Return what the figures of ``utility_cells`` are, in sentences."""
     spread = f"Rows of a label are spread {_SPREAD[utility.spread]}."
     said = [f"3-marginals: 1000 is the original. Query error: the median. {spread}"]
-    if utility.told_apart is not None:
-        said.append("pMSE: 0 if the release cannot be told from the original by logistic regression; at most 0.25.")
+    if utility.propensity_score is not None:
+        said.append(
+            "pMSE: 0 if the release cannot be distinguished from the original by logistic regression; at most 0.25."
+        )
     if (prediction := utility.prediction) is not None:
         original, frequent = figure(prediction.from_original), figure(prediction.most_frequent)
         rows = f"{prediction.tested:,} rows of the original, which releases have too"
@@ -81,10 +83,10 @@ def _of_marginals(found: Marginals) -> str:
     return f"{said}; furthest apart: {' + '.join(furthest.columns)}, {furthest.score:.0f}"
 
 
-def _of_told_apart(apart: ToldApart) -> str:
-    pairs = " with pairs" if apart.pairs else ""
-    by_model = f"{figure(apart.logistic)} by logistic regression{pairs}, {figure(apart.tree)} by a tree"
-    return f"{by_model}; 0 if release and original cannot be told apart, {figure(apart.highest)} if they always can"
+def _of_propensity_score(score: PropensityScore) -> str:
+    pairs = " with pairs" if score.pairs else ""
+    by_model = f"{figure(score.logistic)} by logistic regression{pairs}, {figure(score.tree)} by a tree"
+    return f"{by_model}; 0 if release and original cannot be distinguished, {figure(score.highest)} if they always can"
 
 
 def _of_prediction(prediction: Prediction) -> str:

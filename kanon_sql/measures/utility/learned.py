@@ -1,9 +1,9 @@
-"""What a model learns from a release: to tell it from the original, and to predict a column.
+"""What a model learns from a release: to distinguish it from the original, and to predict a column.
 
 **pMSE** (propensity score mean squared error, Snoke et al. 2018): records of original and release are stacked; a model
 learns to say from which of them a record is. With c the share of records of the release and p_i the probability that
-the model gives record i of being one of the release, pMSE = mean((p_i - c)^2): 0 where the model cannot tell them
-apart, c (1 - c) where it always can. Two models: a logistic regression with main effects and, if there are few
+the model gives record i of being one of the release, pMSE = mean((p_i - c)^2): 0 where the model cannot distinguish
+them, c (1 - c) where it always can. Two models: a logistic regression with main effects and, if there are few
 features, the products of every two; and a tree of depth 5.
 
 **Prediction of a target**: a logistic regression learns to predict the target from the other columns, once from the
@@ -36,13 +36,13 @@ _ITERATIONS = 1000
 
 
 @dataclass(frozen=True)
-class ToldApart:
-    """How well a model tells records of a release from those of its original.
+class PropensityScore:
+    """How well a model distinguishes records of a release from those of its original.
 
     Attributes:
         logistic: pMSE of the logistic regression.
         tree: pMSE of the tree.
-        highest: c (1 - c), what pMSE is if all records are told apart.
+        highest: c (1 - c), what pMSE is if all records are distinguished.
         pairs: whether the regression had products of features.
         records: how many there were of original and release together.
     """
@@ -80,8 +80,8 @@ def can_learn() -> bool:
     return find_spec("sklearn") is not None
 
 
-def told_apart(original: Records, released: Records) -> ToldApart:
-    """Return how well the records of both are told apart; there are some of each."""
+def propensity_score(original: Records, released: Records) -> PropensityScore:
+    """Return how well the records of both are distinguished; there are some of each."""
     from sklearn.tree import DecisionTreeClassifier
 
     known = np.concatenate([_matrix(original), _matrix(released)])
@@ -95,7 +95,7 @@ def told_apart(original: Records, released: Records) -> ToldApart:
         likely = model.fit(known, of_release).predict_proba(known)[:, 1]
         return float(np.mean((likely - share) ** 2))
 
-    return ToldApart(
+    return PropensityScore(
         pmse(_regression(original, pairs=pairs), known),
         pmse(DecisionTreeClassifier(max_depth=TREE_DEPTH, random_state=0), places),
         share * (1 - share),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kanon_sql.errors import UsageError
-from kanon_sql.measures.utility.learned import Prediction, ToldApart, can_learn, predict, told_apart
+from kanon_sql.measures.utility.learned import Prediction, PropensityScore, can_learn, predict, propensity_score
 from kanon_sql.measures.utility.marginals import Marginals, QueryErrors, marginals_of
 from kanon_sql.measures.utility.records import Records, original_records, other_records, released_records
 from kanon_sql.measures.utility.spread import MOST_BINS, Comparable, Spread, UtilitySettings, make_comparable
@@ -38,16 +38,17 @@ class Utility:
         spread: how rows of a label are spread over what it covers: ``even`` or ``marginal``.
         marginals: k-marginals; None where the original or the release has no rows.
         queries: errors of counting queries; None where there are no rows, or no query is of enough of them.
-        told_apart: how well a model tells release and original apart; None where there are no rows, or no scikit-learn.
+        propensity_score: how well a model distinguishes release and original; None where there are no rows, or there is
+            no scikit-learn.
         prediction: how well a target is predicted; None where none was named, or there are no rows.
-        missing: why there is no ``told_apart``; None if there is.
+        missing: why there is no ``propensity_score``; None if there is.
     """
 
     columns: tuple[str, ...]
     spread: Spread
     marginals: Marginals | None
     queries: QueryErrors | None
-    told_apart: ToldApart | None
+    propensity_score: PropensityScore | None
     prediction: Prediction | None
     missing: str | None
 
@@ -116,13 +117,13 @@ def utility_of(
         tell("Learning from both")
         chosen = np.random.default_rng(SEED)
         own, released = original_records(compared, chosen), released_records(compared, chosen)
-        apart = told_apart(own, released)
+        score = propensity_score(own, released)
         prediction = None
         if number is not None:
             tell(f"Predicting {names[number]}")
             others = None if control is None else other_records(compared, control, chosen)
             prediction = _predicted(names[number], number, own, released, others)
-        return Utility(names, settings.spread, marginals, errors, apart, prediction, None)
+        return Utility(names, settings.spread, marginals, errors, score, prediction, None)
     finally:
         compared.drop()
 
