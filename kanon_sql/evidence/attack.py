@@ -204,7 +204,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
             left out of it. With it, singling out, linkability and inference are tried.
         knows: the columns that an attacker knows of a target of these: one list of names, or two of two sources. By
             default the up to three quasi-identifiers in which most people are alone, and all of them.
-        targets: people of the original, and of the control group, about whom guesses are made, at most.
+        targets: guesses are about so many people of the original, and of the control group, at most.
         seed: of what is drawn for these guesses.
         hierarchies: those that the releases were made with, as for ``anonymize``.
         prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
@@ -243,7 +243,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     try:
         group = None
         if control is not None:
-            people = control_group(opened, open_other(opened, named.source, release, control))
+            people = opened_control(opened, named.source, release, control)
             people = prepared_original(people, release, required.prepare, rules_of(prepare or {}))
             group = ControlGroup(people, guessing)
         opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
@@ -286,6 +286,14 @@ def open_other(
     if isinstance(other, str) and in_database and not (Path(other).suffix and Path(other).exists()):
         return open_beside(opened, source, other)
     return open_beside(opened, other, as_text=True)
+
+
+def opened_control(opened: Source, source: Any, release: Source, control: Any) -> Source:  # noqa: ANN401 - as above
+    """Return a control group in the types of its original, whose columns are not prepared yet.
+
+    Other arguments are those of ``open_other``.
+    """
+    return control_group(opened, open_other(opened, source, release, control))
 
 
 def attack_release(  # noqa: PLR0913 - what is required, and what is known already

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import read_as
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.coded import code_tables
 from kanon_sql.risks.attacks.controlled import Controlled, found_in_original, infer, link_sources, single_out
 from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.released import Released
 
 TARGETS = 2_000
-"""People of each group about whom guesses are made, by default."""
+"""Guesses are about so many people of each group, by default."""
 _SOURCES = 2
 _FEW = 3
 """Columns that an attacker knows by default, beside all quasi-identifiers."""
@@ -43,7 +42,7 @@ class Guessing:
 
     Attributes:
         knows: names of columns that the attacker knows: of one source, or of two; none: they are chosen.
-        targets: people of each group about whom guesses are made.
+        targets: guesses are about so many people of each group, at most.
         seed: of all that is drawn.
     """
 
@@ -130,7 +129,7 @@ def control_group(original: Source, control: Source) -> Source:
                 f"{original.name}. Write both tables alike."
             )
     query = exp.select(*selected).from_(control.relation.copy())
-    relation = temporary_table(engine, "kanon_control", query, "the control group")
+    relation = make_table(engine, "kanon_control", query, "the control group")
     return Source(engine, relation, control.name)
 
 
@@ -139,12 +138,12 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
 
     Who is left is in the scope of the release.
 
-    With a column of people, every row of theirs goes, and rows that name nobody go as those below. Else rows that equal
+    With a column of people, every row of theirs goes, and rows without a person go as those below. Else rows that equal
     rows of the control group go, one for one, if the original has all of them. If not, the control group is not a part
     of it, and rows that are equal are of people who are alike in all columns.
 
     Raises:
-        UsageError: nobody is left, or the control group has no column of people.
+        UsageError: no row is left, or the control group has no column of people.
     """
     engine, columns = original.engine, original.columns
     (rows,) = engine.row(sql.select_count(original.relation), "rows of the original")
@@ -163,18 +162,18 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
             tables={"original": original.relation, "control": control.relation},
             names={"kanon_position": name},
         )
-        nobody = exp.select("*").from_(control.relation.copy()).where(sql.column(person.name).is_(exp.null()))
-        of_nobody = replace(control, relation=temporary_table(engine, "kanon_nobody", nobody, "rows that name nobody"))
-        others = temporary_table(engine, "kanon_others", query, "rows of other people")
+        nameless = exp.select("*").from_(control.relation.copy()).where(sql.column(person.name).is_(exp.null()))
+        of_nameless = replace(control, relation=make_table(engine, "kanon_nameless", nameless, "rows without a person"))
+        others = make_table(engine, "kanon_others", query, "rows of other people")
         original_others = replace(original, relation=others)
-        alike, of = _alike(original_others, of_nobody)
-        query = _subtracted(original_others, of_nobody) if alike == of else exp.select("*").from_(others.copy())
+        alike, of = _alike(original_others, of_nameless)
+        query = _subtracted(original_others, of_nameless) if alike == of else exp.select("*").from_(others.copy())
     else:
         alike, of = _alike(original, control)
         if alike < of:
             return original, _not_part(original, control, alike, of)
         query = _subtracted(original, control)
-    relation = temporary_table(engine, "kanon_scope", query, "the original without the control group")
+    relation = make_table(engine, "kanon_scope", query, "the original without the control group")
     (left,) = engine.row(sql.select_count(relation), "rows of the original that are left")
     if not left:
         raise UsageError(

@@ -17,7 +17,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
+from kanon_sql.release.utility import KEYWORDS, WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
@@ -214,17 +214,20 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     if named.original is None and (hierarchies is not None or original_table is not None):
         raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
     settings = utility_settings(
+        KEYWORDS,
         utility=utility,
         target=target,
         spread=spread,
         control=control is not None,
         original=named.original is not None,
-        names=("utility=True", "target=", "spread=", "control=", "original="),
     )
     opened, release = named.opened(resources)
     try:
-        others = None if control is None else opened_control(opened, named.source, release, control)
-        if others is not None:
+        others = None
+        if control is not None:
+            from kanon_sql.evidence.attack import opened_control  # loads the attacks
+
+            others = opened_control(opened, named.source, release, control)
             others = prepared_original(others, release, required.prepare, rules_of(prepare or {}))
         opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
         require_entity(entity, *([opened] if release is opened else [opened, release]))
@@ -235,19 +238,6 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         return measure_against(opened, release, required, progress or silent, risks, everyone, utility=wanted)
     finally:
         opened.engine.close()
-
-
-def opened_control(
-    opened: Source,
-    source: Any,  # noqa: ANN401 - what the person pointed at for the release
-    release: Source,
-    control: Any,  # noqa: ANN401 - a path, a connection or a data frame, or the name of a table
-) -> Source:
-    """Return a control group in the types of its original, which was not prepared yet; all are in one engine."""
-    from kanon_sql.evidence.attack import open_other  # loads the attacks
-    from kanon_sql.evidence.control import control_group
-
-    return control_group(opened, open_other(opened, source, release, control))
 
 
 def measure_alone(

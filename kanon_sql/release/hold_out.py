@@ -23,6 +23,7 @@ from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import HeldOut
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.part_labels import text_of
+from kanon_sql.measures.published import never_null
 from kanon_sql.release.publish.files import check_file
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
@@ -112,10 +113,7 @@ def _key(columns: list[Column] | tuple[Column, ...]) -> exp.Expr:
     """Return what tells people apart: of rows, the texts of all values, with NULL unlike any text."""
     if len(columns) == 1:
         return text_of(sql.column(columns[0].name), columns[0])
-    parts = []
-    for column in columns:
-        marked = exp.DPipe(this=sql.literal("="), expression=text_of(sql.column(column.name), column), safe=True)
-        parts.append(exp.Coalesce(this=marked, expressions=[sql.literal("")]))
+    parts = [never_null(text_of(sql.column(column.name), column)) for column in columns]
     return exp.Anonymous(this="CONCAT_WS", expressions=[sql.literal("|"), *parts])
 
 

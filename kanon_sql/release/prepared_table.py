@@ -24,7 +24,7 @@ from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
-from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
+from kanon_sql.release.utility import KEYWORDS, WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
 from kanon_sql.search.prepare import Prepared, by_rows, prepare_source, problem_of
@@ -241,14 +241,7 @@ class PreparedTable:
         """
         tell = progress or silent
         measure = settings.get("measure", self.policy.measure)
-        good_for = utility_settings(
-            utility=utility,
-            target=target,
-            spread=spread,
-            control=False,
-            original=True,
-            names=("utility=True", "target=", "spread=", "", ""),
-        )
+        good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
         if settings.get("prove"):
             raise UsageError("A comparison proves nothing about local recodings: prove is for anonymize.")
         names = list(dict.fromkeys(algorithms or names_for(measure)))

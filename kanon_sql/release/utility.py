@@ -37,18 +37,29 @@ class WantedUtility:
     control: Source | None = None
 
 
+OPTIONS = ("--utility", "--target", "--spread", "--control", "--original")
+KEYWORDS = ("utility=True", "target=", "spread=", "control=", "original=")
+"""The parameters of ``utility_settings`` as they are written in a call of the command line, and of the library."""
+
+
 def utility_settings(
-    *, utility: bool, target: str | None, spread: str | None, control: bool, original: bool, names: Sequence[str]
+    names: Sequence[str],
+    *,
+    utility: bool,
+    target: str | None,
+    spread: str | None,
+    control: bool = False,
+    original: bool = True,
 ) -> UtilitySettings | None:
-    """Return the settings of a call, whose parameters are written as in ``names``; None where nothing is wanted.
+    """Return the settings of a call, or None where nothing is wanted.
 
     Args:
+        names: ``OPTIONS`` or ``KEYWORDS``.
         utility: whether utility is to be measured; the others are about nothing else.
         target: the column that is to be predicted.
         spread: how rows of a label are spread.
         control: whether there are rows to test predictions on.
         original: whether an original was named.
-        names: of these parameters: utility, target, spread, control, original.
 
     Raises:
         UsageError: some do not go together.

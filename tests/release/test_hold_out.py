@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import given
@@ -44,7 +45,8 @@ def rows_of(relation: duckdb.DuckDBPyRelation) -> Counter[Any]:
 def test_rows_are_either_held_out_or_released_and_their_number_is_the_share(
     values: list[tuple[str | None, str | None]], share: float, seed: int
 ) -> None:
-    frame = pd.DataFrame(values, columns=["select", "日本"], dtype=object)
+    texts = [pa.array(column, pa.string()) for column in zip(*values, strict=True)]  # typed where all are NULL, too
+    frame = pa.table(texts, names=["select", "日本"])
     number = int(share * len(values) + 0.5)
     asked: dict[str, Any] = {
         "quasi_identifiers": ["select"], "insensitive": ["日本"], "count": "rows", "k": 1,

@@ -587,7 +587,8 @@ def test_the_report_says_what_the_attack_says() -> None:
         release.to_file("r.csv")
         release.held_out_to_file("apart.csv")
     found = kanon.attack("r.csv", original="t.csv", control="apart.csv", **asked)
-    report = kanon.report("t.csv", **asked, rest="drop", release="r.csv", control="apart.csv")
+    of_utility: dict[str, Any] = {"utility": True, "target": "illness"}
+    report = kanon.report("t.csv", **asked, rest="drop", release="r.csv", control="apart.csv", **of_utility)
     assert report.rows_in == 180
     assert report.control == "apart.csv"
     guessed = [attack for attack in found.attacks if attack.name in {"singling out", "linkability", "inference"}]
@@ -598,6 +599,7 @@ def test_the_report_says_what_the_attack_says() -> None:
     assert "Compared with people who are not in the release" in text
     assert "60 rows of t.csv are of the control group apart.csv" in text
     assert "--control apart.csv" in text
+    assert "Predicted were 60 rows of people who are not in the release." in text
     assert "kanon anonymize t.csv" not in text  # that would be a release of all rows
     succeeded = [attack for attack in report.compared if attack.succeeded]
     assert (f"By {len(succeeded)} of" if succeeded else "By none of") in text

@@ -14,8 +14,8 @@ from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
 from kanon_sql.engine.base import split_names
-from kanon_sql.evidence.attack import Attacked, attack_release, attacked_release, open_other
-from kanon_sql.evidence.control import TARGETS, ControlGroup, Guessing, control_group, refuse_without_control
+from kanon_sql.evidence.attack import Attacked, attack_release, attacked_release, open_other, opened_control
+from kanon_sql.evidence.control import TARGETS, ControlGroup, Guessing, refuse_without_control
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import NamedRelease
 from kanon_sql.release.script import logged_script
@@ -82,7 +82,7 @@ def attack_command(
     ] = None,
     targets: Annotated[
         int,
-        typer.Option("--targets", metavar="N", help="People of each group about whom guesses are made, at most."),
+        typer.Option("--targets", metavar="N", help="Guesses are about so many people of each group, at most."),
     ] = TARGETS,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn for these guesses.")] = 0,
     prepare: shared.PrepareOption = None,
@@ -105,7 +105,7 @@ def attack_command(
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         group = None
         if control is not None:
-            people = control_group(opened, open_other(opened, named.source, release, control))
+            people = opened_control(opened, named.source, release, control)
             known = tuple(split_names(names, opened.columns) for names in guessing.knows)
             group = ControlGroup(prepared_beside(people, release, base, prepare), replace(guessing, knows=known))
         opened = prepared_beside(opened, release, base, prepare)

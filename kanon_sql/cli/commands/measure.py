@@ -22,12 +22,12 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.cli.output.utility import print_utility
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone, opened_control
+from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
 from kanon_sql.evidence.risk import opened_population, require_entity
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
-from kanon_sql.release.utility import WantedUtility, utility_settings
+from kanon_sql.release.utility import OPTIONS, WantedUtility, utility_settings
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
 if TYPE_CHECKING:
@@ -130,17 +130,19 @@ def measure_command(
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     good_for = utility_settings(
+        OPTIONS,
         utility=utility,
         target=target,
         spread=spread,
         control=control is not None,
         original=named.original is not None,
-        names=("--utility", "--target", "--spread", "--control", "--original"),
     )
     opened, release = named.opened()
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         others = None
         if control is not None:
+            from kanon_sql.evidence.attack import opened_control  # loads the attacks
+
             others = prepared_beside(opened_control(opened, named.source, release, control), release, base, prepare)
         opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(

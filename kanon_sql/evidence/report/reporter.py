@@ -14,8 +14,8 @@ from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, text_file
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.attack import open_other
-from kanon_sql.evidence.control import ControlGroup, Guessing, control_group, without_control
+from kanon_sql.evidence.attack import opened_control
+from kanon_sql.evidence.control import ControlGroup, Guessing, without_control
 from kanon_sql.evidence.report.gather import (
     CURVE,
     POLICY,
@@ -34,7 +34,7 @@ from kanon_sql.policy.policy import Policy, given_policy, make_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table
-from kanon_sql.release.utility import utility_settings
+from kanon_sql.release.utility import KEYWORDS, utility_settings
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 
@@ -94,20 +94,13 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     required = make_policy(policy, **settings)
     if standards:
         required = replace(required, standards=names(standards))
-    good_for = utility_settings(
-        utility=utility,
-        target=target,
-        spread=spread,
-        control=False,
-        original=True,
-        names=("utility=True", "target=", "spread=", "", ""),
-    )
+    good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
     source, table = named_table(source, table, required.origin)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
-        group = None if control is None else control_beside(opened, source, control)
-        if group is not None:
-            group = with_prepared(group, required.prepare)
+        group = None
+        if control is not None:
+            group = with_prepared(opened_control(opened, source, opened, control), required.prepare)
         opened = with_prepared(opened, required.prepare)
         return report_on(
             opened,
@@ -120,11 +113,6 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
             control=group,
             progress=progress or silent,
         )
-
-
-def control_beside(opened: Source, source: Any, control: Any) -> Source:  # noqa: ANN401 - what was pointed at
-    """Return a control group in the types of its original, which was not prepared yet, in the same engine."""
-    return control_group(opened, open_other(opened, source, opened, control))
 
 
 def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it

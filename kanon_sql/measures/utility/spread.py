@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Spread = Literal["even", "marginal"]
 SPREADS: tuple[Spread, ...] = get_args(Spread)
 MOST_BINS = 50
-BIN, SHARE = "bin", "share"
+BIN = "bin"
 
 
 def checked_spread(name: str) -> Spread:
@@ -142,7 +142,6 @@ class Comparable:
     dimensions: tuple[Dimension, ...]
     original: exp.Table
     released: exp.Table
-    spread: Spread
     rows_in: int
     rows_out: int
 
@@ -177,9 +176,7 @@ def make_comparable(
     placed = make_table(engine, "kanon_utility_original", query, "tuples of the original")
     for table in (written, *labels):
         engine.run(sql.drop(table), "drop labels as they are written")
-    return Comparable(
-        engine, tuple(dimensions), placed, released, spread, _rows(engine, placed), _rows(engine, released)
-    )
+    return Comparable(engine, tuple(dimensions), placed, released, _rows(engine, placed), _rows(engine, released))
 
 
 def _rows(engine: Engine, tuples: exp.Table) -> int:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels
 from kanon_sql.measures.labels import LABEL
@@ -36,7 +37,6 @@ from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
 from kanon_sql.measures.published import label_name
 from kanon_sql.models.base import N
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.sql import build as sql
 
@@ -80,7 +80,7 @@ def position(table: str | None = None) -> exp.Column:
 def copy_of(engine: Engine, relation: exp.Table, columns: Sequence[exp.Expr], wanted: str, title: str) -> exp.Table:
     """Return a temporary table with columns of a relation under names of our own, its rows in the same order."""
     named = [sql.named(column, copied_name(number)) for number, column in enumerate(columns)]
-    return temporary_table(engine, wanted, exp.select(*named).from_(relation.copy()), title)
+    return make_table(engine, wanted, exp.select(*named).from_(relation.copy()), title)
 
 
 def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> OriginalRows:
@@ -93,18 +93,18 @@ def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], pl
         same = sql.same(sql.column(copied_name(number), "source"), sql.column(VALUE, alias))
         query = query.select(sql.named(sql.column("place", alias), own.place))
         query = query.join(sql.aliased(own.relation, alias), on=same)
-    placed = temporary_table(engine, "kanon_placed", query, "places of the values of each row")
+    placed = make_table(engine, "kanon_placed", query, "places of the values of each row")
     # 2. Different tuples.
     names = [own.place for own in places]
     distinct = exp.select(*names, sql.named(sql.count_rows(), N)).from_(placed.copy()).group_by(*names)
     numbered = exp.select(sql.named(exp.Window(this=exp.RowNumber()), TUPLE), *names, N)
     query = numbered.from_(distinct.subquery("distinct_tuples"))
-    tuples = temporary_table(engine, "kanon_tuples", query, "tuples of quasi-identifiers")
+    tuples = make_table(engine, "kanon_tuples", query, "tuples of quasi-identifiers")
     # 3. Which row has which.
     same = sql.all_of(exp.EQ(this=sql.column(name, "tuples"), expression=sql.column(name, "placed")) for name in names)
     query = exp.select(sql.column(POSITION, "placed"), sql.column(TUPLE, "tuples"))
     query = query.from_(sql.aliased(placed, "placed")).join(sql.aliased(tuples, "tuples"), on=same)
-    people = temporary_table(engine, "kanon_people", query, "the tuple of each row")
+    people = make_table(engine, "kanon_people", query, "the tuple of each row")
     engine.run(sql.drop(placed), "drop places of the values of each row")
     return OriginalRows(copy, tuple(columns), people, tuples)
 
@@ -159,13 +159,13 @@ def find_candidates(
     """
     # 1. Classes, with numbers for their labels.
     query = _written_query(release, columns, places)
-    written = temporary_table(engine, "kanon_published", query, "classes of the release")
+    written = make_table(engine, "kanon_published", query, "classes of the release")
     labels = {own.number: number_labels(engine, written, own) for own in places}
-    numbered = temporary_table(engine, "kanon_numbered", _numbered_query(written, labels), "classes and their labels")
+    numbered = make_table(engine, "kanon_numbered", _numbered_query(written, labels), "classes and their labels")
     engine.run(sql.drop(written), "drop the classes as they are written")
     covers = [make_covers(engine, labels[own.number], own, one_level=True) for own in places]
     query = numbered_classes(numbered, list(labels), by_spread(engine, people.tuples, numbered, covers))
-    classes = temporary_table(engine, "kanon_classes", query, "classes of the release, numbered")
+    classes = make_table(engine, "kanon_classes", query, "classes of the release, numbered")
     engine.run(sql.drop(numbered), "drop the classes and their labels")
     # 2. Who can be in them.
     settled = _settled(engine, people, classes, covers)
@@ -176,11 +176,11 @@ def find_candidates(
         settled, assumed = _on_any_level(engine, people, places, classes, labels), False
     # 3. What each tuple finds.
     query = _found_query(people, settled.pairs, classes, exact=settled.exact)
-    found = temporary_table(engine, "kanon_found", query, "what each tuple finds")
+    found = make_table(engine, "kanon_found", query, "what each tuple finds")
     same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
     query = exp.select(sql.column(FOUND, "found"), sql.column(CLASS, "pairs")).distinct()
     query = query.from_(sql.aliased(found, "found")).join(sql.aliased(settled.pairs, "pairs"), on=same)
-    sets = temporary_table(engine, "kanon_found_classes", query, "the classes that are found together")
+    sets = make_table(engine, "kanon_found_classes", query, "the classes that are found together")
     counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
     number, rows = engine.row(counts, "size of the release")
     return Candidates(
@@ -301,18 +301,18 @@ def find_pairs(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Se
     wide = [own for own in covers if not own.functional]
     if not wide:
         query = _looked_up(tuples, exact, [CLASS], classes)
-        return temporary_table(engine, "kanon_candidates", query, "the class of each tuple")
+        return make_table(engine, "kanon_candidates", query, "the class of each tuple")
     words: exp.Table | None = None
     if exact:
         names = [label_name(own.number) for own in exact]
         blocks = exp.select(*names, _WORD, sql.named(sql.sum_of(sql.column(_BIT)), _BITS)).from_(classes.copy())
         query = _looked_up(tuples, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
-        words = temporary_table(engine, "kanon_words", query, "classes by the columns without overlaps")
+        words = make_table(engine, "kanon_words", query, "classes by the columns without overlaps")
     for own in wide:
         words = _narrowed(engine, tuples, classes, own, words)
     if words is None:  # there are wide columns
         raise AssertionError
-    pairs = temporary_table(engine, "kanon_candidates", _pairs_query(words, classes), "the classes of each tuple")
+    pairs = make_table(engine, "kanon_candidates", _pairs_query(words, classes), "the classes of each tuple")
     engine.run(sql.drop(words), "drop the words of classes")
     return pairs
 
@@ -345,7 +345,7 @@ def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers
     )
     query = query.from_(sql.aliased(classes, "classes")).join(covers, on=same_label)
     query = query.group_by(sql.column(PLACE, "covers"), sql.column(_WORD, "classes"))
-    mask = temporary_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
+    mask = make_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
     # 2. What they have in common with the words before.
     place = sql.column(place_name(own.number), "tuples")
     same_place = exp.EQ(this=sql.column(PLACE, "mask"), expression=place)
@@ -362,7 +362,7 @@ def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers
         query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple)
         query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word))
         query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
-    left = temporary_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")
+    left = make_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")
     engine.run(sql.drop(mask), "drop the classes that cover values")
     if words is not None:
         engine.run(sql.drop(words), "drop the words of classes")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.given import for_other_rows
@@ -30,7 +31,6 @@ from kanon_sql.measures.covers import Covers, make_covers
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.measures.places import make_places, place_name
 from kanon_sql.measures.published import label_name
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import CLASS, POSITION, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
@@ -132,10 +132,10 @@ def code_tables(
         query = query.select(sql.named(code, place_name(number)))
         same = exp.EQ(this=sql.column(_TEXT, alias), expression=truth(sql.column(column.name, "source"), column))
         query = query.join(sql.aliased(relation, alias), on=same, join_type="left")
-    sides = temporary_table(engine, "kanon_sides", query, "rows of the original and of the control group, as codes")
+    sides = make_table(engine, "kanon_sides", query, "rows of the original and of the control group, as codes")
     drawn = sql.query("attacks/control_targets", values={"seed": str(seed)}, tables={"sides": sides})
-    targets = temporary_table(engine, "kanon_targets", drawn, "people in drawn order, each with one row")
-    release = temporary_table(
+    targets = make_table(engine, "kanon_targets", drawn, "people in drawn order, each with one row")
+    release = make_table(
         engine, "kanon_coded", _release_query(candidates, released, others, texts, len(known)), "the release as codes"
     )
     # 4. What labels cover.
@@ -178,7 +178,7 @@ def _both_sides(
         ).from_(table.copy())
         for table, is_control in ((original, False), (control, True))
     ]
-    return temporary_table(engine, "kanon_both_sides", sql.union_all(sides), "the original and the control group"), flag
+    return make_table(engine, "kanon_both_sides", sql.union_all(sides), "the original and the control group"), flag
 
 
 def _texts(engine: Engine, released: Released, number: int) -> exp.Table:
@@ -188,12 +188,12 @@ def _texts(engine: Engine, released: Released, number: int) -> exp.Table:
         distinct.subquery("distinct_texts")
     )
     name = released.shared[number].original.name
-    return temporary_table(engine, "kanon_texts", query, f"values of {name} in the release")
+    return make_table(engine, "kanon_texts", query, f"values of {name} in the release")
 
 
 def _themselves(engine: Engine, texts: exp.Table) -> exp.Table:
     query = exp.select(sql.named(sql.column(_CODE), "label"), sql.named(sql.column(_CODE), "place")).from_(texts.copy())
-    return temporary_table(engine, "kanon_covers_texts", query, "each value covers itself")
+    return make_table(engine, "kanon_covers_texts", query, "each value covers itself")
 
 
 def _release_query(

@@ -34,11 +34,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column
+from kanon_sql.engine.base import Column, make_table
 from kanon_sql.measures.places import place_name
 from kanon_sql.measures.published import label_name
 from kanon_sql.models.base import N
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import TUPLE, by_spread, find_pairs, numbered_classes
 from kanon_sql.risks.attacks.coded import RECORD
 from kanon_sql.risks.attacks.residual import (
@@ -171,7 +170,7 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> _Known:
         sql.named(sql.column(RECORD, "sides"), TUPLE), *(sql.column(place_name(number), "sides") for number in known)
     ).from_(sql.aliased(coded.sides, "sides"))
     query = query.join(sql.aliased(coded.targets, "targets"), on=exp.and_(target, first))
-    tuples = temporary_table(engine, "kanon_targets_known", query, "what is known of targets")
+    tuples = make_table(engine, "kanon_targets_known", query, "what is known of targets")
     grouped = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(coded.release.copy()).group_by(*labels)
     classes, pairs = _matched(coded, known, tuples, grouped)
     same = _same(labels, "classes", "coded")
@@ -180,7 +179,7 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> _Known:
         values={"same_class": same},
         tables={"coded": coded.release, "classes": classes},
     )
-    members = temporary_table(engine, "kanon_members", numbered, "rows of classes by known columns")
+    members = make_table(engine, "kanon_members", numbered, "rows of classes by known columns")
     engine.run(sql.drop(tuples), "drop what is known of targets")
     return _Known(classes, members, pairs)
 
@@ -190,10 +189,10 @@ def _matched(
 ) -> tuple[exp.Table, exp.Table]:
     """Return classes by the labels of columns, numbered, and the pairs of a tuple and a class that covers it."""
     engine = coded.engine
-    numbered = temporary_table(engine, "kanon_numbered", labelled, "classes by some columns")
+    numbered = make_table(engine, "kanon_numbered", labelled, "classes by some columns")
     order = by_spread(engine, tuples, numbered, [coded.covers[number] for number in columns])
     query = numbered_classes(numbered, columns, order)
-    classes = temporary_table(engine, "kanon_classes", query, "classes by some columns, numbered")
+    classes = make_table(engine, "kanon_classes", query, "classes by some columns, numbered")
     engine.run(sql.drop(numbered), "drop classes without numbers")
     return classes, find_pairs(engine, tuples, classes, order)
 
@@ -253,7 +252,7 @@ def link_sources(coded: Coded, first: Sequence[int], second: Sequence[int], at_m
             values={"seed": f"{coded.seed} {name}"},
             tables={"pairs": found.pairs, "classes": found.classes, "members": found.members},
         )
-        picked.append(temporary_table(engine, f"kanon_{name}_picked", query, f"rows that the {name} source picks"))
+        picked.append(make_table(engine, f"kanon_{name}_picked", query, f"rows that the {name} source picks"))
         found.drop(engine)
     query = sql.query(
         "attacks/control_linked",
@@ -300,14 +299,14 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
         )
         for place, subset in enumerate(chosen)
     ]
-    relation = temporary_table(engine, "kanon_alone", sql.union_all(alone), "rows that are alone in a set of columns")
+    relation = make_table(engine, "kanon_alone", sql.union_all(alone), "rows that are alone in a set of columns")
     # 2. Predicates.
     query = sql.query(
         "attacks/control_predicates",
         values={"seed": str(coded.seed), "at_most": min(at_most, control_people)},
         tables={"alone": relation},
     )
-    predicates = temporary_table(engine, "kanon_predicates", query, "predicates from the release")
+    predicates = make_table(engine, "kanon_predicates", query, "predicates from the release")
     engine.run(sql.drop(relation), "drop rows that are alone")
     (number,) = engine.row(sql.select_count(predicates), "predicates")
     # 3. How many of them single out, and how many of random ones.
@@ -376,7 +375,7 @@ def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Select) -> t
     query = exp.select(sql.named(exp.Window(this=exp.RowNumber()), TUPLE), *names).from_(
         distinct.subquery("distinct_places")
     )
-    tuples = temporary_table(engine, "kanon_tuples", query, "what people have in a set of columns")
+    tuples = make_table(engine, "kanon_tuples", query, "what people have in a set of columns")
     classes, pairs = _matched(coded, subset, tuples, labelled)
     counts = sql.query(
         "attacks/control_singled_out",

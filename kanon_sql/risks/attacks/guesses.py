@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.models.base import N
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
@@ -78,7 +78,7 @@ def make_guesses(
     column = released.shared[number].original
     values = _values_among_candidates(engine, candidates, released, number)
     title = f"the most frequent {column.name} among candidates"
-    guesses = temporary_table(engine, "kanon_guesses", _guesses_query(values), title)
+    guesses = make_table(engine, "kanon_guesses", _guesses_query(values), title)
     own = people.value(column, "original")
     true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), SHARED_VALUE))
     true = true.from_(sql.aliased(people.copy, "original"))
@@ -135,7 +135,7 @@ def _values_among_candidates(engine: Engine, candidates: Candidates, released: R
     query = exp.select(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), rows)
     query = query.from_(sql.aliased(candidates.sets, "sets")).join(in_class.subquery("in_class"), on=same)
     query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"))
-    return temporary_table(engine, "kanon_values", query, f"{column} among candidates")
+    return make_table(engine, "kanon_values", query, f"{column} among candidates")
 
 
 def _guesses_query(values: exp.Table) -> exp.Select:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.risks import temporary_table
+from kanon_sql.engine.base import make_table
 from kanon_sql.risks.attacks.released import Shared, class_values, make_released, shared_name, truth
 from kanon_sql.sql import build as sql
 
@@ -188,7 +188,7 @@ class _Tables:
         self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
     ) -> exp.Table:
         query = self.query(statement, values, **tables)
-        return self.keep(temporary_table(self._engine, f"kanon_{PurePosixPath(statement).name}", query, title))
+        return self.keep(make_table(self._engine, f"kanon_{PurePosixPath(statement).name}", query, title))
 
     def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
         return sql.query(statement, values=values or {}, tables=self._known | tables)

@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.measures.published import label_name, never_null
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
@@ -147,9 +147,9 @@ def order_of(
     ]
     sorted_by = _sorted_by(engine, released.copy, labels, shown)
     # 1. Items and their scores.
-    items = temporary_table(engine, "kanon_items", _items_query(released), "rows that are alike in every column")
+    items = make_table(engine, "kanon_items", _items_query(released), "rows that are alike in every column")
     query = _scores_query(people, candidates, released, items)
-    scores = temporary_table(engine, "kanon_scores", query, "where the original has what each of them could be")
+    scores = make_table(engine, "kanon_scores", query, "where the original has what each of them could be")
     # 2. The test.
     found = engine.row(_test_query(scores, [*(own.name for own in sorted_by), SIZE]), "how far it follows the original")
     steps = _neighbours_query(scores, [*(own.name for own in sorted_by), SIZE])

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.covers import NUMBER
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import as_original, label_name, never_null
 from kanon_sql.models.base import N
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import (
     CLASS,
     POSITION,
@@ -98,7 +98,7 @@ def make_released(
         ),
     ).from_(sql.aliased(copy, "written"))
     query = _with_classes(query, candidates, _copied(len(labels)))
-    relation = temporary_table(engine, "kanon_released", query, "the class of each row of the release")
+    relation = make_table(engine, "kanon_released", query, "the class of each row of the release")
     return Released(relation, copy, tuple(shared))
 
 
@@ -125,7 +125,7 @@ def class_values(
     query = _with_classes(query, candidates, _copied(len(labels))).group_by(
         sql.column(CLASS, "classes"), sql.column("value", "written")
     )
-    return temporary_table(engine, "kanon_class_values", query, f"{original.name} in classes of the release")
+    return make_table(engine, "kanon_class_values", query, f"{original.name} in classes of the release")
 
 
 def _copied(labels: int) -> list[exp.Expr]:
@@ -175,7 +175,7 @@ def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Tabl
         values={_PERSON: people.value(entity, "original")},
         tables={"people": people.relation, "original": people.copy},
     )
-    return temporary_table(engine, "kanon_persons", query, "who has which tuples")
+    return make_table(engine, "kanon_persons", query, "who has which tuples")
 
 
 def people_by_original(
@@ -280,7 +280,7 @@ def with_people(
     query = exp.select(*(sql.column(column.name, "numbered") for column in kept), sql.named(person, found.entity))
     query = query.from_(rows.subquery("numbered"))
     query = query.join(sql.aliased(found.members, "members"), on=condition, join_type="left")
-    return temporary_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
+    return make_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
 
 
 def name_people(
@@ -311,9 +311,9 @@ def name_people(
 def _counted(
     engine: Engine, candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False
 ) -> ClassPeople:
-    members = temporary_table(engine, "kanon_members", query, "who can have rows in each class")
+    members = make_table(engine, "kanon_members", query, "who can have rows in each class")
     query = sql.query("attacks/people_in_classes", tables={"classes": candidates.classes, "members": members})
-    sizes = temporary_table(engine, "kanon_in_classes", query, "people in each class")
+    sizes = make_table(engine, "kanon_in_classes", query, "people in each class")
     possible, rows = sql.column("possible"), sql.column(N)
     too_few, more = exp.LT(this=possible, expression=rows), exp.GT(this=possible.copy(), expression=rows.copy())
     smallest, at_most, foreign, unsettled = engine.row(

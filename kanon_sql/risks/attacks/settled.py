@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.models.base import N
-from kanon_sql.risks import temporary_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _class_by_class(
     pairs, before, (number, tuples) = covered, None, _count(engine, covered)
     while number not in {tuples, before}:
         query = sql.query("attacks/settled_pairs", values={"spare": spare}, tables={**tables, "pairs": pairs})
-        fewer = temporary_table(engine, "kanon_settled", query, "classes that tuples can still be in")
+        fewer = make_table(engine, "kanon_settled", query, "classes that tuples can still be in")
         before, (number, left) = number, _count(engine, fewer)
         if pairs is not covered:
             engine.run(sql.drop(pairs), "drop the pairs before")
@@ -291,7 +291,7 @@ def _possible(
 ) -> exp.Table | None:
     """Return the pairs that some assignment of rows to classes has; None where that was not computed."""
     query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people_tuples})
-    sets = temporary_table(engine, "kanon_settled_sets", query, "tuples that can be in the same classes")
+    sets = make_table(engine, "kanon_settled_sets", query, "tuples that can be in the same classes")
     query = exp.select(_NUMBER, "classes", sql.sum_of(sql.column(N))).from_(sets.copy()).group_by(_NUMBER, "classes")
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")
     sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
@@ -310,7 +310,7 @@ def _possible(
         same = exp.EQ(this=sql.column(_NUMBER, "chosen"), expression=sql.column(_NUMBER, "sets"))
         query = exp.select(sql.column(_TUPLE, "sets"), sql.column(_CLASS, "chosen"))
         query = query.from_(sql.aliased(sets, "sets")).join(sql.aliased(chosen, "chosen"), on=same)
-        table = temporary_table(engine, "kanon_settled", query, "classes that tuples can be in")
+        table = make_table(engine, "kanon_settled", query, "classes that tuples can be in")
         engine.run(sql.drop(chosen), "drop the classes that are possible")
     engine.run(sql.drop(sets), "drop the sets of tuples")
     return table

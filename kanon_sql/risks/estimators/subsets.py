@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.estimators.tuples import MEMBERS, ONLY, PERSON, N, value_name
 from kanon_sql.sql import build as sql
 
@@ -216,7 +216,7 @@ class CodedTuples:
         for of_size in subsets:
             for chosen in _together(of_size):
                 before = left
-                left = temporary_table(engine, "kanon_left", self._left_query(left, chosen, k), "who is left over")
+                left = make_table(engine, "kanon_left", self._left_query(left, chosen, k), "who is left over")
                 if before != self.relation:
                     engine.run(sql.drop(before), "drop who was left over")
                 if not engine.row(sql.select_count(left), "how many are left over")[0]:
@@ -298,7 +298,7 @@ def code(tuples: Tuples) -> CodedTuples:
         steps={"own_values": steps},
         joins={"own_values": joins},
     )
-    relation = temporary_table(tuples.engine, "kanon_coded", query, "codes of the combinations")
+    relation = make_table(tuples.engine, "kanon_coded", query, "codes of the combinations")
     repeat = False
     if tuples.counts_people:
         counts = [exp.Count(this=sql.column(PERSON)), sql.count_distinct(sql.column(PERSON))]

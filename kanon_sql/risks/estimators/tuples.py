@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import UsageError
-from kanon_sql.risks import temporary_table
 from kanon_sql.risks.estimators.estimate import SizeCounts
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -107,7 +107,7 @@ def _from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
 def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity: Column | None = None) -> Tuples:
     """Read a table once; return its combinations of quasi-identifiers."""
     query = _tuples_query(table, columns, entity)
-    relation = temporary_table(engine, "kanon_tuples", query, "combinations of quasi-identifiers")
+    relation = make_table(engine, "kanon_tuples", query, "combinations of quasi-identifiers")
     return Tuples(engine, relation, tuple(columns), entity is not None)
 
 
@@ -151,7 +151,7 @@ def members_by_population_class(
     pairs = zip(tuples.columns, population.columns, strict=True)
     alike = [folded(column.type) == folded(other.type) for column, other in pairs]
     query = _population_classes(population, alike)
-    classes = temporary_table(tuples.engine, "kanon_population", query, "classes of the population")
+    classes = make_table(tuples.engine, "kanon_population", query, "classes of the population")
     rows = tuples.engine.rows(_matched(tuples, classes, alike), "classes of the table in the population")
     found = None
     if tuples.counts_people:
