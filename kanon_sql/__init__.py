@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
     from kanon_sql.models.delta_disclosure import DeltaDisclosure
     from kanon_sql.models.k_anonymity import KAnonymity
+    from kanon_sql.models.known_subsets import KnownSubsets
     from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
     from kanon_sql.models.population import DeltaPresence, KMap
     from kanon_sql.models.t_closeness import TCloseness
@@ -125,6 +126,7 @@ _HOME = {
     "DistinctLDiversity": "models.l_diversity",
     "EntropyLDiversity": "models.l_diversity",
     "KMap": "models.population",
+    "KnownSubsets": "models.known_subsets",
     "RecursiveCLDiversity": "models.l_diversity",
     "TCloseness": "models.t_closeness",
     "Destination": "policy.destination",
@@ -185,6 +187,7 @@ __all__ = [
     "KnownColumns",
     "KnownResult",
     "KnownSubset",
+    "KnownSubsets",
     "Measured",
     "NamedColumns",
     "NoRightError",

@@ -61,6 +61,7 @@ PYTHON_NAMES = {
     "alpha": "AlphaKAnonymity",
     "t": "TCloseness",
     "k-map": "KMap",
+    "known": "KnownSubsets",
     "presence": "DeltaPresence",
     "hierarchy": "hierarchies",
     "hierarchy FILE": "hierarchy=FILE",

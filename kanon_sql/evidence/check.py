@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column, names, resolve_columns
+from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
+from kanon_sql.evidence.known import known_source
+from kanon_sql.evidence.people import columns_of, models_of, source_with_people
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
@@ -34,8 +36,7 @@ from kanon_sql.release.verify.classes import (
     worst_classes_query,
 )
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
-from kanon_sql.risks.attacks.released import name_people
-from kanon_sql.search.prepare import open_population, prepare_source, repeated_in, resolve_models
+from kanon_sql.search.prepare import open_population, repeated_in
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.evidence.known import KnownResult
     from kanon_sql.evidence.standards.judge import CheckedStandard, Facts
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
@@ -329,6 +331,10 @@ def _fewest_values(source: Source, policy: Policy, original: Source | None, rows
 
 def _of_policy(source: Source, policy: Policy, original: Source | None) -> CheckResult:
     """Return whether a source satisfies a policy, whatever standards it names."""
+    known = next((model for model in policy.models if isinstance(model, KnownSubsets)), None)
+    if known is not None:
+        by_all = replace(policy, models=(KAnonymity(1, known.entity),))
+        return _with_known(_of_policy(source, by_all, original), known_source(source, policy, known.m, original), known)
     repeated = repeated_in(source, policy)
     identifying = _identifying(source, policy, original)
     named, people = source_with_people(source, policy, original)
@@ -375,6 +381,27 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     )
 
 
+def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) -> CheckResult:
+    """Return what was found of the classes by all columns, with those by some of them, of which k is required."""
+    last = found.by_number[-1]
+    result = ModelResult(
+        model.name,
+        model.required,
+        found.smallest_class if found.people_known and not found.nameless else None,
+        bool(found.holds),
+        model.letter,
+        classes_failing=sum(one.too_small for one in found.subsets if len(one.columns) == last.columns),
+        rows_failing=last.in_too_small,
+        verified=found.verified,
+    )
+    return replace(
+        by_all,
+        models=(*by_all.models, result),
+        classes_failing=result.classes_failing,
+        rows_failing=result.rows_failing,
+    )
+
+
 def _counting(model: PrivacyModel, repeated: Sequence[RepeatedColumn]) -> PrivacyModel:
     """Return a model that counts people where a table is found to have several rows of one."""
     people = next((one for one in repeated if one.names_people), None)
@@ -390,37 +417,6 @@ def _known(result: ModelResult, model: PrivacyModel, required: _Required, people
         return replace(result, holds=False, measured=None, verified=fails)
     fails = people.smallest_at_most is not None and people.smallest_at_most < result.required
     return replace(result, verified=result.holds or fails)
-
-
-def source_with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
-    """Return a table with the column that names people, by its original where it does not have the column itself."""
-    if original is None:
-        return source, None
-    entity = policy.columns.entity
-    if entity is None:
-        raise UsageError(
-            "An original says how many people each class has: name the column that tells them apart, --entity."
-        )
-    own, person = find_column(entity, source.columns), find_column(entity, original.columns)
-    if person is None and own is None:
-        raise UsageError(f"Neither {source.name} nor {original.name} has a column {entity!r} to count people by.")
-    if person is None:
-        return source, None
-    quasi = policy.columns.quasi_identifiers
-    columns = resolve_quasi_identifiers(quasi, source.columns, source.name)
-    require_identity(source.engine, source.relation, columns)
-    original.bring(resolve_quasi_identifiers(quasi, original.columns, original.name), person)
-    about = _columns_of(source, _models_of(source, policy)[0], policy)
-    kept = list(dict.fromkeys(column for column in (*columns, *about) if column != own))
-    source.bring(kept, own)
-    prepared = prepare_source(original, policy.of_rows())
-    named = name_people(
-        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept, own
-    )
-    if named is None:
-        return source, None
-    table, people = named
-    return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
 
 
 @dataclass(frozen=True)
@@ -460,8 +456,8 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
     counted = counted or source
     person = find_column(named.entity, counted.columns) if named.entity is not None else None
     entity = None if person is None else person.name
-    models, trees = _models_of(source, policy)
-    source.bring([*columns, *_columns_of(source, models, policy)], person if counted is source else None)
+    models, trees = models_of(source, policy)
+    source.bring([*columns, *columns_of(source, models, policy)], person if counted is source else None)
     everybody = None
     if policy.population is not None:
         population = open_population(source, policy.population_path, columns, as_text=True)
@@ -469,25 +465,10 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
     return _Required(counted.relation, tuple(columns), models, entity, trees, everybody)
 
 
-def _columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
-    """Return the columns besides the quasi-identifiers that a check asks for."""
-    wanted = [model.sensitive for model in models if isinstance(model, SensitiveModel) and model.sensitive]
-    found = [find_column(name, source.columns) for name in (*wanted, *policy.columns.pseudonymize)]
-    return [column for column in found if column is not None]
-
-
-def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:
-    """Return the models that know their columns, and the hierarchies of columns in which distances count."""
-    about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
-    sensitive = resolve_columns(dict.fromkeys((*policy.columns.sensitive, *about)), source.columns, source.name)
-    required = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
-    in_trees = columns_with_hierarchy(source, sensitive, policy) if required else []
-    made = {hierarchy.column.name: hierarchy for hierarchy in make_hierarchies(source, in_trees, policy)}
-    return resolve_models(policy.models, sensitive, source.name, list(made)), made
-
-
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     """Return the text of the statement of a check, after what makes the source if a script needs that."""
+    if any(isinstance(model, KnownSubsets) for model in policy.models):
+        raise UsageError("Classes by some of the columns are counted subset by subset: kanon known --sql prints how.")
     required = _required(source, policy)
     foreign = dialect != source.engine.dialect
     needed = [tree for tree in required.trees.values() if tree.stored is None]

@@ -24,7 +24,8 @@ from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.check import source_with_people
+from kanon_sql.evidence.people import source_with_people
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
@@ -184,7 +185,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
-    max_columns: int = MAX_COLUMNS,
+    max_columns: int | None = None,
     k: int | None = None,
     entity: str | None = None,
     count: Count = "people",
@@ -202,7 +203,8 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
         source: as for ``check``.
         table: the table in a database.
         quasi_identifiers: columns of which a few may be known of a person; NULL is a value like any other.
-        max_columns: how many of them are known at most, 1 or more; all of them where there are fewer.
+        max_columns: how many of them are known at most, 1 or more; all of them where there are fewer. By default as
+            many as the policy says, or 3.
         k: the smallest class that is allowed. Without it, and without a policy, nothing is required, and classes of
             fewer than 5 are called too small.
         entity: the column that names the person: people are counted, not rows.
@@ -221,7 +223,8 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
             are more than 200,000 subsets.
         SourceError: the source cannot be read.
     """
-    require_columns(max_columns)
+    if max_columns is not None:
+        require_columns(max_columns)
     policy, in_file = given_policy(policy)
     required = policy is not None or k is not None
     if policy is None:
@@ -257,13 +260,16 @@ def require_columns(max_columns: int) -> None:
 def known_source(
     source: Source,
     policy: Policy,
-    max_columns: int,
+    max_columns: int | None = None,
     original: Source | None = None,
     *,
     required: bool = True,
     progress: Listener = silent,
 ) -> KnownResult:
     """Return the same of an open source; the original, if given, is in the same engine."""
+    if max_columns is None:
+        of_policy = (model.m for model in policy.models if isinstance(model, KnownSubsets))
+        max_columns = next(of_policy, MAX_COLUMNS)
     require_columns(max_columns)
     repeated = repeated_in(source, policy)
     entity = policy.columns.entity

@@ -25,6 +25,7 @@ MODULES = (
     "beta_likeness",
     "delta_disclosure",
     "population",
+    "known_subsets",
 )
 """Files of this directory with a model beyond k-anonymity, in the order of the help."""
 

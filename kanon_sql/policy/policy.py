@@ -73,6 +73,7 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule, rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
@@ -182,6 +183,7 @@ class Policy:
         _ = self.cutting  # complains of what is not for this algorithm
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
+        object.__setattr__(self, "models", _with_k_of_known(self.models))
         compared = [model.name for model in self.models if isinstance(model, PopulationModel)]
         if bool(compared) != (self.population is not None):
             raise UsageError(
@@ -255,8 +257,8 @@ class Policy:
 
     @property
     def k(self) -> int:
-        """The k of k-anonymity; 1 where it is not required."""
-        return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
+        """The k of k-anonymity, of all quasi-identifiers or of some; 1 where it is not required."""
+        return max((model.k for model in k_apart(self.models) if isinstance(model, KAnonymity)), default=1)
 
 
 def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple[PrivacyModel, ...]:
@@ -267,6 +269,32 @@ def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple
     if any(isinstance(model, KAnonymity) for model in others):
         raise UsageError("k is given twice: leave k out, or KAnonymity in models.")
     return (KAnonymity(k), *others)
+
+
+def k_apart(models: Iterable[PrivacyModel]) -> tuple[PrivacyModel, ...]:
+    """Return models as they are written down: k by itself, beside the number of columns that it is required of."""
+    found: list[PrivacyModel] = []
+    for model in models:
+        if isinstance(model, KnownSubsets) and model.k is not None:
+            found += [KAnonymity(model.k, model.entity), KnownSubsets(model.m, entity=model.entity)]
+        else:
+            found.append(model)
+    return tuple(found)
+
+
+def _with_k_of_known(models: tuple[PrivacyModel, ...]) -> tuple[PrivacyModel, ...]:
+    """Return models in which k of some columns is one model, and stands alone."""
+    known = next((model for model in models if isinstance(model, KnownSubsets)), None)
+    if known is None:
+        return models
+    k = next((model for model in models if isinstance(model, KAnonymity)), None)
+    if k is not None and known.k is not None:
+        raise UsageError("k is given twice: leave KAnonymity out, which promises more, or k of KnownSubsets.")
+    if others := [model for model in models if model not in (known, k)]:
+        raise UsageError(f"{known.name} (--known) stands alone: leave {others[0].name} out, or --known.")
+    entity = known.entity if k is None or known.entity is not None else k.entity
+    own = known.k if known.k is not None else DEFAULT_K if k is None else k.k
+    return (replace(known, k=own, entity=entity),)
 
 
 def suppression_limit(given: float | str) -> float | str:
@@ -418,11 +446,10 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "lock": relative_path(destination.lock, directory) if destination.lock else None,
         "key_file": relative_path(policy.key_file, directory) if policy.key_file else None,
     }
-    counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
     population = {} if policy.population is None else {"population": policy.population}
     count = {} if policy.count == "people" else {"count": policy.count}
     standards = {"standards": list(policy.standards)} if policy.standards else {}
-    privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population, **standards}
+    privacy = {"k": policy.k, **count, **to_settings(policy.models), **population, **standards}
     document = {
         "source": {
             name: source[name] for name in ("from", "table", "encoding", "decimal") if source.get(name) is not None

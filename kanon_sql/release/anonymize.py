@@ -20,6 +20,7 @@ from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
@@ -265,8 +266,12 @@ def _searched(
         allow_to_finish(policy.time_limit, begun)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
-        measures, counts = measured(prepared, policy, result.recoding, result.classes)
+        measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
     publication = publication_of(prepared, policy, result.recoding, key)
+    if (known := next((model for model in policy.models if isinstance(model, KnownSubsets)), None)) is not None:
+        from kanon_sql.release.kept_classes import make_kept
+
+        publication = replace(publication, kept=make_kept(prepared.source.engine, publication, known))
     spent = time.monotonic() - begun
     return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
 
@@ -385,12 +390,20 @@ def _key_of(policy: Policy, source: Source) -> Key:
 
 
 def measured(
-    prepared: Prepared, policy: Policy, recoding: Recoding, classes: exp.Table | PartTables
+    prepared: Prepared,
+    policy: Policy,
+    recoding: Recoding,
+    classes: exp.Table | PartTables,
+    models: Sequence[PrivacyModel] | None = None,
 ) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult.classes``)."""
+    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult.classes``).
+
+    ``models`` are those of the policy as conditions on the classes of a node, where they are not by themselves.
+    """
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-    models, hierarchies = prepared.coded(policy.models), prepared.hierarchies
+    models = prepared.coded(policy.models) if models is None else models
+    hierarchies = prepared.hierarchies
     found = measure_recoding(frequency, classes, recoding, models, hierarchies, labels, charges, policy.k)
     for table in classes.tables if isinstance(classes, PartTables) else (classes,):
         if table != frequency.relation:

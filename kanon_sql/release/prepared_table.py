@@ -22,7 +22,7 @@ from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, U
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
-from kanon_sql.policy.policy import make_policy, suppression_limit
+from kanon_sql.policy.policy import k_apart, make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.utility import KEYWORDS, WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
@@ -249,7 +249,7 @@ class PreparedTable:
         limits = list(dict.fromkeys(map(suppression_limit, given)))
         if not (names and k and limits):
             raise UsageError("There is nothing to compare: name an algorithm, a k and a limit of suppression at least.")
-        others = [model for model in self.policy.models if not isinstance(model, KAnonymity)]
+        others = [model for model in k_apart(self.policy.models) if not isinstance(model, KAnonymity)]
         worth = None
         if good_for is not None:  # labels are looked up by rows
             rows_alone = by_rows(self.prepared, self.policy, lambda doing: tell(Progress(doing)))

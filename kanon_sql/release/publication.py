@@ -50,6 +50,8 @@ class Publication:
         pseudonyms: how some identifying columns are published; None if none is.
         rules: how some kept columns are published; None if all are as they are.
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
+        kept: the temporary table of the classes that are published, by their labels, where k is required of any m
+            columns; None where the classes tell by themselves.
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
         delimiter: what separates the values of a CSV file.
         encoding: of a CSV file; None is UTF-8.
@@ -69,6 +71,7 @@ class Publication:
     pseudonyms: Pseudonyms | None = None
     rules: PublishedRules | None = None
     partial: frozenset[str] = frozenset()
+    kept: exp.Table | None = None
     spreadsheet_safe: bool = False
     delimiter: str = ","
     encoding: str | None = None

@@ -178,7 +178,7 @@ def _plan(
     if recoding := of_recoding.recoding_statements(lookups):
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     if boxes := of_recoding.box_statements(source.engine, source.tuples):
-        steps.append(Step("boxes", "Where the table is cut, and what is published of each box", boxes))
+        steps.append(Step("boxes", of_recoding.title_of_boxes, boxes))
     steps.append(make)
     if output is not None:
         steps.append(

@@ -6,6 +6,7 @@ and delta-presence compare with: a table of all people, some of which are in the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Tell, silent, timed
 from kanon_sql.engine.sources.open_source import open_beside
-from kanon_sql.errors import HierarchyError, UsageError
+from kanon_sql.errors import HierarchyError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
@@ -26,6 +27,7 @@ from kanon_sql.measures.costs import Costs, Objective, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.places import Places, make_places
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
 from kanon_sql.models.t_closeness import (
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Policy
 
 
+_SUBSETS = 20_000  # of columns, in which a node is tested; each takes some 0.1 ms of 30,000 tuples
 _ROLES = "--qi, --sensitive or --id, or insensitive in a policy file."
 
 
@@ -152,6 +155,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
     ruled_columns(policy.publish, roles, source.columns, source.name)  # complains of what cannot be published so
+    _require_known_suits(source, policy, roles)
     may_be_collated = source.file is None or source.engine.is_shared
     require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
     seconds: dict[str, float] = {}
@@ -194,6 +198,31 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
     population = None if everybody is None else (everybody, _population_frequency(everybody, hierarchies))
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
+
+
+def _require_known_suits(source: Source, policy: Policy, roles: Roles) -> None:
+    """Raise where k of some of the columns is required of a table in a warehouse, with pseudonyms, or of too many."""
+    known = next((model for model in policy.models if isinstance(model, KnownSubsets)), None)
+    if known is None:
+        return
+    width = len(roles.quasi_identifiers)
+    subsets = math.comb(width, min(known.m, width))
+    if subsets > _SUBSETS:
+        fewer = max(m for m in range(1, known.m) if math.comb(width, m) <= _SUBSETS)
+        raise UnsuitableError(
+            f"{width} quasi-identifiers have {subsets:,} subsets of {known.m} columns, and each node is tested by all "
+            f"of them (at most {_SUBSETS:,}): use --known {fewer}, or name fewer quasi-identifiers."
+        )
+    if source.in_warehouse:
+        raise UnsuitableError(
+            "k of some of the columns (--known) is found on arrays, and the classes that stay would have to be carried "
+            f"to where {source.name} is: copy the table to a DuckDB file, or leave --known out."
+        )
+    if roles.pseudonymized:
+        raise UnsuitableError(
+            "Pseudonyms tie rows by all columns together, of which k of some of them (--known) says nothing: leave "
+            "--pseudonymize out, or --known."
+        )
 
 
 def _require_roles_of_copies(source: Source, policy: Policy, roles: Roles) -> None:
@@ -277,7 +306,7 @@ def _columns_of(models: Sequence[SensitiveModel], roles: Roles) -> list[Column]:
 
 def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     frequency = prepared.frequency
-    counting = [model for model in policy.models if isinstance(model, KAnonymity)]
+    counting = [model for model in policy.models if isinstance(model, KAnonymity | KnownSubsets)]
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.policy.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +115,7 @@ class SearchResult:
         proof_stopped: why the proof of a local recoding ended before the bound was as high as it can be; None if it did
             not, or there was none.
         instead: the algorithm whose recoding ``local`` took, since it costs less than its own; None if it is its own.
+        models: the models as conditions on the classes of the node; None where they are those of the problem.
     """
 
     recoding: Recoding
@@ -126,6 +129,7 @@ class SearchResult:
     path_seconds: float | None = None
     instead: str | None = None
     proof_stopped: Stopped | None = None
+    models: Sequence[PrivacyModel] | None = None
 
     @property
     def optimal(self) -> bool:
@@ -152,6 +156,24 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
             f"Algorithm {algorithm} relies on rows that are published at a node being published above it, which "
             f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm "
             "optimal" + (", or --max-suppressed 0." if problem.limit else ".")
+        )
+
+
+def require_known_suits(problem: Problem, algorithm: str) -> None:
+    """Raise where k is required of some of the columns alone, and an algorithm or a measure does not know that."""
+    known = next((model for model in problem.models if isinstance(model, KnownSubsets)), None)
+    if known is None:
+        return
+    if ALGORITHMS[algorithm].kind != "full-domain":
+        raise UnsuitableError(
+            f"{known.name} is what rows of different classes share by some of their columns, and {algorithm} makes "
+            f"each class by itself: it would make one of k rows by all columns. Use --algorithm optimal, or leave "
+            "--known out, which promises more."
+        )
+    if problem.objective.of_classes is not None:
+        raise UnsuitableError(
+            f"{problem.objective.name} is made from sizes of classes by all columns, of which {known.name} requires "
+            "none: use --measure loss."
         )
 
 

@@ -14,7 +14,7 @@ from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.local.remaining import Remaining
-from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
+from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure, require_known_suits
 
 if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
@@ -59,6 +59,7 @@ def search(
 
     ``deadline`` is a time of ``time.monotonic()``.
     """
+    require_known_suits(problem, algorithm)
     of_population = [model.name for model in problem.models if isinstance(model, PopulationModel)]
     kind = ALGORITHMS[algorithm].kind
     if of_population and kind != "full-domain":
@@ -101,6 +102,7 @@ def _search_node(
         evidence.nodes_tested,
         classes,
         None if bound == cost else stopped,
+        models=None if evidence.known is None else evidence.models_of(node),
     )
 
 

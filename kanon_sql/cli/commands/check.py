@@ -29,6 +29,7 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
+from kanon_sql.models.known_subsets import NAMED
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 
@@ -224,4 +225,5 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
     if model.model == "k-anonymity":
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
-    return f"worst class has {threshold_text(model.measured)}"
+    smallest = model.model.startswith(NAMED)
+    return f"{'smallest class by so many' if smallest else 'worst class'} has {threshold_text(model.measured)}"

@@ -12,7 +12,7 @@ from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.known import MAX_COLUMNS, KnownResult, known_source, require_columns
+from kanon_sql.evidence.known import KnownResult, known_source, require_columns
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 
@@ -30,13 +30,13 @@ def known_command(
     original_table: shared.OriginalTableOption = None,
     quasi_identifiers: shared.QiOption = None,
     max_columns: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-columns",
             metavar="N",
-            help="How many of the columns are known of a person at most (all of them where there are fewer).",
+            help="How many of the columns are known of a person at most; by default what the policy says, or 3.",
         ),
-    ] = MAX_COLUMNS,
+    ] = None,
     k: Annotated[
         int | None,
         typer.Option(
@@ -60,7 +60,8 @@ def known_command(
 ) -> None:
     """Tell by how many each combination of values of a few columns is shared; exit code 1 if by fewer than k."""
     check_options(context)
-    require_columns(max_columns)
+    if max_columns is not None:
+        require_columns(max_columns)
     base, in_file = policy_in(policy_file)
     named = named_release(
         NamedRelease(source, table, original, original_table),

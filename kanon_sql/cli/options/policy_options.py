@@ -21,7 +21,7 @@ from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination, prepared_original
-from kanon_sql.policy.policy import Policy, SearchOn, read_policy
+from kanon_sql.policy.policy import Policy, SearchOn, k_apart, read_policy
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.sql.names import folded
@@ -332,7 +332,7 @@ def overridden(
         policy,
         columns=said,
         models=with_required_models(  # each model of the command line instead of one of its kind
-            [_with_requirements(model, k, said.entity) for model in policy.models],
+            [_with_requirements(model, k, said.entity) for model in k_apart(policy.models)],
             {name: [text] if isinstance(text, str) else text or [] for name, text in (models or {}).items()},
         ),
         hierarchies=_with_rules(policy, columns, said, hierarchies or {}),

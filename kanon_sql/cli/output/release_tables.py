@@ -17,6 +17,7 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.errors import counted
 from kanon_sql.measures.shares import at_most
+from kanon_sql.models.known_subsets import NAMED
 
 _STEPS_SHOWN = 12
 
@@ -83,11 +84,22 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             found = "no rows"
         elif model["model"] == "k-anonymity":
             found = f"smallest class has {_members(model, summary)}"
+        elif model["model"].startswith(NAMED):
+            of_people = "" if model["entity"] is None else f" ({visible(model['entity'])})"
+            members = (
+                counted(model["measured"], "row") if not of_people else counted(model["measured"], "person", "people")
+            )
+            found = f"smallest class by so many has {members}{of_people}"
         else:
             found = f"worst class has {threshold_text(model['measured'])}"
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
         required = f"{model['letter']} = {threshold_text(model['required'])}"
         pairs.append((about(model["model"], model["sensitive"]), f"{required} {verdict} in the output: {found}"))
+    if any(model["model"].startswith(NAMED) for model in summary["models"]):
+        by_all = counted(summary["smallest_class"] or 0, "row")
+        pairs.append(
+            ("by all columns", f"the smallest class has {by_all}: who knows more of a person is promised nothing")
+        )
     if summary["count"] == "rows":
         pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
     size = measures["average_rows_per_class"]

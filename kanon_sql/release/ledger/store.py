@@ -14,6 +14,7 @@ from kanon_sql.classes.recoding import OPTIONS
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
+from kanon_sql.models.known_subsets import NAMED
 from kanon_sql.policy.publish_rules import parse_publish_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -89,8 +90,18 @@ class Entry:
 
     @property
     def k(self) -> int:
-        """The k that it promised; 1 if it promised none."""
-        return max((model["required"] for model in self.models if model["model"] == _K_ANONYMITY), default=1)
+        """The k that it promised, of all quasi-identifiers or of some; 1 if it promised none."""
+        of_k = (
+            model["required"]
+            for model in self.models
+            if model["model"] == _K_ANONYMITY or model["model"].startswith(NAMED)
+        )
+        return max(of_k, default=1)
+
+    @property
+    def is_of_some_columns(self) -> bool:
+        """Whether k was promised of some of the quasi-identifiers alone."""
+        return any(model["model"].startswith(NAMED) for model in self.models)
 
     @property
     def models(self) -> list[dict[str, Any]]:

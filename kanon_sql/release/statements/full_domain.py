@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.equality import as_text, looked_up
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, as_published
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
@@ -34,6 +35,7 @@ class Statements(ABC):
     """
 
     publication: Publication
+    title_of_boxes: ClassVar[str] = "Where the table is cut, and what is published of each box"
 
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statements that are run before the release is made."""
@@ -75,6 +77,8 @@ class Statements(ABC):
 class FullDomainStatements(Statements):
     """Labels are looked up on the level of their column; classes that are too small are left out."""
 
+    title_of_boxes = "The classes that are published, where k is required of some of the columns"
+
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
         publication = self.publication
         levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
@@ -108,6 +112,23 @@ class FullDomainStatements(Statements):
         )
         return query.with_(GENERALIZED, as_=self.generalized_query(lookups))
 
+    def require_viewable(self) -> None:
+        """Raise where classes are published that were chosen from the rows that the table has now."""
+        if self.publication.kept is not None:
+            raise UsageError(
+                "Which classes have k rows by any few columns (--known) is found from the rows that the table has now, "
+                "and a view shows what it will have: make a table or a file, or leave --known out."
+            )
+
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - of cuts
+        """Return the statement that makes the table of the classes that are published, if there is one."""
+        publication = self.publication
+        if publication.kept is None:
+            return ()
+        names = publication.quasi_identifiers
+        own = {name: [name] for place, name in enumerate(names) if publication.recoding.levels_of(place) == (0,)}
+        return (table_written_out(engine, publication.kept, names, own),)
+
     def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         return known_on_levels(self.publication, number, lookup, label)
 
@@ -134,3 +155,24 @@ def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:
     if level > 0:
         return sql.column(level_name(level), lookup)
     return as_text(sql.column(VALUE, lookup), hierarchy.column)
+
+
+def table_written_out(
+    engine: Engine,
+    table: exp.Table,
+    sorted_by: Sequence[str],
+    values: Mapping[str, Sequence[str]],
+    only: exp.Expr | None = None,
+) -> exp.Create:
+    """Return the statement that makes a table of its rows; some of its columns hold values of the source."""
+    columns = engine.columns(table)
+    names = [column.name for column in columns]
+    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
+    query = exp.select(*as_text).from_(table.copy()).order_by(*(sql.column(name, table.name) for name in sorted_by))
+    rows = engine.rows(query if only is None else query.where(only), f"rows of {table.name}")
+    held = {
+        own: frozenset(row[names.index(name)] for name in there if name in names for row in rows) - {None}
+        for own, there in values.items()
+    }
+    written = sql.written_out(names, rows, [column.type for column in columns], held)
+    return sql.create_table(table.copy(), written, temporary=True)

@@ -22,14 +22,14 @@ from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.full_domain import Statements
+from kanon_sql.release.statements.full_domain import Statements, table_written_out
 from kanon_sql.search.mondrian.boxes import BoxColumns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from kanon_sql.classes.recoding import Multidimensional
     from kanon_sql.engine.base import Engine
@@ -111,10 +111,10 @@ class MondrianStatements(Statements):
                 own = looked_up(sql.column(name, "source"), hierarchy.column)
                 same = sql.same(own, sql.column(VALUE, order.name), hierarchy.column.family)
                 present = exp.Exists(this=exp.select("1").from_(sql.aliased(tuples, "source")).where(same))
-                made.append(_written_out(engine, order, "place", {name: [VALUE]}, present))
-        made.append(_written_out(engine, recoding.cuts_table, names.box, values))
+                made.append(table_written_out(engine, order, ["place"], {name: [VALUE]}, present))
+        made.append(table_written_out(engine, recoding.cuts_table, [names.box], values))
         bounds_only = {name: bounds[1:] for name, bounds in values.items()}
-        made.append(_written_out(engine, recoding.boxes_table, names.box, bounds_only))
+        made.append(table_written_out(engine, recoding.boxes_table, [names.box], bounds_only))
         return tuple(made)
 
 
@@ -385,20 +385,3 @@ def _within(publication: Publication, recoding: Multidimensional, names: BoxColu
         conditions.append(between)
     inside = exp.Case().when(sql.all_of(conditions), sql.literal(1)).else_(sql.literal(0))
     return exp.GT(this=inside, expression=sql.literal(0))
-
-
-def _written_out(
-    engine: Engine, table: exp.Table, sorted_by: str, values: Mapping[str, Sequence[str]], only: exp.Expr | None = None
-) -> exp.Create:
-    """Return the statement that makes a table of its rows; some of its columns hold values of the source."""
-    columns = engine.columns(table)
-    names = [column.name for column in columns]
-    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
-    query = exp.select(*as_text).from_(table.copy()).order_by(sql.column(sorted_by, table.name))
-    rows = engine.rows(query if only is None else query.where(only), f"rows of {table.name}")
-    held = {
-        own: frozenset(row[names.index(name)] for name in there if name in names for row in rows) - {None}
-        for own, there in values.items()
-    }
-    written = sql.written_out(names, rows, [column.type for column in columns], held)
-    return sql.create_table(table.copy(), written, temporary=True)

@@ -184,13 +184,22 @@ def generalized_members(publication: Publication, references: References, lookup
 
 def _too_small(publication: Publication, lookups: Mapping[str, exp.Table]) -> list[tuple[str, exp.Query]]:
     """Return the query of the classes that fail some model, after the steps that it needs."""
+    values: dict[str, sql.Given]
+    if publication.kept is not None:
+        labels = [*map(sql.column, publication.quasi_identifiers)]
+        same_class = [
+            sql.same(sql.column(column.name, "kept"), sql.column(column.name, GENERALIZED), comparable(column))
+            for column in publication.published_quasi_identifiers
+        ]
+        kept = sql.aliased(publication.kept, "kept")
+        values = {"labels": labels, "same_class": sql.all_of(same_class)}
+        return [
+            (TOO_SMALL, sql.select("release/known_subsets", part=TOO_SMALL, values=values, relations={"kept": kept}))
+        ]
     of_rows = [model for model in publication.models if isinstance(model, RowModel)]
     if of_rows and len(of_rows) == len(publication.models):
         failed = [sql.negated(model.is_met(measure_of_rows(publication, model))) for model in of_rows]
-        values: dict[str, sql.Given] = {
-            "labels": [*map(sql.column, publication.quasi_identifiers)],
-            "fails": exp.or_(*failed),
-        }
+        values = {"labels": [*map(sql.column, publication.quasi_identifiers)], "fails": exp.or_(*failed)}
         return [(TOO_SMALL, sql.select("release/full_domain", part=TOO_SMALL, values=values))]
     references = references_of(publication)
     columns = Columns(*class_columns(publication.quasi_identifiers, publication.models))

@@ -20,6 +20,7 @@ from sqlglot import exp
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import VerificationError
 from kanon_sql.models.base import RowModel
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements import statements_for
@@ -29,7 +30,12 @@ from kanon_sql.release.statements.release import (
     generalized_query,
     measure_of_rows,
 )
-from kanon_sql.release.verify.classes import Verification, class_check_query, read_verification, summary_values
+from kanon_sql.release.verify.classes import (
+    Verification,
+    class_check_query,
+    read_verification,
+    summary_values,
+)
 from kanon_sql.release.verify.pseudonyms import TieChecks, check_ties, tie_checks_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -160,7 +166,7 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
             everybody=generalized_population(publication, lookups),
         ),
         label_check_query(publication, lookups, output),
-        people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
+        people_check_query(publication, lookups, output) if any(model.entity for model in publication.models) else None,
         tie_checks_of(publication, output),
         not_by_rule,
         ruled,
@@ -182,6 +188,7 @@ def verify(
     # 1. The classes.
     row = engine.row(checks.classes, "verify the classes of the release")
     verification = read_verification(row, _counted_in_rows(publication))
+    verification = _with_known(verification, engine, publication, lookups, output)
     # 2. The labels.
     for name, foreign in engine.rows(checks.labels, "verify the labels of the release") if checks.labels else ():
         if foreign:
@@ -189,7 +196,8 @@ def verify(
     # 3. The people.
     if checks.people is not None:
         *found, not_whole = engine.row(checks.people, "verify the people in each class of the release")
-        verification = _together(publication, verification, read_verification(found, _counted_in_people(publication)))
+        if people := _counted_in_people(publication):
+            verification = _together(publication, verification, read_verification(found, people))
         if not_whole:
             raise _failed(f"{not_whole:,} classes have other rows than in the table")
     # 4. The pseudonyms.
@@ -273,8 +281,30 @@ def _together(publication: Publication, rows: Verification, people: Verification
 
 
 def _counted_in_rows(publication: Publication) -> tuple[PrivacyModel, ...]:
-    """Return the models whose members are rows: the release itself tells whether they hold."""
-    return tuple(model for model in publication.models if model.entity is None)
+    """Return the models whose members are rows of one class: the release itself tells whether they hold."""
+    return tuple(model for model in publication.models if model.entity is None and not isinstance(model, KnownSubsets))
+
+
+def _with_known(
+    verification: Verification,
+    engine: Engine,
+    publication: Publication,
+    lookups: Mapping[str, exp.Table],
+    output: exp.Expr,
+) -> Verification:
+    """Return what was found with the classes by some of the columns, where k is required of these."""
+    model = next((model for model in publication.models if isinstance(model, KnownSubsets)), None)
+    if model is None:
+        return verification
+    from kanon_sql.release.kept_classes import measured_in, released_people
+
+    columns, entity = publication.published_quasi_identifiers, publication.roles.entity
+    if entity is None:
+        rows = exp.select(*(sql.column(column.name) for column in columns)).from_(output.copy())
+    else:  # the release does not name people
+        rows = released_people(publication, lookups, output)
+        entity = replace(entity, name=publication.entity_name)
+    return replace(verification, models=(measured_in(engine, rows, columns, model, entity),))
 
 
 def _failed(why: str) -> VerificationError:

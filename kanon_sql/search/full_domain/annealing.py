@@ -54,10 +54,10 @@ class Estimates(Protocol):
     def look_ahead(self, nodes: Iterable[Node]) -> None: ...
 
 
-def anneal(evidence: Evidence) -> Iterator[None]:
-    """Look for a node that costs little, round by round."""
+def anneal(evidence: Evidence, *, at_best: bool = False) -> Iterator[None]:
+    """Look for a node that costs little, round by round; the first one may be a later one, which begins at the best."""
     draw = random.Random(0)  # noqa: S311 - the same search takes the same way
-    steps, in_vain = _STEPS, 0
+    steps, in_vain = 2 * _STEPS if at_best else _STEPS, 0
     # 5. Until several rounds have found nothing better.
     while in_vain < _IN_VAIN:
         before = evidence.best_cost

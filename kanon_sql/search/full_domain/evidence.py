@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitE
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
     from kanon_sql.measures.base import Cost
-    from kanon_sql.models.base import RowModel
+    from kanon_sql.models.base import PrivacyModel, RowModel
+    from kanon_sql.search.full_domain.known_classes import KnownClasses
     from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
@@ -81,6 +84,7 @@ class Evidence:
         problem = self.problem
         self._joins_masks = (
             problem.frequency.engine.joins_masks
+            and not any(isinstance(model, KnownSubsets) for model in problem.models)
             and problem.lattice.size >= _WORTH_JOINING
             and problem.shared_tests is None  # which are remembered for each k
             and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
@@ -118,10 +122,21 @@ class Evidence:
         objective = replace(self.problem.objective, costs=self.problem.costs.of_columns(columns))
         own = Evidence(replace(self.problem, objective=objective, shared_tests=None))
         own.roll_ups, own._marks, own._statements = self.roll_ups, self._marks, self._statements
+        own.known = self.known
         own._expects_many, own._packing = self._expects_many, self._packing
         own.proven = objective.least
         self.sets.append(own)
         return own
+
+    @cached_property
+    def known(self) -> KnownClasses | None:
+        """What tests nodes where k is required of some of the columns alone; else None."""
+        model = next((model for model in self.problem.models if isinstance(model, KnownSubsets)), None)
+        if model is None:
+            return None
+        from kanon_sql.search.full_domain.known_classes import KnownClasses  # with arrays
+
+        return KnownClasses(self.problem.frequency, model)
 
     @property
     def bound(self) -> Cost | None:
@@ -177,12 +192,12 @@ class Evidence:
         """
         problem = self.problem
         suppressed = self.test(problem.lattice.top)
-        only_k = all(isinstance(model, KAnonymity) for model in problem.models)
+        only_k = all(isinstance(model, KAnonymity | KnownSubsets) for model in problem.models)
         hopeless = suppressed if self.monotone else self.suppresses_at_least(problem.lattice.top) > problem.limit
         if problem.frequency.rows and hopeless and not only_k:
             raise NoSolutionError(self._why_not())
         if problem.frequency.rows and hopeless:
-            required = problem.k
+            required = max(int(model.required) for model in problem.models)
             members = "different people" if problem.frequency.counts_people else "rows"
             rows = problem.frequency.rows
             counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
@@ -385,6 +400,8 @@ class Evidence:
     def worth_probing(self, node: Node) -> bool:
         """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
         source = self.roll_ups.source(node)
+        if self.known is not None:
+            return False
         return source.tuples >= _LARGE and node not in self._probed and self._most_classes(node) > source.tuples / _FEW
 
     def probe(self, node: Node) -> None:
@@ -401,6 +418,12 @@ class Evidence:
     def classes_of(self, node: Node) -> exp.Table:
         """Return the smallest relation with sensitive values from which the classes of a node can be counted."""
         return self.problem.frequency.relation if self._packing else self.roll_ups.source(node).relation
+
+    def models_of(self, node: Node) -> Sequence[PrivacyModel]:
+        """Return the models as conditions on the classes of one node."""
+        if self.known is None:
+            return self.problem.models
+        return [self.known.model.of_node(self.known.shared(node))]
 
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that this node is known to suppress, from any tested node at or above it."""
@@ -452,6 +475,9 @@ class Evidence:
 
         ``probe`` counts one class in several; ``of_rows`` are monotone models that are tested instead of all.
         """
+        if self.known is not None:
+            suppressed = self.known.suppressed(node, self.problem.limit)
+            return suppressed, suppressed
         shared = self.problem.shared_tests
         if shared is not None and self._shares_tests(shared) and not (probe or of_rows):
             suppressed = self._shared_test(shared, node, classes)
@@ -534,11 +560,11 @@ class Evidence:
                 problem.frequency,
                 (classes or self.roll_ups.source(node)).relation,
                 node,
-                problem.models,
+                self.models_of(node),
                 problem.labels,
                 [problem.costs],
                 self._packing,
-                self._statements,
+                self._statements if self.known is None else None,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]
@@ -550,7 +576,7 @@ class Evidence:
     def _roll_up_if_small(self, node: Node) -> RollUp | None:
         """Return the classes of a node as a table, where that costs no more than to count them and serves twice."""
         source = self.roll_ups.source(node)
-        if source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
+        if self.known is not None or source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
             return None
         return self.roll_ups.make(node)
 

@@ -36,11 +36,14 @@ set cost as much at ``v`` as at ``w``, or more; and ``v`` costs no less than the
 from __future__ import annotations
 
 import heapq
-from itertools import count
+from dataclasses import replace
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.lattice import steps_down, with_level
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.search.full_domain.annealing import anneal
+from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.problem import LISTABLE, require_sizes_enough
 
 if TYPE_CHECKING:
@@ -48,11 +51,11 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Lattice, Node
     from kanon_sql.measures.base import Cost
-    from kanon_sql.search.full_domain.evidence import Evidence
     from kanon_sql.search.problem import SearchProgress
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests
 _ENDED = object()
+_ROUNDS_OF_K = 2  # of annealing under k of all columns
 _AHEAD = 32  # open intervals in which the nodes are looked for that are tested next
 
 Interval = tuple["Cost", int, "Node", "Node"]
@@ -69,7 +72,8 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     # 1. The top, which was tested before; then the whole lattice.
     if evidence.problem.lattice.size > LISTABLE:
         proof = _prove(evidence, progress, evidence.problem.lattice.bottom, improve=False)
-        _in_turn(evidence, anneal(evidence), _beside(evidence, proof, proofs_of_sets(evidence)))
+        rounds = anneal(evidence) if evidence.known is None else _from_k_of_all(evidence)
+        _in_turn(evidence, rounds, _beside(evidence, proof, proofs_of_sets(evidence)))
     else:
         for _ in _prove(evidence, progress, evidence.problem.lattice.bottom, improve=True):
             pass
@@ -78,6 +82,33 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     if shared is not None:
         shared.optima.insert(0, node)
     return node
+
+
+def _from_k_of_all(evidence: Evidence) -> Iterator[None]:
+    """Look for a node round by round where k is required of some of the columns, and a test takes long.
+
+    What has k rows by all columns has it by some. So begin at a good node under k-anonymity, whose tests are quick; go
+    down from there, column by column, as long as that costs less; and look around.
+    """
+    problem = evidence.problem
+    k = tuple(KAnonymity(int(model.required), model.entity) for model in problem.models)
+    by_all = Evidence(replace(problem, models=k, shared_tests=None))
+    by_all.test(problem.lattice.top)
+    for _ in islice(anneal(by_all), _ROUNDS_OF_K):
+        pass
+    evidence.test(by_all.the_best()[0])
+    improved = True
+    while improved and evidence.best is not None:
+        improved = False
+        node, _, cost = evidence.best
+        saved = {step: problem.costs.generalization(step) for step in steps_down(node)}
+        for step in sorted(saved, key=saved.__getitem__):
+            evidence.test(step)
+            yield
+            if evidence.best_cost < cost:
+                improved = True
+                break
+    yield from anneal(evidence, at_best=True)
 
 
 def _in_turn(evidence: Evidence, rounds: Iterator[None], proof: Iterator[None]) -> None:

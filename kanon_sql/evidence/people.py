@@ -1,0 +1,72 @@
+"""The people of the classes of a table that is judged, where it or its original names them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.equality import require_identity
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.risks.attacks.released import name_people
+from kanon_sql.search.prepare import prepare_source, resolve_models
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.risks.attacks.released import ClassPeople
+
+
+def source_with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
+    """Return a table with the column that names people, by its original where it does not have the column itself."""
+    if original is None:
+        return source, None
+    entity = policy.columns.entity
+    if entity is None:
+        raise UsageError(
+            "An original says how many people each class has: name the column that tells them apart, --entity."
+        )
+    own, person = find_column(entity, source.columns), find_column(entity, original.columns)
+    if person is None and own is None:
+        raise UsageError(f"Neither {source.name} nor {original.name} has a column {entity!r} to count people by.")
+    if person is None:
+        return source, None
+    quasi = policy.columns.quasi_identifiers
+    columns = resolve_quasi_identifiers(quasi, source.columns, source.name)
+    require_identity(source.engine, source.relation, columns)
+    original.bring(resolve_quasi_identifiers(quasi, original.columns, original.name), person)
+    about = columns_of(source, models_of(source, policy)[0], policy)
+    kept = list(dict.fromkeys(column for column in (*columns, *about) if column != own))
+    source.bring(kept, own)
+    prepared = prepare_source(original, policy.of_rows())
+    named = name_people(
+        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept, own
+    )
+    if named is None:
+        return source, None
+    table, people = named
+    return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
+
+
+def columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
+    """Return the columns besides the quasi-identifiers that a check asks for."""
+    wanted = [model.sensitive for model in models if isinstance(model, SensitiveModel) and model.sensitive]
+    found = [find_column(name, source.columns) for name in (*wanted, *policy.columns.pseudonymize)]
+    return [column for column in found if column is not None]
+
+
+def models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:
+    """Return the models that know their columns, and the hierarchies of columns in which distances count."""
+    about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
+    sensitive = resolve_columns(dict.fromkeys((*policy.columns.sensitive, *about)), source.columns, source.name)
+    required = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    in_trees = columns_with_hierarchy(source, sensitive, policy) if required else []
+    made = {hierarchy.column.name: hierarchy for hierarchy in make_hierarchies(source, in_trees, policy)}
+    return resolve_models(policy.models, sensitive, source.name, list(made)), made

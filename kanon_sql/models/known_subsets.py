@@ -1,0 +1,93 @@
+"""k-anonymity of every m columns: each published combination of values of m quasi-identifiers is shared by k rows.
+
+For tables with so many quasi-identifiers that nobody knows them all of a person. Terrovitis, Mamoulis & Kalnis (2008)
+have the model for sets of items, as k^m-anonymity; what is counted here is the release alone: a row that is left out
+is in no class.
+
+It is no condition on one class of all columns. But among all sets of rows in which every class by m columns has k
+members (rows, or distinct people) there is a greatest one: the union of two such sets is another, since each of its
+classes has all rows of a class of one of them. It is what is left when rows in a class of fewer than k are taken out
+until there is none: no row of such a set is ever taken out, because its classes are part of those at hand. Rows that
+are alike in all columns stay or go together, so a node has, for each of its classes, a *shared* number: the members of
+the smallest class by m columns that it is part of; none where it is left out. By that number it is a condition on one
+class.
+
+Monotone, with suppression: a set of rows that keeps to it at a node does so at every node above, where classes are
+unions. So the greatest one only grows upwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from kanon_sql.models.base import ModelInFile
+from kanon_sql.models.options import ModelOption
+from kanon_sql.models.population import KMap
+from kanon_sql.models.sensitive import checked_count
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+NAMED = "k-anonymity of any "
+"""What its name begins with, in a summary or a ledger."""
+
+
+@dataclass(frozen=True)
+class KnownSubsets(ModelInFile):
+    """Every class by ``m`` quasi-identifiers has at least ``k`` members; by fewer, then, too.
+
+    Attributes:
+        m: how many quasi-identifiers are known of a person, at most; all of them, where there are fewer.
+        k: the fewest members; None takes that of the policy, which then is required of these classes alone.
+        entity: the column that names the person that a row is about, where members are distinct people.
+    """
+
+    m: int
+    k: int | None = None
+    entity: str | None = None
+
+    sensitive: ClassVar[None] = None
+    letter: ClassVar[str] = "k"
+    unites: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True
+    file: ClassVar[str] = "models/k_anonymity"
+
+    def __post_init__(self) -> None:
+        checked_count(self.m, "the number of known columns")
+        if self.k is not None:
+            checked_count(self.k, "k")
+
+    @property
+    def name(self) -> str:
+        """With the number of columns: the threshold is k."""
+        return f"{NAMED}{self.m} columns" if self.m > 1 else f"{NAMED}1 column"
+
+    @property
+    def required(self) -> int:
+        return self.k or 1
+
+    @property
+    def least_rows(self) -> int:
+        """Rows of a class by all columns: one may be alone in these."""
+        return 1
+
+    def counting(self, entity: str) -> KnownSubsets:
+        """Return the model with people as members."""
+        return replace(self, entity=entity)
+
+    def of_node(self, shared: exp.Table) -> KMap:
+        """Return the model at one node: ``shared`` has the shared number of its classes, as rows of a population."""
+        return KMap(self.required, population=shared)
+
+
+OPTIONS = (
+    ModelOption(
+        "known",
+        KnownSubsets,
+        ("m",),
+        "COLUMNS",
+        "-k is required of any so many quasi-identifiers, not of all together.",
+        ("m",),
+    ),
+)

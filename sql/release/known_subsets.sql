@@ -1,0 +1,19 @@
+/* Classes of a full-domain recoding that are left out because k rows share no m of their labels: all that are not in
+   kept, a table of the classes that stay. Which these are was found by taking out, again and again, what is in a class
+   by m columns of fewer than k rows. */
+WITH too_small AS (
+  SELECT DISTINCT
+    $labels
+  FROM generalized
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM kept
+      WHERE
+        $same_class
+    )
+)
+SELECT
+  *
+FROM too_small
