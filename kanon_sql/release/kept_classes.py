@@ -1,7 +1,7 @@
 """Which classes a release keeps where k is required of any m columns: found on its labels, and checked on its rows.
 
 The search has found them on codes already. Here they are found again, on the labels that are published, by the same
-plan (``kanon_sql.search.full_domain.known_classes``); the release must have as many rows as the search counted. What is
+plan (``kanon_sql.classes.known_classes``); the release must have as many rows as the search counted. What is
 published is then checked by statements that know nothing of either.
 """
 
@@ -34,7 +34,7 @@ def make_kept(engine: Engine, publication: Publication, model: KnownSubsets) -> 
     """Make the temporary table of the classes that stay, by their labels, and return its name."""
     import numpy as np
 
-    from kanon_sql.search.full_domain.known_classes import Classes, shared_members
+    from kanon_sql.classes.known_classes import Classes, shared_members
 
     # 1. The classes, with numbers for their labels.
     names = publication.quasi_identifiers

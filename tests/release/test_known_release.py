@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from strategies import TABLE, Case, cases, load
 
 import kanon_sql
+from kanon_sql.classes.known_classes import Classes, shared_members
 from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import parse_policy, policy_text
-from kanon_sql.search.full_domain.known_classes import Classes, shared_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
