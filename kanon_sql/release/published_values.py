@@ -20,15 +20,15 @@ from kanon_sql.measures.recoding import STEP
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.models.l_diversity import DistinctLDiversity
-from kanon_sql.search.local.remaining import Remaining
+from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.problem import Problem
+from kanon_sql.search.run import remaining_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.release.publication import Publication
     from kanon_sql.search.prepare import Prepared
 
@@ -104,22 +104,14 @@ class PublishedValues:
         """Put the tuples of a frequency set, each with the step at which it is published, into a table; count them."""
         prepared, recoding = self._prepared, self._publication.recoding
         frequency = replace(prepared.frequency, relation=relation)
-        models, objective = self._models(), prepared.objective("loss")
-        remaining = Remaining(Problem(frequency, prepared.lattice, models, objective, prepared.labels, frequency.rows))
+        models, objective = prepared.coded(self._publication.models), prepared.objective("loss")
+        problem = Problem(frequency, prepared.lattice, models, objective, prepared.labels, frequency.rows)
+        remaining = remaining_of(Evidence(problem))
         self._tables.append(remaining.relation)
         for node in recoding.nodes:
             remaining.publish(node)
         remaining.close()
         return list(zip(remaining.steps, remaining.published, strict=True))
-
-    def _models(self) -> Sequence[PrivacyModel]:
-        known = next((model for model in self._publication.models if isinstance(model, KnownSubsets)), None)
-        if known is None:
-            return self._prepared.coded(self._publication.models)
-        from kanon_sql.search.full_domain.known_classes import KnownClasses  # with arrays
-
-        (node,) = self._publication.recoding.nodes
-        return [known.of_node(KnownClasses(self._prepared.frequency, known).shared(node))]
 
     def _is_published(self, number: int) -> exp.Expr:
         """Return whether a row of a lookup relation has a value that a published tuple, or one of a population, has."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
-from kanon_sql.policy.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,11 +163,16 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
     known = next((model for model in problem.models if isinstance(model, KnownSubsets)), None)
     if known is None:
         return
-    if ALGORITHMS[algorithm].kind != "full-domain":
+    if problem.cutting is not None:
         raise UnsuitableError(
             f"{known.name} is what rows of different classes share by some of their columns, and {algorithm} makes "
-            f"each class by itself: it would make one of k rows by all columns. Use --algorithm optimal, or leave "
-            "--known out, which promises more."
+            f"each class by itself: it would make one of k rows by all columns. Use --algorithm optimal or local, or "
+            "leave --known out, which promises more."
+        )
+    if problem.prove:
+        raise UnsuitableError(
+            f"A proof bounds what is lost where k is required of all columns together, and {known.name} may lose less "
+            "than that: leave --prove out, or --known."
         )
     if problem.objective.of_classes is not None:
         raise UnsuitableError(

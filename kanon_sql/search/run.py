@@ -106,10 +106,20 @@ def _search_node(
     )
 
 
+def remaining_of(evidence: Evidence) -> Remaining:
+    """Return the rows of a problem, none of them published yet."""
+    if evidence.known is None:
+        return Remaining(evidence.problem)
+    from kanon_sql.search.local.known_remaining import KnownRemaining  # with arrays
+
+    return KnownRemaining(evidence, evidence.known)
+
+
 def _search_steps(
     problem: Problem, algorithm: LocalAlgorithm, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
-    Evidence(problem).require_top()
+    evidence = Evidence(problem)
+    evidence.require_top()
     end_of_search = deadline
     if problem.prove:
         from kanon_sql.search.local.lower_bound import prove, require_provable  # with arrays and a solver
@@ -117,7 +127,7 @@ def _search_steps(
         require_provable(problem)
         end_of_search = None if deadline is None else (time.monotonic() + deadline) / 2
     stopped: Stopped | None = None
-    remaining = Remaining(problem)
+    remaining = remaining_of(evidence)
     try:
         with until(end_of_search):
             algorithm(remaining, progress)

@@ -4,7 +4,7 @@ SPOLG walks one path. Here every node is a step, so that rows leave at the cheap
 enough: in ascending order of the loss of all rows at the node, those are published whose class, among the rows that are
 left, satisfies the models.
 
-1. Nodes come from a heap in ascending order of what they lose. Where there are more than ``_NODES``, those of least
+1. Nodes come from a heap in ascending order of what they lose. Where there are more than 10,000, those of least
    loss lie near the bottom, where next to no class is large enough: then steps are found by ``priced.py``.
 2. A step that publishes few of the rows that are left is passed over at first: it would cost a statement to save next
    to nothing. What is left is then gone through once more, with a lower threshold.
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kanon_sql.search.local.remaining import Publishable, Remaining
     from kanon_sql.search.problem import Problem, SearchProgress
 
-_NODES = 10_000  # of a lattice that is gone through
 _MANY = 200_000  # tuples from which a probe is cheaper than a test
 _AT_ONCE = (32, 256)  # nodes that one statement tests: fewer after several became steps, more after none did
 _PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at most
@@ -55,10 +54,21 @@ _PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # where each 
 
 def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     """Publish at the nodes of the lattice in ascending order of their loss."""
-    problem = remaining.problem
-    if problem.lattice.size > _NODES:
-        publish_by_price(remaining, progress)
+    others = remaining.begin(progress)
+    if remaining.problem.lattice.size > remaining.nodes_at_most:
+        publish_by_price(remaining, progress, others)
         return
+    remaining.begin_again()
+    try:
+        _publish_at_all(remaining, progress)
+    finally:
+        if others:
+            remaining.take_cheapest(others)
+
+
+def _publish_at_all(remaining: Remaining, progress: SearchProgress | None) -> None:
+    """Go through all nodes."""
+    problem = remaining.problem
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
     # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
     nodes = list(_nodes_by_cost(problem))

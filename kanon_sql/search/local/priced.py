@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.engine.progress import next_deadline, stopped
 from kanon_sql.search.full_domain.annealing import walk
-from kanon_sql.search.local.spolg import path
+from kanon_sql.search.local.spolg import cheapest_path, path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _MOST = 18  # steps: each is a rule that is read
 _FEW = 8  # steps up to which only new ones are looked for, near SPOLG's
 _WORTHY = 0.005  # of all rows: of SPOLG's steps, those that publish more
-_NEIGHBOURS = 60  # drawn for each step
 _COLD = 0.00005  # the temperature: what is looked for is near, and warmer walks were farther from it
 _IN_VAIN = 2  # times as many tries as there are steps, after which no more are made
 _TRIES = 60  # at most
@@ -47,23 +46,29 @@ _AT_THE_END = 3  # times as long as it took to measure SPOLG's steps: what is ke
 _SHARE = 1 << 30  # of what all cells of a row cost: prices are whole numbers, which add up alike in any order
 
 
-def publish_by_price(remaining: Remaining, progress: SearchProgress | None = None) -> None:
-    """Publish at the steps that were found when none helps any more, or time is up."""
-    others: list[Other] = []
+def publish_by_price(remaining: Remaining, progress: SearchProgress | None, found: Sequence[Other]) -> None:
+    """Publish at the steps that were found when none helps any more, or time is up.
+
+    Where the steps of another algorithm were found, the first of them is where the path begins.
+    """
+    others = [*found]
     best: list[Node] | None = None
     try:
         # 1. SPOLG's steps. If this is interrupted, the steps taken so far are the result.
-        for step in steps_in_time(path(remaining.problem), next_deadline()):
+        remaining.go([other.steps[0] for other in found])
+        problem, begin_at = remaining.problem, remaining.steps[:1]
+        way = cheapest_path(problem, problem.costs.totals, *begin_at) if found else path(problem)
+        for step in steps_in_time(way, next_deadline()):
             remaining.publish(step)
         rows = _WORTHY * remaining.problem.frequency.rows
         starts = [step for step, own in zip(remaining.steps, remaining.published, strict=True) if own > rows]
         starts = starts or [remaining.problem.lattice.top]
         begin = time.monotonic()
-        others += remaining.finished("spolg")
+        others += remaining.finished("spolg") if not found else []
         end = _AT_THE_END * (time.monotonic() - begin)
         # 2. to 4.
-        best = []
-        for best in _better_and_better(remaining, starts, progress):  # noqa: B007 - the last one is used
+        best = starts if found else []
+        for best in _better_and_better(remaining, starts, progress, best):  # noqa: B007, B020 - the last one is used
             if (at := next_deadline()) is not None and at - time.monotonic() < end:
                 raise stopped("steps")
     finally:
@@ -87,13 +92,13 @@ def steps_in_time(steps: Sequence[Node], at: float | None) -> Iterator[Node]:
 
 
 def _better_and_better(
-    remaining: Remaining, starts: list[Node], progress: SearchProgress | None
+    remaining: Remaining, starts: list[Node], progress: SearchProgress | None, best: list[Node]
 ) -> Iterator[list[Node]]:
-    """Yield the best sequence of steps so far, after each try."""
+    """Yield the best sequence of steps so far, after each try, beginning with one."""
     draw = random.Random(0)  # noqa: S311 - the same search takes the same way
     generalization = remaining.problem.costs.generalization
-    best: list[Node] = []
-    least, in_vain = _SHARE * remaining.problem.frequency.rows, 0
+    remaining.go(best)
+    least, in_vain = _cost(remaining), 0
     for number in range(_TRIES):
         if in_vain > _IN_VAIN * (len(best) + 1):
             return
@@ -103,7 +108,7 @@ def _better_and_better(
         start = best[gone] if gone is not None else draw.choice(starts if len(best) < _FEW else best)
         remaining.go(best)
         savings = _Savings(remaining, gone)
-        node = walk(savings, draw, start, _COLD, _NEIGHBOURS, _COLD)
+        node = walk(savings, draw, start, _COLD, remaining.neighbours, _COLD)
         if progress is not None:
             progress(remaining.tested, None, None)
         in_vain += 1

@@ -35,13 +35,14 @@ from kanon_sql.sql import build as sql
 
 _LATE = 30  # steps from the end among which one may be left out
 _TRIES = 6  # of them, those that are tried
+_NODES = 10_000  # of a lattice that is gone through
 _PRICE, _WORTH = "price", "worth"
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.search.problem import Problem
+    from kanon_sql.search.problem import Problem, SearchProgress
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,14 @@ class Remaining:
         view.set("kind", "VIEW")
         self.engine.run(view, "what is left")
         self._priced = self.engine.temporary_name("kanon_priced")
+
+    neighbours = 60
+    """How many are drawn where a step is looked for."""
+
+    @property
+    def nodes_at_most(self) -> int:
+        """Of a lattice that is gone through node by node."""
+        return _NODES
 
     @property
     def rows(self) -> int:
@@ -313,6 +322,10 @@ class Remaining:
         except NoSolutionError:
             return []
         return [Other(algorithm, tuple(self.steps), self.cost())]
+
+    def begin(self, progress: SearchProgress | None) -> list[Other]:  # noqa: ARG002 - where tests take long
+        """Return the steps of an algorithm that is to be run before ``local``, if there is one."""
+        return []
 
     def begin_again(self) -> None:
         """Leave all rows again."""
