@@ -24,6 +24,7 @@ from kanon_sql.measures.costs import costs_of_classes, hidden_costs
 from kanon_sql.measures.labels import LABEL, label_of_class, label_of_step, labels_alias, written_labels_query
 from kanon_sql.measures.places import PART, place_name
 from kanon_sql.models.base import N
+from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -203,9 +204,14 @@ def measure_local(
         return all_measures(values, counts, BoxMeasures(None, None), None, frequency.rows, k), counts
     engine = frequency.engine
     # 1. The classes, from which everything else is measured.
+    known = next((model for model in models if isinstance(model, KnownSubsets)), None)
+    models = models if known is None else []  # it stands alone, and is no measure of a class
     classes = _make_classes(frequency, relation, recoding, models)
     written, own = _written(frequency, classes, recoding, labels, hierarchies)
-    counts = _count_written_classes(frequency, classes, models, written, _assigned(frequency, relation, recoding), own)
+    members = _assigned(frequency, relation, recoding)
+    counts = _count_written_classes(frequency, classes, models, written, members, own)
+    if known is not None:
+        counts = replace(counts, worst=(_smallest_by_some(frequency, members, written, own, known.m),))
     # 2. The measures.
     labelled = _labelled_steps(classes, labels)
     totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
@@ -286,6 +292,23 @@ def _written(
         query = query.join(texts.subquery(alias), on=condition)
         query = query.select(sql.named(sql.column(LABEL, alias), f"label_{column.number + 1}"))
     return query, own
+
+
+def _smallest_by_some(
+    frequency: FrequencySet, members: exp.Select, written: exp.Select, own: Mapping[str, exp.Expr], m: int
+) -> int | None:
+    """Return the members of the smallest class by m columns, as they are written; see ``_count_written_classes``."""
+    from kanon_sql.classes.known_classes import fetched, shared_members
+
+    labels = [item.alias_or_name for item in written.selects if item.alias_or_name not in own]
+    numbers = [sql.named(sql.over(exp.DenseRank(expressions=[]), order=[label]) - 1, label) for label in labels]
+    numbered = exp.select(*map(sql.column, own), *numbers).from_(written.subquery("written"))
+    same = [exp.EQ(this=sql.column(name, "numbered"), expression=key) for name, key in own.items()]
+    rows = members.join(numbered.subquery("numbered"), on=sql.all_of(same))
+    codes = [sql.column(label, "numbered") for label in labels]
+    title = "classes as they are written, as arrays"
+    shared = shared_members(fetched(frequency.engine, rows, codes, title, people=frequency.counts_people), m, 1)
+    return int(shared.min()) if len(shared) else None
 
 
 def rows_by_step(relation: exp.Table) -> exp.Select:

@@ -1,5 +1,7 @@
 """Which classes a release keeps where k is required of any m columns: found on its labels, and checked on its rows.
 
+Those of a local recoding are found step by step, of the rows that are left, each with its step.
+
 The search has found them on codes already. Here they are found again, on the labels that are published, by the same
 plan (``kanon_sql.classes.known_classes``); the release must have as many rows as the search counted. What is
 published is then checked by statements that know nothing of either.
@@ -8,13 +10,16 @@ published is then checked by statements that know nothing of either.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.base import Column, make_table
 from kanon_sql.engine.equality import comparable
 from kanon_sql.release.publication import GENERALIZED
+from kanon_sql.release.statements.local import CombinationColumns, combinations_query
 from kanon_sql.release.statements.release import generalized_query, readable_lookups
 from kanon_sql.release.verify.classes import ModelResult
 from kanon_sql.risks.estimators.subsets import code
@@ -30,48 +35,99 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
 
 
+@dataclass(frozen=True)
+class _Labelled:
+    """What classes are made from, step by step: of a full-domain recoding there is one.
+
+    Attributes:
+        given: the steps of ``release/numbered_classes`` that are replaced.
+        names: the labels.
+        steps: those of each step.
+        entity: the person.
+        n: how many rows there are.
+        step: what the step is called in the table of classes; None where there is one.
+    """
+
+    given: Mapping[str, sql.Steps]
+    names: Sequence[str]
+    steps: Sequence[Sequence[str]]
+    entity: str
+    n: str
+    step: str | None = None
+
+
+def _labelled(publication: Publication) -> _Labelled:
+    lookups, names = readable_lookups(publication.hierarchies), publication.quasi_identifiers
+    if not isinstance(publication.recoding, Local):
+        rows = {GENERALIZED: [(GENERALIZED, generalized_query(publication, lookups))]}
+        return _Labelled(rows, names, [names], publication.entity_name, unused_name("n", names))
+    columns = CombinationColumns(publication)
+    combinations = {
+        GENERALIZED: [(GENERALIZED, combinations_query(publication, lookups, columns))],
+        "classes": [("classes", exp.select("*").from_(GENERALIZED))],
+    }
+    steps = [columns.labels_at(publication, node) for node in publication.recoding.nodes]
+    labels = [*names, *columns.labels.values()]
+    return _Labelled(combinations, labels, steps, columns.entity, columns.n, columns.step)
+
+
 def make_kept(engine: Engine, publication: Publication, model: KnownSubsets) -> exp.Table:
     """Make the temporary table of the classes that stay, by their labels, and return its name."""
     import numpy as np
 
     from kanon_sql.classes.known_classes import Classes, shared_members
 
-    # 1. The classes, with numbers for their labels.
-    names = publication.quasi_identifiers
-    grouped = [*names, publication.entity_name] if model.entity is not None else names
+    # 1. The classes, or what those of all steps are made from, with numbers for their labels.
+    labelled = _labelled(publication)
+    names = labelled.names
+    grouped = [*names, labelled.entity] if model.entity is not None else [*names]
     numbers = [unused_name(f"number_{place}", grouped) for place in range(len(grouped))]
-    n, position = (unused_name(name, grouped) for name in ("n", "position"))
+    position, step = unused_name("position", grouped), labelled.step or unused_name("step", grouped)
     query = sql.select(
         "release/numbered_classes",
         values={
             "labels": [*map(sql.column, grouped)],
             "numbers": [sql.named(_rank(name), number) for name, number in zip(grouped, numbers, strict=True)],
         },
-        steps={GENERALIZED: [(GENERALIZED, generalized_query(publication, readable_lookups(publication.hierarchies)))]},
-        names={"n": n, "position": position},
+        steps=labelled.given,
+        names={"n": labelled.n, "position": position},
     )
     table = make_table(engine, "kanon_classes", query, "classes of the release, with numbers for labels")
-    selected: list[exp.Expr] = [*map(sql.column, [position, *numbers]), sql.column(n)]
+    selected: list[exp.Expr] = [*map(sql.column, [position, *numbers]), sql.column(labelled.n)]
     if model.entity is not None:  # rows that name nobody count for no person
-        selected.append(sql.column(publication.entity_name).is_(exp.null()))
+        selected.append(sql.column(labelled.entity).is_(exp.null()))
     found = np.array(engine.rows(exp.select(*selected).from_(table.copy()), "classes as arrays"), dtype=np.int64)
     found = found.reshape(-1, len(selected))
-    codes, rows = list(found[:, 1 : 1 + len(names)].T - 1), found[:, 1 + len(numbers)]
-    if model.entity is None:
-        classes = Classes(codes, rows, rows)
-    else:
-        named = found[:, -1] == 0
-        place = np.arange(len(found))
-        classes = Classes(codes, rows, np.zeros_like(rows), (place[named], found[named, len(numbers)]))
-    # 2. Those that stay.
-    shared = shared_members(classes, model.m, model.required)
-    stay = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="stay"), "BIGINT[]"))).subquery()
+    codes, rows = found[:, 1 : 1 + len(names)].T - 1, found[:, 1 + len(numbers)]
+    everything = Classes(list(codes), rows, rows)
+    if model.entity is not None:
+        named = np.flatnonzero(found[:, -1] == 0)
+        everything = replace(everything, members=np.zeros_like(rows), movers=(named, found[named, len(numbers)]))
+    # 2. Those that stay, of what is left at each step.
+    steps = np.zeros(len(found), dtype=np.int64)
+    for number, labels in enumerate(labelled.steps, start=1):
+        left = np.flatnonzero(steps == 0)
+        own = everything.some(steps == 0)
+        own = replace(own, codes=[own.codes[names.index(label)] for label in labels] or [np.zeros_like(own.n)])
+        steps[left[shared_members(own, model.m, model.required) > 0]] = number
+    stay = engine.temporary_name("kanon_stay")
+    published = np.flatnonzero(steps)
+    columns = {position: found[published, 0].tolist(), step: steps[published].tolist()}
+    engine.load(stay, columns, "which classes stay", "BIGINT")
+    # 3. Their labels.
     kept = engine.temporary_name("kanon_kept")
-    own = exp.select(*map(sql.column, names)).distinct().from_(table.copy())
-    own = own.where(exp.In(this=sql.column(position), query=stay))
-    places = found[:, 0][shared > 0].tolist()
-    engine.rows(sql.create_table(kept, own, temporary=True), "classes that are kept", {"stay": places})
-    engine.run(sql.drop(table), "drop the classes of the release")
+    query = exp.select(sql.column(step, stay.name)) if labelled.step is not None else exp.select()
+    for name in names:
+        places = [place for place, labels in enumerate(labelled.steps, start=1) if name in labels]
+        label: exp.Expr = sql.column(name, table.name)
+        if len(places) < len(labelled.steps):
+            label = exp.Case().when(sql.column(step, stay.name).isin(*places), label)
+        query = query.select(sql.named(label, name)) if places else query
+    same = sql.column(position, stay.name).eq(sql.column(position, table.name))
+    query = query.distinct().from_(table.copy()).join(stay.copy(), on=same)
+    engine.run(sql.create_table(kept, query, temporary=True), "classes that are kept")
+    for made in (table, stay):
+        engine.run(sql.drop(made), "drop the classes of the release")
     return kept
 
 

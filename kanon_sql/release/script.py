@@ -175,10 +175,10 @@ def _plan(
         for number in range(publication.pseudonyms.rounds):
             title_of_round = f"People whose combination of classes too few have are left out, round {number + 1}"
             steps.append(Step(f"left_out_{number + 1}", title_of_round, leaving_out(publication, lookups)))
-    if recoding := of_recoding.recoding_statements(lookups):
-        steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     if boxes := of_recoding.box_statements(source.engine, source.tuples):
         steps.append(Step("boxes", of_recoding.title_of_boxes, boxes))
+    if recoding := of_recoding.recoding_statements(lookups):
+        steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     steps.append(make)
     if output is not None:
         steps.append(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
+TITLE_OF_KEPT = "The classes that are published, where k is required of some of the columns"
+
 
 @dataclass(frozen=True)
 class Statements(ABC):
@@ -77,7 +79,7 @@ class Statements(ABC):
 class FullDomainStatements(Statements):
     """Labels are looked up on the level of their column; classes that are too small are left out."""
 
-    title_of_boxes = "The classes that are published, where k is required of some of the columns"
+    title_of_boxes = TITLE_OF_KEPT
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
         publication = self.publication

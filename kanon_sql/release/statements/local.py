@@ -5,7 +5,8 @@
     ...
     SELECT CASE WHEN step IN (1, 4) THEN age_level_1 ...  the rows of the source with the labels of their step
 
-Each step counts its classes itself, from the rows of the source, and knows nothing of codes or of the search.
+Each step counts its classes itself, from the rows of the source, and knows nothing of codes or of the search. Where k
+is required of some of the columns, a table has the classes of each step (see ``kanon_sql.release.kept_classes``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.full_domain import Statements, known_on_levels
+from kanon_sql.release.statements.full_domain import TITLE_OF_KEPT, Statements, known_on_levels, table_written_out
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kanon_sql.classes.lattice import Node
+    from kanon_sql.engine.base import Engine
     from kanon_sql.release.publication import Publication
 
 _NEVER = 0
@@ -58,6 +60,14 @@ class CombinationColumns:
             if column is not None
         }
 
+    def labels_at(self, publication: Publication, node: Node) -> list[str]:
+        """Return those that have the labels of a node; those of the root are not needed."""
+        return [
+            self.labels.get((column, level), hierarchy.column.name)
+            for column, (level, hierarchy) in enumerate(zip(node, publication.hierarchies, strict=True))
+            if level < hierarchy.height
+        ]
+
     def all(self, publication: Publication) -> list[str]:
         """Return the names of all columns, in their order."""
         entity = [self.entity] if publication.roles.entity is not None else []
@@ -68,11 +78,13 @@ class CombinationColumns:
 class LocalStatements(Statements):
     """The steps are gone through before; a release has the rows of combinations with a step."""
 
+    title_of_boxes = TITLE_OF_KEPT
+
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
         publication = self.publication
         names = CombinationColumns(publication)
         table = sql.create_table(
-            publication.combinations.copy(), _combinations_query(publication, lookups, names), temporary=True
+            publication.combinations.copy(), combinations_query(publication, lookups, names), temporary=True
         )
         steps = [
             _step_statement(publication, names, number, node)
@@ -82,6 +94,14 @@ class LocalStatements(Statements):
 
     def working_tables(self) -> tuple[exp.Table, ...]:
         return (self.publication.combinations,)
+
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - of cuts
+        """Return the statement that makes the table of the classes of each step, if there is one."""
+        kept = self.publication.kept
+        if kept is None:
+            return ()
+        own = {name: [name] for name in self.publication.quasi_identifiers}
+        return (table_written_out(engine, kept, [column.name for column in engine.columns(kept)], own),)
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
         return _published_rows(self.publication, with_entity=True)
@@ -128,9 +148,10 @@ def _published_rows(publication: Publication, *, with_entity: bool) -> exp.Selec
     return query.join(publication.combinations.copy(), on=same).where(has_step)
 
 
-def _combinations_query(
+def combinations_query(
     publication: Publication, lookups: Mapping[str, exp.Table], names: CombinationColumns
 ) -> exp.Select:
+    """Return the query of the combinations of values, with their labels, their rows, and no step."""
     columns = [sql.column(name, "source") for name in publication.quasi_identifiers]
     # 1. Each combination once, with its rows; where people are counted, once for each of them; and once for each of the
     #    sensitive values that models are about.
@@ -179,11 +200,7 @@ def _combinations_query(
 def _step_statement(publication: Publication, names: CombinationColumns, number: int, node: Node) -> exp.Update:
     """Return the update that publishes, at a node, what is left and in classes that satisfy all models."""
     place = publication.combinations.name
-    labels = [
-        names.labels.get((column, level), hierarchy.column.name)
-        for column, (level, hierarchy) in enumerate(zip(node, publication.hierarchies, strict=True))
-        if level < hierarchy.height
-    ]
+    labels = names.labels_at(publication, node)
     left = sql.column(names.step).is_(exp.null())
     # Without copies: there may be a hundred steps, and a builder would copy all it has at every call.
     selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
@@ -192,7 +209,9 @@ def _step_statement(publication: Publication, names: CombinationColumns, number:
     if labels:
         large = large.group_by(*(sql.column(label) for label in labels), copy=False)
     of_rows = [model for model in publication.models if isinstance(model, RowModel)]
-    if len(of_rows) == len(publication.models):
+    if publication.kept is not None:
+        large = exp.select(*selected).from_(publication.kept.copy()).where(sql.column(names.step).eq(number))
+    elif len(of_rows) == len(publication.models):
         met = [model.is_met(_measure(model, names)) for model in of_rows]
         large = large.having(sql.all_of(met), copy=False)
     else:

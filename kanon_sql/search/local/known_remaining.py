@@ -38,6 +38,8 @@ _OF_OPTIMAL = 0.4  # of the time until a limit
 class KnownRemaining(Remaining):
     """The rows that are not published yet; the table of them is told when it is read."""
 
+    neighbours = 20  # of which each takes a second, where there are many tuples and columns
+
     def __init__(self, evidence: Evidence, known: KnownClasses) -> None:
         super().__init__(evidence.problem)
         self._evidence, self._known = evidence, known
@@ -99,8 +101,6 @@ class KnownRemaining(Remaining):
     def close(self) -> None:
         self._tell()
         super().close()
-
-    neighbours = 20
 
     @property
     def nodes_at_most(self) -> int:
