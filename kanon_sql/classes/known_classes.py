@@ -117,7 +117,8 @@ def left_of(classes: Classes, m: int, k: int, most: float = np.inf) -> Chosen:
             if gone.any():
                 stay &= ~gone
                 members[gone] = 0
-                if rows - int(own.n[stay].sum()) > most:
+                few = 2 * np.count_nonzero(stay) < len(stay)  # what is left is counted sooner without the others
+                if few or rows - int(own.n[stay].sum()) > most:
                     break
         out = not stay.all()
         places, own = places[stay], own.some(stay) if out else own

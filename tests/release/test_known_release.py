@@ -220,6 +220,7 @@ def test_each_step_publishes_the_greatest_valid_set_of_what_is_left(case: Case, 
     sizes = classes_by(rows, range(len(rows)), m, persons if case.persons is not None else None)
     smallest = min((size for own in sizes.values() for size in own.values()), default=None)
     assert release.verify().models[0].measured == smallest
+    assert release.counts.worst == (smallest,)
     assert smallest is None or smallest >= case.k
     script = release.sql("duckdb", INTO)
     release.to_table("released")

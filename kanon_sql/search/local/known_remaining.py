@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
 _WORK = 5_000_000_000  # members of classes by m columns that are counted to go through all nodes, at most
 _KEPT = 200  # sequences of steps of which it is kept what the last one publishes
-_OF_OPTIMAL = 0.4  # of the time until a limit
+_OF_OPTIMAL = 0.15  # of the time until a limit
 
 
 class KnownRemaining(Remaining):
     """The rows that are not published yet; the table of them is told when it is read."""
 
+    begins_with_path = True  # from nothing it is a long way
     neighbours = 20  # of which each takes a second, where there are many tuples and columns
 
     def __init__(self, evidence: Evidence, known: KnownClasses) -> None:
@@ -125,7 +126,9 @@ class KnownRemaining(Remaining):
             self._evidence.roll_ups.drop_all_but(self.problem.frequency.relation)
             if best is not None:
                 self.go([best[0]])
-        return [] if best is None else self.finished("optimal")
+        others = [] if best is None else self.finished("optimal")
+        self.begin_again()
+        return others
 
     def _rows(self, chosen: Chosen) -> int:
         return int(self._known.tuples.n[chosen].sum())

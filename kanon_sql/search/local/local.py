@@ -58,7 +58,6 @@ def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     if remaining.problem.lattice.size > remaining.nodes_at_most:
         publish_by_price(remaining, progress, others)
         return
-    remaining.begin_again()
     try:
         _publish_at_all(remaining, progress)
     finally:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.engine.progress import next_deadline, stopped
 from kanon_sql.search.full_domain.annealing import walk
-from kanon_sql.search.local.spolg import cheapest_path, path
+from kanon_sql.search.local.spolg import path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,27 +47,21 @@ _SHARE = 1 << 30  # of what all cells of a row cost: prices are whole numbers, w
 
 
 def publish_by_price(remaining: Remaining, progress: SearchProgress | None, found: Sequence[Other]) -> None:
-    """Publish at the steps that were found when none helps any more, or time is up.
-
-    Where the steps of another algorithm were found, the first of them is where the path begins.
-    """
+    """Publish at the steps that were found when none helps any more, or time is up; or those of another algorithm."""
     others = [*found]
     best: list[Node] | None = None
     try:
         # 1. SPOLG's steps. If this is interrupted, the steps taken so far are the result.
-        remaining.go([other.steps[0] for other in found])
-        problem, begin_at = remaining.problem, remaining.steps[:1]
-        way = cheapest_path(problem, problem.costs.totals, *begin_at) if found else path(problem)
-        for step in steps_in_time(way, next_deadline()):
+        for step in steps_in_time(path(remaining.problem), next_deadline()):
             remaining.publish(step)
         rows = _WORTHY * remaining.problem.frequency.rows
         starts = [step for step, own in zip(remaining.steps, remaining.published, strict=True) if own > rows]
         starts = starts or [remaining.problem.lattice.top]
         begin = time.monotonic()
-        others += remaining.finished("spolg") if not found else []
+        others += remaining.finished("spolg")
         end = _AT_THE_END * (time.monotonic() - begin)
         # 2. to 4.
-        best = starts if found else []
+        best = starts[-_MOST:] if remaining.begins_with_path else []
         for best in _better_and_better(remaining, starts, progress, best):  # noqa: B007, B020 - the last one is used
             if (at := next_deadline()) is not None and at - time.monotonic() < end:
                 raise stopped("steps")

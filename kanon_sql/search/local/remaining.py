@@ -106,6 +106,8 @@ class Remaining:
 
     neighbours = 60
     """How many are drawn where a step is looked for."""
+    begins_with_path = False
+    """Whether those of SPOLG's steps that publish enough rows are where steps are looked for, and not none at all."""
 
     @property
     def nodes_at_most(self) -> int:

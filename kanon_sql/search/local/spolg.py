@@ -51,12 +51,12 @@ def path(problem: Problem) -> list[Node]:
     return cheapest_path(problem, totals)
 
 
-def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]], begin: Node | None = None) -> list[Node]:
-    """Return the nodes from the bottom, or another one, to the top, each the direct generalization that loses least.
+def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
+    """Return the nodes from the bottom to the top, each the direct generalization that loses least.
 
     ``totals`` is what is lost at each column and level: what a step costs depends on nothing else.
     """
-    nodes = [begin or problem.lattice.bottom]
+    nodes = [problem.lattice.bottom]
     while nodes[-1] != problem.lattice.top:
         node = nodes[-1]
         steps = [
