@@ -12,6 +12,10 @@ are alike in all columns stay or go together, so a node has, for each of its cla
 the smallest class by m columns that it is part of; none where it is left out. By that number it is a condition on one
 class.
 
+A local recoding takes the greatest set of the rows that are left at each step, at the node of the step, and leaves out
+what is left after the last one. All its rows together keep to the model: a class of the release by m columns has all
+rows of a class of some step, which has k members, and more rows only add to them.
+
 Monotone, with suppression: a set of rows that keeps to it at a node does so at every node above, where classes are
 unions. So the greatest one only grows upwards.
 """

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import tempfile
+import time
 from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
@@ -261,11 +262,11 @@ def test_check_says_of_a_raw_table_what_counting_says(case: Case, m: int) -> Non
     assert found.k == (min(members(case.rows, range(len(case.rows)), case.persons).values(), default=None))
 
 
-def correlated(rows: int) -> dict[str, list[int]]:
+def correlated(rows: int, names: str = "abcdef") -> dict[str, list[int]]:
     """Return a table in which rows are alike by few columns, and alone by all."""
     draw = random.Random(1)  # noqa: S311 - the same table each time
     persons = [draw.randrange(8) for _ in range(rows)]
-    return {name: [min(7, max(0, own + draw.choice((-2, -1, 0, 0, 1, 2)))) for own in persons] for name in "abcdef"}
+    return {name: [min(7, max(0, own + draw.choice((-2, -1, 0, 0, 1, 2)))) for own in persons] for name in names}
 
 
 def write(path: Path, columns: dict[str, list[int]]) -> None:
@@ -286,6 +287,23 @@ def test_it_loses_far_less_than_k_of_all_columns(kanon: Callable[..., Ended], in
         assert min(min(own.values()) for own in classes_by(made, range(len(made)), m, None).values()) >= 5
     assert losses[1] <= losses[2] < losses[3] < losses[6]
     assert losses[2] < losses[6] / 2
+
+
+@pytest.mark.parametrize(("names", "limit"), [("abcdef", []), ("abcdefghijklmnop", ["--time-limit", 4])])
+def test_steps_lose_no_more_than_one_node_in_the_same_time(
+    kanon: Callable[..., Ended], in_tmp: Path, names: str, limit: list[Any]
+) -> None:
+    write(in_tmp / "t.csv", correlated(800, names))
+    asked = ["anonymize", "t.csv", "--qi", ",".join(names), "-k", 5, "--known", 2, "--max-suppressed", 1, *limit]
+    losses = {}
+    for algorithm in ("optimal", "local"):
+        begun = time.monotonic()
+        ended = kanon(*asked, "--algorithm", algorithm, "--out", "out.csv", "--replace", "--format", "json")
+        assert not limit or time.monotonic() - begun < 3 * limit[1]
+        losses[algorithm] = json.loads(ended.out)["measures"]["loss"]
+        made = [tuple(row) for row in pd.read_csv("out.csv", dtype=str, keep_default_na=False).to_numpy()]
+        assert min(min(own.values()) for own in classes_by(made, range(len(made)), 2, None).values()) >= 5
+    assert losses["local"] < losses["optimal"]
 
 
 def test_what_is_printed_promises_nothing_of_more_columns(kanon: Callable[..., Ended], in_tmp: Path) -> None:
@@ -351,10 +369,13 @@ def database(path: Path) -> Path:
     return path / "t.duckdb"
 
 
-def test_a_second_release_is_refused_since_it_cannot_be_compared(kanon: Callable[..., Ended], in_tmp: Path) -> None:
+@pytest.mark.parametrize("algorithm", [[], ["--algorithm", "spolg"]])
+def test_a_second_release_is_refused_since_it_cannot_be_compared(
+    kanon: Callable[..., Ended], in_tmp: Path, algorithm: list[str]
+) -> None:
     database(in_tmp)
     in_t = ["t.duckdb", "t", *ASKED]
-    assert kanon("anonymize", *in_t, "--known", 2, "--into", "few").code == 0
+    assert kanon("anonymize", *in_t, "--known", 2, "--into", "few", *algorithm).code == 0
     assert "k-anonymity of any 2 columns 5" in kanon("ledger", "t.duckdb").out
     for models in ([], ["--known", 2, "--max-suppressed", 0]):
         ended = kanon("anonymize", *in_t, *models, "--into", "more")
@@ -373,8 +394,11 @@ def test_views_and_locks_are_refused_and_a_table_in_place_is_not(kanon: Callable
     database(in_tmp)
     in_t = ["anonymize", "t.duckdb", "t", *ASKED, "--known", 2]
     assert "a view shows what it will have" in kanon(*in_t, "--into", "v", "--as", "view").err
+    assert "cannot be a view" in kanon(*in_t, "--algorithm", "spolg", "--into", "v", "--as", "view").err
     assert "compares a class with rows outside of it" in kanon(*in_t, "--into", "l", "--lock", "t.lock").err
-    assert kanon(*in_t, "--in-place").code == 0
+    assert kanon(*in_t, "--algorithm", "spolg", "--out", "out.csv").code == 0
+    assert kanon("check", "out.csv", *ASKED, "--known", 2).code == 0
+    assert kanon(*in_t, "--in-place", "--ignore-ledger").code == 0
     assert kanon("check", "t.duckdb", "t", *ASKED, "--known", 2).code == 0
 
 
@@ -389,6 +413,10 @@ def test_prepared_tables_and_comparisons_know_it(in_tmp: Path) -> None:
         assert found["optimal", 5] == losses[5]
         assert found["optimal", 20] == losses[20]
         assert first.verify().models[0].measured == compared.results[0].smallest
+        steps = prepared.anonymize(algorithm="local")
+        in_steps = prepared.compare(algorithms=["local"], k=[5]).results[0]
+        assert steps.loss == in_steps.loss < first.loss
+        assert steps.verify().models[0].measured == in_steps.smallest
         suppressed = {tuple(node.levels.values()): node.rows_suppressed for node in prepared.lattice()}
         assert first.levels is not None
         assert suppressed[tuple(first.levels.values())] == first.rows_suppressed

@@ -105,7 +105,9 @@ class KnownRemaining(Remaining):
 
     @property
     def nodes_at_most(self) -> int:
-        """A node takes as long as there are tuples and subsets of m columns."""
+        """A node takes as long as there are tuples and subsets of m columns; with a time limit, steps are few."""
+        if next_deadline() is not None:
+            return 0
         width = len(self.problem.lattice.heights)
         subsets = math.comb(width, min(self._known.model.m, width))
         return min(super().nodes_at_most, _WORK // max(1, len(self._step) * subsets))
