@@ -140,14 +140,14 @@ def _subsets(classes: Classes, m: int) -> Iterator[tuple[Numbers, int]]:
         if begun != tuple(first):  # all but the last column are those of the subset before
             check_deadline()
             begun = tuple(first)
-            key, size = combined([codes[column] for column in first], [sizes[column] for column in first], rows)
+            key, size = combined_codes([codes[column] for column in first], [sizes[column] for column in first], rows)
             if size > rows:
                 key, size = dense(key, size)
         found, total = key * sizes[last] + codes[last], size * sizes[last]
         yield (found, total) if total <= _DENSE else dense(found, total)
 
 
-def combined(codes: Sequence[Numbers], sizes: Sequence[int], rows: int) -> tuple[Numbers, int]:
+def combined_codes(codes: Sequence[Numbers], sizes: Sequence[int], rows: int) -> tuple[Numbers, int]:
     """Return a number for each combination of codes, and the number above all of them."""
     key, total = np.zeros(rows, dtype=np.int64), 1
     for code, size in zip(codes, sizes, strict=True):

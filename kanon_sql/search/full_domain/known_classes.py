@@ -13,7 +13,7 @@ import numpy as np
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
-from kanon_sql.classes.known_classes import Classes, combined, dense, fetched, left_of, shared_members
+from kanon_sql.classes.known_classes import Classes, combined_codes, dense, fetched, left_of, shared_members
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -96,7 +96,7 @@ class KnownClasses:
         """Return the class of each of some tuples, and the classes."""
         some = self.tuples.some(tuples)
         codes = [self._code(column, level)[tuples] for column, level in enumerate(node)]
-        key, _ = combined(codes, [int(code.max(initial=0)) + 1 for code in codes], len(some.n))
+        key, _ = combined_codes(codes, [int(code.max(initial=0)) + 1 for code in codes], len(some.n))
         _, one, place = np.unique(key, return_index=True, return_inverse=True)
         n, members = (np.bincount(place, own, len(one)).astype(np.int64) for own in (some.n, some.members))
         own = [dense(code[one], int(code.max(initial=0)) + 1)[0] for code in codes]
@@ -112,5 +112,5 @@ class KnownClasses:
                 if own.column == column
             ]
             codes, sizes = zip(*words, strict=True)
-            self._codes[column, level], _ = combined(codes, sizes, len(self.tuples.n))
+            self._codes[column, level], _ = combined_codes(codes, sizes, len(self.tuples.n))
         return self._codes[column, level]
