@@ -57,11 +57,12 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None, foun
         rows = _WORTHY * remaining.problem.frequency.rows
         starts = [step for step, own in zip(remaining.steps, remaining.published, strict=True) if own > rows]
         starts = starts or [remaining.problem.lattice.top]
+        most = sorted(zip(remaining.published, remaining.steps, strict=True))[-_MOST:]
         begin = time.monotonic()
         others += remaining.finished("spolg")
         end = _AT_THE_END * (time.monotonic() - begin)
         # 2. to 4.
-        best = starts[-_MOST:] if remaining.begins_with_path else []
+        best = sorted((step for _, step in most), key=sum) if remaining.begins_with_path else []
         for best in _better_and_better(remaining, starts, progress, best):  # noqa: B007, B020 - the last one is used
             if (at := next_deadline()) is not None and at - time.monotonic() < end:
                 raise stopped("steps")
