@@ -100,7 +100,7 @@ def test_tables_of_every_kind(case: Case) -> None:
     """The release holds, and loses no more than SPOLG's and the best node alone."""
     connection, person = load(case)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kanon_sql.search.local.local._NODES", 0)
+        patch.setattr("kanon_sql.search.local.remaining._NODES", 0)
         try:
             local = anonymize(case, connection, person, algorithm="local")
         except kanon.NoSolutionError:

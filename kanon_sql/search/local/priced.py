@@ -5,7 +5,8 @@ later step, or never; each of these saves what it would lose there, its price, l
 
 1. Take SPOLG's steps to the end, and note what they cost. With a time limit, some are left out where all of them would
    take more than a good half of the time: their rows leave at a later one.
-2. Begin without steps: each row has the price of all its cells.
+2. Begin without steps: each row has the price of all its cells. Where tests take long, begin with the steps of SPOLG's
+   that publish most.
 3. Add a step: anneal from one of the steps, at first of SPOLG's, by what a node would save. Publish at the best node
    in its place, and at the steps after it again. If all rows cost less then, that is the new sequence.
 4. Exchange a step: its rows have the price of the next one then; anneal from its node. Steps take turns, and where

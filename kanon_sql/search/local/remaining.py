@@ -107,7 +107,7 @@ class Remaining:
     neighbours = 60
     """How many are drawn where a step is looked for."""
     begins_with_path = False
-    """Whether those of SPOLG's steps that publish enough rows are where steps are looked for, and not none at all."""
+    """Whether steps are looked for beside those of SPOLG's that publish most; else beside none."""
 
     @property
     def nodes_at_most(self) -> int:
