@@ -29,7 +29,8 @@ from kanon_sql.models.sensitive import checked_count
 if TYPE_CHECKING:
     from sqlglot import exp
 
-NAMED = "k-anonymity of any "
+OF = "k-anonymity of "
+NAMED = f"{OF}any "
 """What its name begins with, in a summary or a ledger."""
 
 

@@ -21,6 +21,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
@@ -396,16 +397,17 @@ def measured(
     classes: exp.Table | PartTables,
     models: Sequence[PrivacyModel] | None = None,
 ) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult.classes``).
+    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult``).
 
     ``models`` are those of the policy as conditions on the classes of a node, where they are not by themselves.
     """
+    of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
     models = prepared.coded(policy.models) if models is None else models
     hierarchies = prepared.hierarchies
     found = measure_recoding(frequency, classes, recoding, models, hierarchies, labels, charges, policy.k)
-    for table in classes.tables if isinstance(classes, PartTables) else (classes,):
+    for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
         if table != frequency.relation:
             frequency.engine.run(sql.drop(table), "drop what the release was measured from")
     return found

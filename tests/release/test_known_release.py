@@ -263,6 +263,15 @@ def test_what_is_printed_promises_nothing_of_more_columns(kanon: Callable[..., E
     assert "k-anonymity of any 4 columns  k = 5 DOES NOT HOLD: smallest class by so many has" in failing.out
 
 
+def test_a_report_reads_as_it_is(kanon: Callable[..., Ended], in_tmp: Path) -> None:
+    write(in_tmp / "t.csv", correlated(800))
+    assert kanon("report", "t.csv", *ASKED, "--known", 2, "--out", "r.md").code == 0
+    report = " ".join(Path("r.md").read_text(encoding="utf-8").split())
+    assert "until every row is like enough others in any 2 columns." in report
+    assert "Some rows are like no other: whoever knows these columns of such a person finds her row." in report
+    assert "| k-anonymity of any 2 columns | **holds** | k = 5 | " in report
+
+
 def test_a_policy_file_says_the_same(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     kanon("anonymize", "t.csv", *ASKED, "--known", 2, "--out", "one.csv", "--seed", 1, "--save-policy", "kanon.toml")
