@@ -27,7 +27,11 @@ from kanon_sql.models.population import KMap
 from kanon_sql.models.sensitive import checked_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlglot import exp
+
+    from kanon_sql.models.base import PrivacyModel
 
 OF = "k-anonymity of "
 NAMED = f"{OF}any "
@@ -80,6 +84,11 @@ class KnownSubsets(ModelInFile):
     def of_node(self, shared: exp.Table) -> KMap:
         """Return the model at one node: ``shared`` has the shared number of its classes, as rows of a population."""
         return KMap(self.required, population=shared)
+
+
+def known_subsets_of(models: Iterable[PrivacyModel]) -> KnownSubsets | None:
+    """Return the model by which k is required of some of the columns; None where it is of all, or not at all."""
+    return next((model for model in models if isinstance(model, KnownSubsets)), None)
 
 
 OPTIONS = (

@@ -20,7 +20,7 @@ from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
@@ -269,7 +269,7 @@ def _searched(
     with timed(seconds, "measure"):
         measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
     publication = publication_of(prepared, policy, result.recoding, key)
-    if (known := next((model for model in policy.models if isinstance(model, KnownSubsets)), None)) is not None:
+    if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept
 
         publication = replace(publication, kept=make_kept(prepared.source.engine, publication, known))

@@ -18,7 +18,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.recoding import STEP
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.problem import Problem
@@ -113,7 +113,7 @@ class PublishedValues:
         return list(zip(remaining.steps, remaining.published, strict=True))
 
     def _models(self) -> Sequence[PrivacyModel]:
-        known = next((model for model in self._publication.models if isinstance(model, KnownSubsets)), None)
+        known = known_subsets_of(self._publication.models)
         if known is None:
             return self._prepared.coded(self._publication.models)
         from kanon_sql.search.full_domain.known_classes import KnownClasses  # with arrays

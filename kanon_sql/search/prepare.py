@@ -27,7 +27,7 @@ from kanon_sql.measures.costs import Costs, Objective, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.places import Places, make_places
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
 from kanon_sql.models.t_closeness import (
@@ -202,7 +202,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
 
 def _require_known_suits(source: Source, policy: Policy, roles: Roles) -> None:
     """Raise where k of some of the columns is required of a table in a warehouse, with pseudonyms, or of too many."""
-    known = next((model for model in policy.models if isinstance(model, KnownSubsets)), None)
+    known = known_subsets_of(policy.models)
     if known is None:
         return
     width = len(roles.quasi_identifiers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
 
 def require_known_suits(problem: Problem, algorithm: str) -> None:
     """Raise where k is required of some of the columns alone, and an algorithm or a measure does not know that."""
-    known = next((model for model in problem.models if isinstance(model, KnownSubsets)), None)
+    known = known_subsets_of(problem.models)
     if known is None:
         return
     if ALGORITHMS[algorithm].kind != "full-domain":

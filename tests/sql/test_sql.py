@@ -99,6 +99,7 @@ CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, s
 CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
 CREATE TABLE measured AS FROM (VALUES (30, 2, 1), (40, 1, 3)) measured(age, n, measure_0);
 CREATE TABLE known AS FROM (VALUES ('f'), ('*')) known(label);
+CREATE TABLE kept AS FROM (VALUES (30, 'f')) kept(age, sex);
 -- What the people of classes are counted by: two classes, the second with rows to choose from.
 CREATE TABLE original AS FROM (VALUES ('ann'), ('ann'), ('bob'), (NULL)) original(column_1);
 CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold'), ('y', 40, 'm', 'flu'))
@@ -258,6 +259,16 @@ LISTS = {
         "published": "generalized.age, generalized.sex",
         "same_class": "too_small.age = generalized.age AND too_small.sex = generalized.sex",
         "order": "HASH(generalized.age, generalized.sex)",
+    },
+    "release/known_subsets": {
+        "generalized": "source.age, source.sex",
+        "labels": "age, sex",
+        "same_class": "kept.age = generalized.age AND kept.sex = generalized.sex",
+    },
+    "release/numbered_classes": {
+        "generalized": "source.age, source.sex",
+        "labels": "age, sex",
+        "numbers": "DENSE_RANK() OVER (ORDER BY age NULLS FIRST) AS number_0",
     },
     "release/microaggregated": {"value": "source.age", "groups": "'1,2'", "size": "1"},
     "release/mdav": {

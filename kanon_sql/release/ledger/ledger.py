@@ -21,7 +21,7 @@ from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
 from kanon_sql.release.ledger.store import (
@@ -374,7 +374,7 @@ class Ledger:
         """Return the first of several entries of one release that can be read or made again, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
-            if entry.is_of_some_columns or any(isinstance(model, KnownSubsets) for model in self.publication.models):
+            if entry.is_of_some_columns or known_subsets_of(self.publication.models):
                 raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
             if others := self._prepared_otherwise(entry):
                 why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
@@ -386,7 +386,7 @@ class Ledger:
         raise why
 
     def _unchecked(self, entry: Entry, why: Exception) -> str:
-        of_some = entry.is_of_some_columns or any(isinstance(one, KnownSubsets) for one in self.publication.models)
+        of_some = entry.is_of_some_columns or known_subsets_of(self.publication.models)
         back = "Make one release of the table only; or " if of_some else "Put it back as it was; or "
         return (
             f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "

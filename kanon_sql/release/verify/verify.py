@@ -20,7 +20,7 @@ from sqlglot import exp
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import VerificationError
 from kanon_sql.models.base import RowModel
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements import statements_for
@@ -293,7 +293,7 @@ def _with_known(
     output: exp.Expr,
 ) -> Verification:
     """Return what was found with the classes by some of the columns, where k is required of these."""
-    model = next((model for model in publication.models if isinstance(model, KnownSubsets)), None)
+    model = known_subsets_of(publication.models)
     if model is None:
         return verification
     from kanon_sql.release.kept_classes import measured_in, released_people
