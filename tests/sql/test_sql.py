@@ -289,6 +289,7 @@ LISTS = {
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},
+    "verify/known": {"labels": "age, sex"},
     "verify/people": {
         "generalized": "source.age, source.sex, source.n AS person",
         "labels": "age, sex",
