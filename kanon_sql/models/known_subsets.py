@@ -86,6 +86,11 @@ class KnownSubsets(ModelInFile):
         return KMap(self.required, population=shared)
 
 
+def columns_of(name: str) -> int | None:
+    """Return of how many columns k was promised, from the name of a model; None if not of some."""
+    return int(name.removeprefix(NAMED).split()[0]) if name.startswith(NAMED) else None
+
+
 def known_subsets_of(models: Iterable[PrivacyModel]) -> KnownSubsets | None:
     """Return the model by which k is required of some of the columns; None where it is of all, or not at all."""
     return next((model for model in models if isinstance(model, KnownSubsets)), None)

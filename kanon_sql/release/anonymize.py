@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 _FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
 _FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
+_FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
@@ -447,6 +448,9 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     now = time.monotonic()
     left = begun + limit - now
     finishing = factor * sum(prepared.seconds.values())
+    if (known := known_subsets_of(policy.models)) is not None:
+        width = len(prepared.roles.quasi_identifiers)
+        finishing += _FINISHING_SUBSET * math.comb(width, min(known.m, width))
     if policy.algorithm not in algorithms_of("full-domain"):
         finishing += min(_FINISHING_STEPS, left / 2)
     return now + left - min(finishing, _MOST_FOR_FINISHING * left)

@@ -189,6 +189,10 @@ def _checks(publication: Publication, lookups: Mapping[str, exp.Table], output: 
     checks = checks_of(publication, lookups, output).statements()
     if publication.kept is None:
         return checks
+    for check in checks:  # what fails is counted by some of the columns alone
+        if isinstance(check, exp.Select):
+            selected = [one for one in check.expressions if one.alias not in {"classes_failing", "rows_failing"}]
+            check.set("expressions", selected)
     from kanon_sql.release.kept_classes import known_check_query
 
     by_some = known_check_query(publication, lookups, output)

@@ -160,7 +160,7 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
 
 
 def require_known_suits(problem: Problem, algorithm: str) -> None:
-    """Raise where k is required of some of the columns alone, and an algorithm or a measure does not know that."""
+    """Raise where k is required of some of the columns alone, and an algorithm does not know that."""
     known = known_subsets_of(problem.models)
     if known is None:
         return
@@ -169,11 +169,6 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
             f"{known.name} is what rows of different classes share by some of their columns, and {algorithm} makes "
             f"each class by itself: it would make one of k rows by all columns. Use --algorithm optimal, or leave "
             "--known out, which promises more."
-        )
-    if problem.objective.of_classes is not None:
-        raise UnsuitableError(
-            f"{problem.objective.name} is made from sizes of classes by all columns, of which {known.name} requires "
-            "none: use --measure loss."
         )
 
 

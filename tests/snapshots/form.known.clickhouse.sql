@@ -3,7 +3,7 @@ SET join_use_nulls = 1;
 
 SET prefer_column_name_to_alias = 1;
 
--- 2. The classes that are published, where k is required of some of the columns
+-- 2. The classes that have k by some of the columns, in the rows of today: run it on these rows only
 CREATE TABLE "kanon_kept"
 ENGINE=MergeTree
 ORDER BY tuple() AS
@@ -79,9 +79,7 @@ WITH "classes" AS (
 SELECT
   COUNT(*) AS "classes",
   SUM("n") AS "rows_in_classes",
-  MIN("n") AS "smallest_class",
-  COUNT(CASE WHEN FALSE THEN 1 END) AS "classes_failing",
-  SUM(CASE WHEN FALSE THEN "n" END) AS "rows_failing"
+  MIN("n") AS "smallest_class"
 FROM "classes";
 
 SELECT

@@ -77,7 +77,7 @@ class Statements(ABC):
 class FullDomainStatements(Statements):
     """Labels are looked up on the level of their column; classes that are too small are left out."""
 
-    title_of_boxes = "The classes that are published, where k is required of some of the columns"
+    title_of_boxes = "The classes that have k by some of the columns, in the rows of today: run it on these rows only"
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
         publication = self.publication
