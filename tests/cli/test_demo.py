@@ -125,6 +125,7 @@ def test_a_full_disk_leaves_no_stump(kanon: Callable[..., Ended], in_tmp: Path, 
         assert tables_of(Path("kanon_demo.duckdb")) == before
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("which", ["--sql", "--sql=all"])
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_no_other_dialect_gets_what_only_duckdb_understands(

@@ -123,7 +123,7 @@ OPTIONS_OF_DESTINATIONS = {
 }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("destination", ["table", "view", "file", "database", "in place"])
 def test_suggestions_of_every_destination_run(in_tmp: Path, kanon: Callable[..., Ended], destination: str) -> None:
     """Where the policy puts the release: what comes next runs, and so does the same again, with what the refusal says.

@@ -162,6 +162,7 @@ def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     assert files_in(tmp_path) == others | {".kanon-filefile.tmp"}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("step", [(tempfile, "mkdtemp"), (os, "open"), (shutil, "rmtree"), (duckdb, "connect")])
 def test_ctrl_c_while_a_private_directory_is_made_or_removed(

@@ -70,7 +70,7 @@ def test_any_name_is_a_name(database: str, algorithm: str) -> None:
     assert run(database, "SELECT count(*) FROM released") == [(40,)]
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize(
     ("kind", "values"),

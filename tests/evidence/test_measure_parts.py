@@ -182,6 +182,7 @@ def test_a_range_of_negative_numbers_by_hand(tmp_path: Path) -> None:
     assert found.measures["ambiguity"] == pytest.approx((3 * 3 + 2 * 2 + 5) / 6)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("original", "labels", "leaves"),
     [

@@ -270,6 +270,7 @@ def test_every_rule_that_can_be_checked_is_broken_below() -> None:
     assert checked == set(BREAKING)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("standard", standard_names())
 def test_a_table_that_meets_all_rules(standard: str) -> None:
     found = rules(CLEAN, standard, **settings_of(standard))
@@ -278,12 +279,14 @@ def test_a_table_that_meets_all_rules(standard: str) -> None:
         assert (rule.id, rule.verdict, rule.measured) == (rule.id, expected, rule.measured)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("key", MEETING, ids="-".join)
 def test_a_class_rule_that_holds_with_nothing_to_spare(key: tuple[str, str]) -> None:
     standard, rule = key
     assert rules(CLEAN | MEETING[key], standard, **settings_of(standard))[rule].verdict == "holds"
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("rule", [rule for standard, rule in BREAKING if standard == HIPAA])
 def test_columns_that_break_a_rule(rule: str) -> None:
     """All of them in one table, with numbers at the ends of their names, which say nothing."""
@@ -298,6 +301,7 @@ def test_columns_that_break_a_rule(rule: str) -> None:
     assert [column for column in columns if column not in named] == []
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("key", [key for key in BREAKING if key[0] != HIPAA], ids="-".join)
 def test_a_table_that_breaks_a_rule(key: tuple[str, str]) -> None:
     standard, rule = key
@@ -361,6 +365,7 @@ def test_ranges_of_labels() -> None:
     assert range_of("old") is None
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_smallest_class_of_people_and_rows_by_brute_force(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 - no secret
@@ -454,6 +459,7 @@ def test_a_table_with_a_row_per_person_and_a_column_called_count_is_no_table_of_
     assert rules(columns, "cells-11")["cells"].verdict == "not known"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", ["BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "JSON"])
 def test_what_cannot_be_looked_into_is_not_known(kind: str) -> None:
     value = {"BLOB": "'a'::BLOB", "INTEGER[]": "[1]", "STRUCT(a INTEGER)": "{'a': 1}", "JSON": "'{}'::JSON"}[kind]
@@ -677,6 +683,7 @@ def test_a_proposed_policy_meets_safe_harbor(in_tmp: Path, kanon: Callable[..., 
         assert verdicts == {"holds": 14, "for a person": 2}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_the_sample_table_meets_safe_harbor_by_a_proposed_policy(kanon: Callable[..., Ended]) -> None:
     assert kanon("demo", "--rows", "2000").code == 0

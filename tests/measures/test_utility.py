@@ -75,7 +75,7 @@ def test_by_hand(education: dict[str, str]) -> None:
 
 
 @given(cases(max_rows=15), st.data(), st.sampled_from(["even", "marginal"]))
-@examples(60, quick=8)
+@examples(60, quick=4)
 def test_marginals_and_queries_are_those_of_loops_over_rows(case: Case, data: st.DataObject, spread: Any) -> None:
     assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))
     levels = [st.sampled_from(range(len(next(iter(tree.values()))) + 1)) for tree in case.hierarchies]
@@ -498,6 +498,7 @@ def test_the_report_has_a_section_and_a_sentence(demo: Path) -> None:
     assert report.summary()["utility"]["prediction"]["target"] == "department"
 
 
+@pytest.mark.thorough
 def test_a_table_in_postgresql_has_the_figures_that_it_has_in_duckdb(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -123,6 +123,7 @@ def test_a_population_is_no_part_of_a_view(ward: Path) -> None:
         release.to_view("shown")
 
 
+@pytest.mark.quick(12)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_statement_of_a_check(ward: Path, name: str, request: pytest.FixtureRequest) -> None:
     settings = asked(MODELS[name], ward.parent)

@@ -199,7 +199,7 @@ def members(rows: Sequence[Row], counts: str) -> int:
     return len(rows) if counts == "rows" else len({row[1] for row in rows} - {None})
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(50))
 def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
@@ -276,6 +276,7 @@ def labels_of(rule: Any, kind: str, values: Sequence[Any]) -> tuple[dict[Any, Ro
         return {row[0]: row[1 : made.height + 1] for row in rows}, made.rule
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("rule", VALUES)
 @given(data=st.data())
 @examples(24, quick=3)
@@ -301,6 +302,7 @@ def test_labels_of_a_lock_are_those_of_the_release(rule: str, data: st.DataObjec
 SECRETS = {"age": range(731_000_011, 731_000_911, 30), "zip": [f"Q{number}X" for number in range(7301, 7331)]}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("rule", ["intervals:1000,100000", "steps", "round:3,6", "flat"])
 def test_a_lock_holds_no_value(rule: str, tmp_path: Path) -> None:
     """Nor does it where values are published in labels: rules, levels and lengths are all that is needed."""
@@ -503,6 +505,7 @@ def test_a_lock_that_was_edited(visits: Path) -> None:
         append(visits, "november")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
@@ -790,6 +793,7 @@ def test_the_release_itself_holds_no_new_rows(tmp_path: Path) -> None:
     refused(path, "released", "released is the release itself: name new rows", again=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_lock_replaces_nothing_but_a_lock(visits: Path, kanon: Callable[..., Ended]) -> None:
     """Not the database, nor its log, a policy or a hierarchy."""

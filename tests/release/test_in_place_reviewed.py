@@ -171,6 +171,7 @@ def test_triggers(ward: Path) -> None:
     assert asked_of(ward, "SELECT id FROM audit ORDER BY id") == [(1,), (2,)]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "statements",
     [

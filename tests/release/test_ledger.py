@@ -177,7 +177,7 @@ def test_the_ledger_and_the_attack_have_the_same_figures(square: Path) -> None:
     assert {**figures, "other": "kept", "number": 0} == {**found.attacks[-1].figures(), "number": 0}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "way",
     [{"algorithm": "mondrian", "labels": "set"}, {"algorithm": "local"}],

@@ -246,6 +246,7 @@ MACROS = [
 ]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 @pytest.mark.parametrize("model", [None, library.TCloseness(0.2), library.EntropyLDiversity(1.5)])
 def test_macros_of_a_reader_change_nothing(ward: Path, algorithm: str, model: PrivacyModel | None) -> None:

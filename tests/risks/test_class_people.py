@@ -204,6 +204,7 @@ LEFT_OUT: dict[str, tuple[str, str, list[tuple[Any, ...]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("case", LEFT_OUT.values(), ids=LEFT_OUT.keys())
 def test_rows_that_were_left_out_can_stand_in_for_those_of_a_class(
     case: tuple[str, str, list[tuple[Any, ...]], dict[str, Any]], in_tmp: Path

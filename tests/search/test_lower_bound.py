@@ -126,6 +126,7 @@ def test_no_way_to_make_classes_costs_less(case: Case) -> None:
         return
 
 
+@pytest.mark.quick("loss", "gcp")
 @given(cases())
 @examples(40, quick=6)
 @pytest.mark.parametrize("measure", ["loss", "gcp", "precision", "nonuniform_entropy"])
@@ -150,6 +151,7 @@ def test_no_other_algorithm_costs_less(measure: Any, case: Case) -> None:
                 return
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("looks", [1, 3])
 @pytest.mark.parametrize("reason", [KeyboardInterrupt, lower_bound.DeadlineReachedError])
 def test_a_proof_that_is_stopped(looks: int, reason: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
