@@ -67,6 +67,7 @@ def test_stdout_has_nothing_but_the_release(piped: Callable[..., subprocess.Comp
     assert (failed.returncode, failed.stdout) == (4, "")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -273,7 +273,7 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 """By what is done, how it ends and what is said after the verb."""
 
 
-@pytest.mark.quick("postgres-check", "postgres-report")
+@pytest.mark.quick("postgres-check")
 @pytest.mark.usefixtures("released")
 @pytest.mark.on_spark("attack")
 @pytest.mark.parametrize("verb", VERBS)

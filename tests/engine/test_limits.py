@@ -245,6 +245,7 @@ def test_a_disk_that_fills_up_under_the_release(ward: Path, target: str) -> None
     assert without_empty_logs(ward.parent) == {"ward.duckdb"}
 
 
+@pytest.mark.thorough
 def test_a_disk_that_fills_up_under_what_does_not_fit_into_memory(ward: Path) -> None:
     pytest.importorskip("resource")
     Path("spills").mkdir()

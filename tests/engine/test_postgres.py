@@ -128,7 +128,7 @@ SCANNED_ONCE: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("verb", SCANNED_ONCE)
 def test_a_table_is_scanned_once(database: str, verb: str) -> None:
     before = scans(database)

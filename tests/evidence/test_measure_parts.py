@@ -229,6 +229,7 @@ def test_beside_sets_a_value_is_a_value_however_labels_are_called(tmp_path: Path
     assert found.measures["loss"] == pytest.approx(2 * (1 / 3) / 4)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("original", "release"),
     [

@@ -293,6 +293,7 @@ def test_pseudonyms_that_cannot_be_made_again_are_looked_at(in_tmp: Path, kanon:
     assert not (in_tmp / "bad.md").exists()
 
 
+@pytest.mark.thorough
 def test_types_and_orders_tell_no_values(in_tmp: Path, kanon: Kanon) -> None:
     with duckdb.connect("t.duckdb") as connection:
         connection.execute("CREATE TYPE who AS ENUM ('Marker Alice', 'Marker Bob')")
@@ -569,6 +570,7 @@ def test_hostile_names_and_labels_are_text() -> None:
     assert json.loads(report.to_json())["attributes"][0]["name"] == HOSTILE[0]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_table_without_rows_has_a_report(algorithm: str) -> None:
     frame = pd.DataFrame(

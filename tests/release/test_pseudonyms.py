@@ -161,7 +161,7 @@ def test_one_release_has_one_key(clinic: Path) -> None:
     assert not one & first
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -84,6 +84,7 @@ def test_the_order_of_rows_says_nothing_and_can_be_repeated(clinic: Path) -> Non
     assert in_source_order != first
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "jsonl"])
 def test_every_format_holds_the_same_rows(clinic: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"release.{suffix}"

@@ -269,6 +269,7 @@ def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeyp
             release.to_arrow()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
@@ -343,6 +344,7 @@ def test_rows_are_joined_by_values_of_one_rule_and_those_of_others_are_not_compa
     assert cannot in " ".join(ended.err.split()), ended.err
 
 
+@pytest.mark.thorough
 def test_means_of_columns_grouped_with_others_are_not_compared(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(in_tmp / "v.duckdb")) as connection:
         connection.execute(

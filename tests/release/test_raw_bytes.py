@@ -99,6 +99,7 @@ def test_in_place_leaves_no_raw_value(marked: Path, markers: dict[str, list[str]
     assert kanon.check(marked, "patients", quasi_identifiers=["town", "age"], models=[kanon.KAnonymity(5)]).holds
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("asked", [{"algorithm": "local"}, {"algorithm": "mondrian", "labels": "tree"}])
 def test_in_place_by_other_algorithms(marked: Path, markers: dict[str, list[str]], asked: dict[str, Any]) -> None:
     with kanon.anonymize(marked, "patients", **ASKED, **asked) as release:

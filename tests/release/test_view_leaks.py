@@ -195,6 +195,7 @@ def test_the_script_of_a_view_makes_what_is_made(ward: Path, kanon: Callable[...
     assert "security_barrier" in kanon(*asked, "--into", "shown", "--as", "view", "--sql", "--dialect", "postgres").out
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view_says_how_many_rows_it_hides(ward: Path, kanon: Callable[..., Ended], algorithm: str) -> None:
     """Fails on 0.1.0: three rows are not in the view, and nothing says so.

@@ -61,6 +61,7 @@ def test_the_labels_are_those_of_the_hierarchy() -> None:
     assert kanon.measure(labelled(patients()), original=patients(), **ASKED).levels == {"age": 1, "sex": 0}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("column", [None, "name", "age"])
 def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) -> None:
     original = patients() if column is None else patients().sort_values(column)

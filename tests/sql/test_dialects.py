@@ -70,7 +70,7 @@ def without_texts(text: str) -> str:
     return re.sub(r"--.*|N?'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", "x", text)
 
 
-@pytest.mark.quick(9)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("dialect", OTHERS)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_approved_script_of_each_form(
@@ -231,6 +231,7 @@ NOT_SAID = {
 } - {("clickhouse", "DECIMAL(10, 2)", "steps:from=0.1")}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("dialect", [*OTHERS, "duckdb"])
 def test_every_rule_is_an_expression(dialect: str) -> None:
     """Fails on 0.1.0, where rules for DuckDB alone could be rendered. ClickHouse computes otherwise with decimals."""
