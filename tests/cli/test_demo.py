@@ -105,6 +105,7 @@ def test_what_it_did_not_make_it_never_replaces(kanon: Callable[..., Ended], cli
     assert "The directory nowhere does not exist." in nowhere.err
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("there", [True, False])
 def test_a_full_disk_leaves_no_stump(kanon: Callable[..., Ended], in_tmp: Path, there: bool) -> None:
     resource = pytest.importorskip("resource")

@@ -103,6 +103,7 @@ def test_little_memory_is_for_few_threads() -> None:
     assert "threads" not in kanon.Resources().settings
 
 
+@pytest.mark.thorough
 def test_the_release_is_the_same_whatever_may_be_taken(ward: Path, kanon: Callable[..., Ended]) -> None:
     outs = []
     for limits in ([], ["--memory-limit", "200MB", "--threads", "1", "--temp-dir", "."]):

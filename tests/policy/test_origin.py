@@ -318,6 +318,7 @@ def schemas(in_tmp: Path) -> Path:
     return in_tmp / "schemas.duckdb"
 
 
+@pytest.mark.thorough
 def test_schemas(schemas: Path, kanon: Callable[..., Ended]) -> None:
     """The table that was named is the one that the file names, whatever else has its name."""
     begun = kanon("init", schemas, "other.people", "--entity", "id", "-k", 3)
@@ -447,6 +448,7 @@ def test_init_of_a_frame_names_none(in_tmp: Path) -> None:
     assert read_policy(in_tmp / "kanon.toml")[0].origin is None
 
 
+@pytest.mark.thorough
 def test_a_table_in_postgresql(postgres: str, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     import psycopg
 

@@ -49,7 +49,7 @@ def statements(release: kanon.Release) -> list[str]:
     return [each.title for each in release.prepared.source.engine.statements]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("algorithm", "how"),
     [
@@ -103,7 +103,7 @@ def test_every_destination_has_the_same_rows(name: str, tmp_path: Path, monkeypa
 
 
 @given(cases(max_rows=25))
-@examples(60, quick=5)
+@examples(60, quick=3)
 def test_small_tables_of_every_kind(case: Case) -> None:
     connection, person = load(case)
     for algorithm in ("optimal", "local"):

@@ -179,6 +179,7 @@ def test_what_a_file_may_not_say(text: str, tmp_path: Path) -> None:
         parse_policy(f"[publish]\n{text}\n", tmp_path / "kanon.toml")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("visits")
 def test_the_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "kanon.toml").write_text(

@@ -450,6 +450,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         assert seen == []
 
 
+@pytest.mark.thorough
 def test_numbers_of_rows_under_the_name_of_people_are_not_counted(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0, and before an adversary found it: "k = 5 holds" for a class of five visits of one patient."""
     original = pd.DataFrame({"who": [*["ann"] * 5, *"bcdef"], "a": [1] * 5 + [2] * 5})

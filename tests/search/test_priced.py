@@ -96,7 +96,7 @@ def test_the_same_search_takes_the_same_steps(prepared: kanon.PreparedTable, mon
 
 
 @given(cases())
-@examples(40, quick=6)
+@examples(40, quick=3)
 def test_tables_of_every_kind(case: Case) -> None:
     """The release holds, and loses no more than SPOLG's and the best node alone."""
     connection, person = load(case)
