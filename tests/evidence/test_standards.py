@@ -271,7 +271,6 @@ def test_every_rule_that_can_be_checked_is_broken_below() -> None:
     assert checked == set(BREAKING)
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("standard", standard_names())
 def test_a_table_that_meets_all_rules(standard: str) -> None:
     found = rules(CLEAN, standard, **settings_of(standard))

@@ -231,7 +231,6 @@ NOT_SAID = {
 } - {("clickhouse", "DECIMAL(10, 2)", "steps:from=0.1")}
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("dialect", [*OTHERS, "duckdb"])
 def test_every_rule_is_an_expression(dialect: str) -> None:
     """Fails on 0.1.0, where rules for DuckDB alone could be rendered. ClickHouse computes otherwise with decimals."""
