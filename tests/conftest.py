@@ -179,17 +179,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(group))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse to go on where pytest-xdist lost the groups: each worker would start Spark, and make all that is shared.
-
-    It writes the group of a test into its id, which pytest 9.2 does not take from there any more.
-    """
-    if getattr(session.config.option, "loadgroup", False):
-        lost = [item for item in session.items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
-        if lost:
-            raise pytest.UsageError("pytest-xdist does not see which tests share a worker: pip install 'pytest<9.2'")
-
-
 def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Yield the cases of a test that the quick run does: all; those that are named; or so many, spread evenly."""
     for place, item in enumerate(cases):
