@@ -72,7 +72,7 @@ def without_texts(text: str) -> str:
     return re.sub(r"--.*|N?'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", "x", text)
 
 
-@pytest.mark.quick(9)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("dialect", OTHERS)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian", "known"])
 def test_approved_script_of_each_form(

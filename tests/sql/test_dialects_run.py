@@ -161,6 +161,7 @@ def require_models(
     require_same(foreign, people, "people", **asked, algorithm=algorithm)
 
 
+@pytest.mark.quick("postgres-{'cut': 'node'}")
 @pytest.mark.on_spark
 @pytest.mark.parametrize(
     "cutting",
