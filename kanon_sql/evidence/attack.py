@@ -36,6 +36,7 @@ from kanon_sql.evidence.control import (
 )
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
@@ -342,6 +343,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
     linkage, by_original = _linked(engine, people, places, candidates, release, columns, entity, k)
+    linkage = replace(linkage, of_some=known_subsets_of(policy.models) is not None)
     attacks: list[Attack] = [linkage]
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:

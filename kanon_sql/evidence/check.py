@@ -17,7 +17,7 @@ from kanon_sql.evidence.known import known_source
 from kanon_sql.evidence.people import columns_of, models_of, source_with_people
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
@@ -331,7 +331,7 @@ def _fewest_values(source: Source, policy: Policy, original: Source | None, rows
 
 def _of_policy(source: Source, policy: Policy, original: Source | None) -> CheckResult:
     """Return whether a source satisfies a policy, whatever standards it names."""
-    known = next((model for model in policy.models if isinstance(model, KnownSubsets)), None)
+    known = known_subsets_of(policy.models)
     if known is not None:
         by_all = replace(policy, models=(KAnonymity(1, known.entity),))
         return _with_known(_of_policy(source, by_all, original), known_source(source, policy, known.m, original), known)
@@ -467,7 +467,7 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     """Return the text of the statement of a check, after what makes the source if a script needs that."""
-    if any(isinstance(model, KnownSubsets) for model in policy.models):
+    if known_subsets_of(policy.models) is not None:
         raise UsageError("Classes by some of the columns are counted subset by subset: kanon known --sql prints how.")
     required = _required(source, policy)
     foreign = dialect != source.engine.dialect

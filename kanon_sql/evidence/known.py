@@ -25,7 +25,7 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.people import source_with_people
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
@@ -268,8 +268,8 @@ def known_source(
 ) -> KnownResult:
     """Return the same of an open source; the original, if given, is in the same engine."""
     if max_columns is None:
-        of_policy = (model.m for model in policy.models if isinstance(model, KnownSubsets))
-        max_columns = next(of_policy, MAX_COLUMNS)
+        of_policy = known_subsets_of(policy.models)
+        max_columns = MAX_COLUMNS if of_policy is None else of_policy.m
     require_columns(max_columns)
     repeated = repeated_in(source, policy)
     entity = policy.columns.entity

@@ -24,7 +24,7 @@ from kanon_sql.measures.costs import costs_of_classes, hidden_costs
 from kanon_sql.measures.labels import LABEL, label_of_class, label_of_step, labels_alias, written_labels_query
 from kanon_sql.measures.places import PART, place_name
 from kanon_sql.models.base import N
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def measure_local(
         return all_measures(values, counts, BoxMeasures(None, None), None, frequency.rows, k), counts
     engine = frequency.engine
     # 1. The classes, from which everything else is measured.
-    known = next((model for model in models if isinstance(model, KnownSubsets)), None)
+    known = known_subsets_of(models)
     models = models if known is None else []  # it stands alone, and is no measure of a class
     classes = _make_classes(frequency, relation, recoding, models)
     written, own = _written(frequency, classes, recoding, labels, hierarchies)

@@ -31,9 +31,14 @@ from kanon_sql.models.population import KMap
 from kanon_sql.models.sensitive import checked_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlglot import exp
 
-NAMED = "k-anonymity of any "
+    from kanon_sql.models.base import PrivacyModel
+
+OF = "k-anonymity of "
+NAMED = f"{OF}any "
 """What its name begins with, in a summary or a ledger."""
 
 
@@ -83,6 +88,16 @@ class KnownSubsets(ModelInFile):
     def of_node(self, shared: exp.Table) -> KMap:
         """Return the model at one node: ``shared`` has the shared number of its classes, as rows of a population."""
         return KMap(self.required, population=shared)
+
+
+def columns_of(name: str) -> int | None:
+    """Return of how many columns k was promised, from the name of a model; None if not of some."""
+    return int(name.removeprefix(NAMED).split()[0]) if name.startswith(NAMED) else None
+
+
+def known_subsets_of(models: Iterable[PrivacyModel]) -> KnownSubsets | None:
+    """Return the model by which k is required of some of the columns; None where it is of all, or not at all."""
+    return next((model for model in models if isinstance(model, KnownSubsets)), None)
 
 
 OPTIONS = (

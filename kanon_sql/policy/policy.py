@@ -73,7 +73,7 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule, rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
@@ -284,7 +284,7 @@ def k_apart(models: Iterable[PrivacyModel]) -> tuple[PrivacyModel, ...]:
 
 def _with_k_of_known(models: tuple[PrivacyModel, ...]) -> tuple[PrivacyModel, ...]:
     """Return models in which k of some columns is one model, and stands alone."""
-    known = next((model for model in models if isinstance(model, KnownSubsets)), None)
+    known = known_subsets_of(models)
     if known is None:
         return models
     k = next((model for model in models if isinstance(model, KAnonymity)), None)

@@ -44,7 +44,8 @@ def _parsed(option: ModelOption, text: str) -> PrivacyModel:
         values = [read_share(number) for number in numbers.split(",")]
     except ValueError:
         written = ",".join(option.thresholds).upper()
-        raise UsageError(f"{flag} is written {written} or COLUMN={written}, not {text!r}.") from None
+        of_column = f" or COLUMN={written}" if option.names_column else ""
+        raise UsageError(f"{flag} is written {written}{of_column}, not {text!r}.") from None
     if column and not option.names_column:
         raise UsageError(f"{flag} is not about a column: leave {column!r} out.")
     return _made(option, values, column or None, flag)

@@ -20,7 +20,8 @@ from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
+from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 _FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
 _FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
+_FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
@@ -268,7 +270,7 @@ def _searched(
     with timed(seconds, "measure"):
         measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
     publication = publication_of(prepared, policy, result.recoding, key)
-    if (known := next((model for model in policy.models if isinstance(model, KnownSubsets)), None)) is not None:
+    if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept
 
         publication = replace(publication, kept=make_kept(prepared.source.engine, publication, known))
@@ -396,16 +398,17 @@ def measured(
     classes: exp.Table | PartTables,
     models: Sequence[PrivacyModel] | None = None,
 ) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult.classes``).
+    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult``).
 
     ``models`` are those of the policy as conditions on the classes of a node, where they are not by themselves.
     """
+    of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
     models = prepared.coded(policy.models) if models is None else models
     hierarchies = prepared.hierarchies
     found = measure_recoding(frequency, classes, recoding, models, hierarchies, labels, charges, policy.k)
-    for table in classes.tables if isinstance(classes, PartTables) else (classes,):
+    for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
         if table != frequency.relation:
             frequency.engine.run(sql.drop(table), "drop what the release was measured from")
     return found
@@ -445,6 +448,9 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     now = time.monotonic()
     left = begun + limit - now
     finishing = factor * sum(prepared.seconds.values())
+    if (known := known_subsets_of(policy.models)) is not None:
+        width = len(prepared.roles.quasi_identifiers)
+        finishing += _FINISHING_SUBSET * math.comb(width, min(known.m, width))
     if policy.algorithm not in algorithms_of("full-domain"):
         finishing += min(_FINISHING_STEPS, left / 2)
     return now + left - min(finishing, _MOST_FOR_FINISHING * left)

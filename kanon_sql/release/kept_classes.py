@@ -10,6 +10,7 @@ published is then checked by statements that know nothing of either.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from sqlglot import exp
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.base import Column, make_table
 from kanon_sql.engine.equality import comparable
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.statements.local import CombinationColumns, combinations_query
 from kanon_sql.release.statements.release import generalized_query, readable_lookups
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.models.known_subsets import KnownSubsets
     from kanon_sql.release.publication import Publication
+
+_IN_A_SCRIPT = 120  # subsets: the classes by all pairs of 16 columns, or all triples of 9
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,29 @@ def released_people(publication: Publication, lookups: Mapping[str, exp.Table], 
     is_there = exp.Exists(this=exp.select("1").from_(released).where(*same_class))
     query = exp.select(*map(sql.column, [*names, publication.entity_name])).from_(GENERALIZED).where(is_there)
     return query.with_(GENERALIZED, as_=generalized_query(publication, lookups))
+
+
+def known_check_query(
+    publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr
+) -> exp.Select | None:
+    """Return the check of a release that a script has: every class by m columns, in one statement.
+
+    None where k is of all columns, or where there are too many subsets for a statement that is read: ``kanon known``
+    counts these.
+    """
+    model, names = known_subsets_of(publication.models), publication.quasi_identifiers
+    if model is None or math.comb(len(names), min(model.m, len(names))) > _IN_A_SCRIPT:
+        return None
+    rows, members = output, sql.count_rows()
+    if model.entity is not None:
+        rows = released_people(publication, lookups, output).subquery("people")
+        members = sql.count_distinct(sql.column(publication.entity_name))
+    of_each = [
+        exp.select(sql.named(members, "members")).from_(rows.copy()).group_by(*map(sql.column, chosen))
+        for chosen in itertools.combinations(names, min(model.m, len(names)))
+    ]
+    steps = {"classes": [("classes", sql.union_all(of_each))]}
+    return sql.select("verify/known", values={"k": model.required}, steps=steps)
 
 
 def measured_in(

@@ -15,6 +15,7 @@ from kanon_sql.engine.progress import within
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.hold_out import write_held_out
 from kanon_sql.release.ledger.ledger import Ledger
@@ -524,6 +525,7 @@ class Release:
         models = checked.models if checked else self.models_before
         smallest = checked.smallest_class if checked else self.counts.smallest
         entity = self.prepared.roles.entity
+        of_some = known_subsets_of(self.publication.models) is not None
         return {
             "algorithm": self.policy.algorithm,
             "measure": self.policy.measure,
@@ -547,9 +549,9 @@ class Release:
             "rows_out": checked.rows if checked else self.rows_out,
             "rows_suppressed": self.rows_suppressed,
             "classes": checked.classes if checked else self.classes,
-            "k": k_of(models, smallest),
+            "k": k_of(models, smallest) if checked is None else checked.smallest_members,
             "smallest_class": smallest,
-            "smallest_class_people": _people(self, models),
+            "smallest_class_people": checked.fewest_people if of_some and checked else _people(self, models),
             "entity": None if entity is None else entity.name,
             "counted": "rows" if entity is None else "people",
             "count": self.policy.count,

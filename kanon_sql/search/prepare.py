@@ -27,7 +27,7 @@ from kanon_sql.measures.costs import Costs, Objective, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.places import Places, make_places
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
 from kanon_sql.models.t_closeness import (
@@ -155,7 +155,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
     ruled_columns(policy.publish, roles, source.columns, source.name)  # complains of what cannot be published so
-    _require_known_suits(source, policy, roles)
+    _require_known_suits(policy, source, roles)
     may_be_collated = source.file is None or source.engine.is_shared
     require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
     seconds: dict[str, float] = {}
@@ -200,9 +200,9 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
 
 
-def _require_known_suits(source: Source, policy: Policy, roles: Roles) -> None:
-    """Raise where k of some of the columns is required of a table in a warehouse, with pseudonyms, or of too many."""
-    known = next((model for model in policy.models if isinstance(model, KnownSubsets)), None)
+def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
+    """Raise where k of some of the columns is required with what it does not go with, or of too many of them."""
+    known = known_subsets_of(policy.models)
     if known is None:
         return
     width = len(roles.quasi_identifiers)
@@ -212,6 +212,11 @@ def _require_known_suits(source: Source, policy: Policy, roles: Roles) -> None:
         raise UnsuitableError(
             f"{width} quasi-identifiers have {subsets:,} subsets of {known.m} columns, and each node is tested by all "
             f"of them (at most {_SUBSETS:,}): use --known {fewer}, or name fewer quasi-identifiers."
+        )
+    if policy.measure in CLASS_MEASURES:
+        raise UnsuitableError(
+            f"{policy.measure} is made from sizes of classes by all columns, of which {known.name} requires none: use "
+            "--measure loss."
         )
     if source.in_warehouse:
         raise UnsuitableError(
@@ -306,6 +311,7 @@ def _columns_of(models: Sequence[SensitiveModel], roles: Roles) -> list[Column]:
 
 def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     frequency = prepared.frequency
+    _require_known_suits(policy, prepared.source, prepared.roles)
     counting = [model for model in policy.models if isinstance(model, KAnonymity | KnownSubsets)]
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")

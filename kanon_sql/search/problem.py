@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,8 +159,8 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
 
 
 def require_known_suits(problem: Problem, algorithm: str) -> None:
-    """Raise where k is required of some of the columns alone, and an algorithm or a measure does not know that."""
-    known = next((model for model in problem.models if isinstance(model, KnownSubsets)), None)
+    """Raise where k is required of some of the columns alone, and an algorithm does not know that."""
+    known = known_subsets_of(problem.models)
     if known is None:
         return
     if problem.cutting is not None:
@@ -173,11 +173,6 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
         raise UnsuitableError(
             f"A proof bounds what is lost where k is required of all columns together, and {known.name} may lose less "
             "than that: leave --prove out, or --known."
-        )
-    if problem.objective.of_classes is not None:
-        raise UnsuitableError(
-            f"{problem.objective.name} is made from sizes of classes by all columns, of which {known.name} requires "
-            "none: use --measure loss."
         )
 
 

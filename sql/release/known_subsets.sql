@@ -1,7 +1,11 @@
 /* Classes of a full-domain recoding that are left out because k rows share no m of their labels: all that are not in
    kept, a table of the classes that stay. Which these are was found by taking out, again and again, what is in a class
    by m columns of fewer than k rows. */
-WITH too_small AS (
+WITH generalized AS (
+  SELECT
+    $generalized
+  FROM source
+), too_small AS (
   SELECT DISTINCT
     $labels
   FROM generalized

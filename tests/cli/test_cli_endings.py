@@ -167,6 +167,7 @@ main()
 """
 
 
+@pytest.mark.quick(2)
 @pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("step", ["replace", "tidied", "closed"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -105,6 +105,7 @@ def test_what_it_did_not_make_it_never_replaces(kanon: Callable[..., Ended], cli
     assert "The directory nowhere does not exist." in nowhere.err
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("there", [True, False])
 def test_a_full_disk_leaves_no_stump(kanon: Callable[..., Ended], in_tmp: Path, there: bool) -> None:
     resource = pytest.importorskip("resource")
@@ -125,6 +126,7 @@ def test_a_full_disk_leaves_no_stump(kanon: Callable[..., Ended], in_tmp: Path, 
         assert tables_of(Path("kanon_demo.duckdb")) == before
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("which", ["--sql", "--sql=all"])
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_no_other_dialect_gets_what_only_duckdb_understands(

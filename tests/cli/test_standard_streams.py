@@ -67,6 +67,7 @@ def test_stdout_has_nothing_but_the_release(piped: Callable[..., subprocess.Comp
     assert (failed.returncode, failed.stdout) == (4, "")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -118,6 +119,7 @@ def test_a_reader_that_goes_is_no_error(in_tmp: Path, after: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_while_stdin_is_read_leaves_nothing(in_tmp: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(in_tmp)}
     with subprocess.Popen(  # noqa: S603 - our own program
@@ -131,10 +133,10 @@ def test_ctrl_c_while_stdin_is_read_leaves_nothing(in_tmp: Path) -> None:
         while not files_in(in_tmp) and time.monotonic() < until:
             time.sleep(0.05)
         assert files_in(in_tmp)
-        for _ in range(6):  # one that comes right before a read is seen after it
+        for _ in range(15):  # one that comes right before a read is seen after it
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(5)
+                process.wait(2)
                 break
         assert process.wait(1) == 130
         assert process.stderr.read() == "error: Interrupted; nothing was written.\n"

@@ -123,7 +123,7 @@ OPTIONS_OF_DESTINATIONS = {
 }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("destination", ["table", "view", "file", "database", "in place"])
 def test_suggestions_of_every_destination_run(in_tmp: Path, kanon: Callable[..., Ended], destination: str) -> None:
     """Where the policy puts the release: what comes next runs, and so does the same again, with what the refusal says.
@@ -165,6 +165,7 @@ def test_what_profile_was_told_is_told_to_init(in_tmp: Path, kanon: Callable[...
     assert kanon(*anonymize).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("entity", ["patient id", "name"])
 def test_people_of_several_rows_end_in_a_release(in_tmp: Path, kanon: Callable[..., Ended], entity: str) -> None:
     """Each person has three rows: profile, init and anonymize agree on what is to be done, and it works.

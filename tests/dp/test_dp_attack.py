@@ -81,6 +81,7 @@ def test_a_key_of_one_row_is_told_with_a_probability_of_delta_at_most(delta: str
     assert math.exp(1 - least) / (1 + math.exp(-1)) <= float(delta)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("kind", "value", "condition"),
     [

@@ -122,7 +122,7 @@ def test_keys_are_the_labels_of_a_hierarchy(clinic: Path, kanon: Callable[..., E
     assert "depend on the values in the table" in ended.err
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(way) or "all")
 def test_sql_is_shown_and_nothing_spent(clinic: Path, kanon: Callable[..., Ended], name: str, way: list[str]) -> None:

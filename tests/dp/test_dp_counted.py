@@ -184,6 +184,7 @@ def test_choices_say_what_they_are_among(
         assert f" {unit} more" in found["accuracy"]
 
 
+@pytest.mark.thorough
 def test_intervals_hold_what_is_counted_as_often_as_they_say() -> None:
     """500 answers of each kind at a small epsilon: 95 of 100 intervals hold the exact number, and not many fewer."""
     rows = visits_of(3)

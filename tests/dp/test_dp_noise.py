@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import REPOSITORY
+from effort import count
 
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
@@ -214,6 +215,7 @@ def test_gaussian_noise_keeps_epsilon_and_delta(epsilon: str, delta: str) -> Non
     assert likelier(law, 1, float(epsilon)) <= float(delta)
 
 
+@pytest.mark.deeper
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("question", "one", "other", "event"),
@@ -238,7 +240,7 @@ def test_drawn_answers_of_neighbours_are_about_as_likely(
     question: Question, one: list[Any], other: list[Any], event: Callable[[Any], bool]
 ) -> None:
     """The answers themselves, drawn: shares within e^epsilon, but for what Hoeffding's bound leaves to chance."""
-    draws = 4_000
+    draws = count(4_000, quick=500)
     slack = math.sqrt(math.log(2 / FAILS) / (2 * draws))
     shares = [sum(event(question.answer(rows, ASKED)) for _ in range(draws)) / draws for rows in (one, other)]
     for share, neighbour in (shares, shares[::-1]):

@@ -163,6 +163,7 @@ def test_which_rows_of_a_person_count_depends_on_no_order() -> None:
     assert one == other
 
 
+@pytest.mark.thorough
 def test_the_median_of_many_is_near_the_median() -> None:
     table = Table(["p", "x", "n", "t"], [(None, float(n), n, "a") for n in range(1001)])
     with table.connection as connection:
@@ -173,6 +174,7 @@ def test_the_median_of_many_is_near_the_median() -> None:
             assert abs(found.value - exact) <= 20
 
 
+@pytest.mark.thorough
 def test_the_interval_of_a_mean_has_the_mean() -> None:
     values = [(n * 37) % 100 for n in range(400)]
     table = Table(["p", "x", "n", "t"], [(None, None, value, "a") for value in values])

@@ -48,7 +48,7 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.quick(60)
+@pytest.mark.quick(20)
 @pytest.mark.parametrize("as_text", [False, True])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("separator", [";", ",", "\t", "|"])

@@ -181,7 +181,7 @@ def rows_alike(engine: Pair, name: str) -> None:
 
 
 @pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
-@pytest.mark.on_spark("local")
+@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:
     name = f"by_{algorithm.replace('-', '_')}"
@@ -273,7 +273,7 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 """By what is done, how it ends and what is said after the verb."""
 
 
-@pytest.mark.quick("postgres-check", "postgres-report")
+@pytest.mark.quick("postgres-check")
 @pytest.mark.usefixtures("released")
 @pytest.mark.on_spark("attack")
 @pytest.mark.parametrize("verb", VERBS)
@@ -324,6 +324,7 @@ def test_views_have_the_same_rows(engine: Pair, both: Callable[..., Any]) -> Non
     alike(both("anonymize", "SOURCE", "people", *asked, "by_command", "--as", "view"))
 
 
+@pytest.mark.on_spark
 def test_a_data_frame_has_the_same_rows(engine: Pair) -> None:
     frames = []
     for place in (engine.here, engine.there):

@@ -103,6 +103,7 @@ def test_little_memory_is_for_few_threads() -> None:
     assert "threads" not in kanon.Resources().settings
 
 
+@pytest.mark.thorough
 def test_the_release_is_the_same_whatever_may_be_taken(ward: Path, kanon: Callable[..., Ended]) -> None:
     outs = []
     for limits in ([], ["--memory-limit", "200MB", "--threads", "1", "--temp-dir", "."]):
@@ -162,6 +163,7 @@ def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     assert files_in(tmp_path) == others | {".kanon-filefile.tmp"}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("step", [(tempfile, "mkdtemp"), (os, "open"), (shutil, "rmtree"), (duckdb, "connect")])
 def test_ctrl_c_while_a_private_directory_is_made_or_removed(
@@ -244,6 +246,7 @@ def test_a_disk_that_fills_up_under_the_release(ward: Path, target: str) -> None
     assert without_empty_logs(ward.parent) == {"ward.duckdb"}
 
 
+@pytest.mark.thorough
 def test_a_disk_that_fills_up_under_what_does_not_fit_into_memory(ward: Path) -> None:
     pytest.importorskip("resource")
     Path("spills").mkdir()

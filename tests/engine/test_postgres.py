@@ -70,7 +70,7 @@ def test_any_name_is_a_name(database: str, algorithm: str) -> None:
     assert run(database, "SELECT count(*) FROM released") == [(40,)]
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize(
     ("kind", "values"),
@@ -128,7 +128,7 @@ SCANNED_ONCE: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("verb", SCANNED_ONCE)
 def test_a_table_is_scanned_once(database: str, verb: str) -> None:
     before = scans(database)

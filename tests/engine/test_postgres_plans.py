@@ -43,7 +43,7 @@ def loops(plan: dict[str, Any]) -> Iterator[str]:
         yield from loops(part)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_table(database: str, monkeypatch: pytest.MonkeyPatch, algorithm: str, *, holes: bool) -> None:

@@ -71,6 +71,7 @@ def test_a_table_with_our_name_is_read(database: str, name: str) -> None:
     assert run(database, "SELECT count(*) FROM released") == [(made.verification.rows,)]
 
 
+@pytest.mark.thorough
 def test_two_runs_do_not_wait_for_each_other(database: str) -> None:
     """The first has sent its tables and is not at its end when the second runs, which may wait for half a second."""
     impatient = f"{database}&options=-c%20lock_timeout%3D500"

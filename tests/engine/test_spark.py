@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from effort import count
 
 import kanon_sql as kanon
 from kanon_sql.engine.spark.session import kept_as, place_of
@@ -141,6 +142,7 @@ def test_a_view_is_replaced_with_the_tables_that_it_reads(spark: Any, patients: 
     assert in_spark(spark, "seen") == rows
 
 
+@pytest.mark.deeper
 @pytest.mark.on_spark("True")
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_release_that_fails_leaves_nothing(
@@ -157,11 +159,12 @@ def test_a_release_that_fails_leaves_nothing(
     remembering = "kanon_sql.release.ledger.ledger.Ledger.remember"
     with kanon.anonymize(spark, patients, **ASK) as release:
         before = left_in(spark)
-        for step, publish in [
-            ("kanon_sql.release.publish.warehouse.verified", release.to_table),
+        steps = [
             (remembering, release.to_table),
+            ("kanon_sql.release.publish.warehouse.verified", release.to_table),
             (remembering, release.to_view),
-        ]:
+        ]
+        for step, publish in steps[: count(3, quick=1)]:
             with monkeypatch.context() as patched:
                 patched.setattr(step, fail)
                 with pytest.raises(kanon.VerificationError, match="on purpose"):

@@ -241,6 +241,7 @@ def test_what_is_wrong_is_said(
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.thorough
 def test_a_divergence_that_takes_long_is_left_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     """... and is the same in many statements as in one."""
     frame = pd.DataFrame({"a": [i % 7 for i in range(90)], "b": [i * i % 11 for i in range(90)]})

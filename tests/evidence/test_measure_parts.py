@@ -182,6 +182,7 @@ def test_a_range_of_negative_numbers_by_hand(tmp_path: Path) -> None:
     assert found.measures["ambiguity"] == pytest.approx((3 * 3 + 2 * 2 + 5) / 6)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("original", "labels", "leaves"),
     [
@@ -228,6 +229,7 @@ def test_beside_sets_a_value_is_a_value_however_labels_are_called(tmp_path: Path
     assert found.measures["loss"] == pytest.approx(2 * (1 / 3) / 4)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("original", "release"),
     [

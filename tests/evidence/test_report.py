@@ -134,6 +134,7 @@ def test_what_the_report_says_is_so(town: Path, kanon: Kanon) -> None:
     assert linkage["figures"]["rows_without_class"] == 2
 
 
+@pytest.mark.thorough
 def test_the_loss_of_each_column_is_that_of_the_columns_together(town: Path) -> None:
     report = kanon.report(town, "people", **asked())
     losses = [attribute.loss for attribute in report.quasi_identifiers]
@@ -156,7 +157,7 @@ def test_no_raw_value_is_in_a_report(town: Path, more: dict[str, Any]) -> None:
         assert [marker for marker in MARKERS if marker in plain] == [], kind
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "algorithm", ["local", "spolg", "mondrian", "mondrian-plus", "datafly", "samarati", "incognito"]
 )
@@ -269,7 +270,7 @@ def test_a_table_of_other_types_is_no_release(in_tmp: Path, kanon: Kanon, type_:
     assert not (in_tmp / "bad.md").exists()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["names", "tied"])
 def test_pseudonyms_that_cannot_be_made_again_are_looked_at(in_tmp: Path, kanon: Kanon, how: str) -> None:
     """The raw names in their place; or the rows of others tied together."""
@@ -292,6 +293,7 @@ def test_pseudonyms_that_cannot_be_made_again_are_looked_at(in_tmp: Path, kanon:
     assert not (in_tmp / "bad.md").exists()
 
 
+@pytest.mark.thorough
 def test_types_and_orders_tell_no_values(in_tmp: Path, kanon: Kanon) -> None:
     with duckdb.connect("t.duckdb") as connection:
         connection.execute("CREATE TYPE who AS ENUM ('Marker Alice', 'Marker Bob')")
@@ -340,6 +342,7 @@ def test_pseudonyms_by_a_key_that_was_drawn_are_not_compared(town: Path, kanon: 
     assert kanon("report", town, "people", *with_key, "--release", "keyed.csv", "--out", "other.html").code == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_people_are_counted_where_the_release_counts_them() -> None:
     """20 people with two rows each; one with six rows of her own, who is left out: six rows, but one person."""
@@ -521,7 +524,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_models_of_a_sensitive_column_are_reported(town: Path, model: Any) -> None:
     report = kanon.report(town, "people", **asked(models=[kanon.KAnonymity(K), model], max_suppressed=0.5))
@@ -567,6 +570,7 @@ def test_hostile_names_and_labels_are_text() -> None:
     assert json.loads(report.to_json())["attributes"][0]["name"] == HOSTILE[0]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_table_without_rows_has_a_report(algorithm: str) -> None:
     frame = pd.DataFrame(
@@ -600,6 +604,7 @@ def test_values_of_every_kind_are_compared(kanon: Kanon) -> None:
         assert ended.code == 0, ended.err
 
 
+@pytest.mark.thorough
 def test_means_cannot_be_measured_and_the_report_says_so() -> None:
     frame = pd.DataFrame({"age": [1, 2, 4, 8, 16, 32, 64, 128, 256, 513], "d": list("ababababab")})
     report = kanon.report(frame, quasi_identifiers=["age"], sensitive=["d"], algorithm="mondrian", numbers="mean")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from effort import count
 from engines import PLACES, Place, quoted
 
 import kanon_sql as kanon
@@ -278,12 +279,14 @@ def test_a_table_that_meets_all_rules(standard: str) -> None:
         assert (rule.id, rule.verdict, rule.measured) == (rule.id, expected, rule.measured)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("key", MEETING, ids="-".join)
 def test_a_class_rule_that_holds_with_nothing_to_spare(key: tuple[str, str]) -> None:
     standard, rule = key
     assert rules(CLEAN | MEETING[key], standard, **settings_of(standard))[rule].verdict == "holds"
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("rule", [rule for standard, rule in BREAKING if standard == HIPAA])
 def test_columns_that_break_a_rule(rule: str) -> None:
     """All of them in one table, with numbers at the ends of their names, which say nothing."""
@@ -298,6 +301,7 @@ def test_columns_that_break_a_rule(rule: str) -> None:
     assert [column for column in columns if column not in named] == []
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("key", [key for key in BREAKING if key[0] != HIPAA], ids="-".join)
 def test_a_table_that_breaks_a_rule(key: tuple[str, str]) -> None:
     standard, rule = key
@@ -361,6 +365,7 @@ def test_ranges_of_labels() -> None:
     assert range_of("old") is None
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_smallest_class_of_people_and_rows_by_brute_force(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 - no secret
@@ -454,6 +459,7 @@ def test_a_table_with_a_row_per_person_and_a_column_called_count_is_no_table_of_
     assert rules(columns, "cells-11")["cells"].verdict == "not known"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", ["BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "JSON"])
 def test_what_cannot_be_looked_into_is_not_known(kind: str) -> None:
     value = {"BLOB": "'a'::BLOB", "INTEGER[]": "[1]", "STRUCT(a INTEGER)": "{'a': 1}", "JSON": "'{}'::JSON"}[kind]
@@ -471,6 +477,7 @@ def test_pseudonyms_and_free_text_are_for_a_person() -> None:
     assert found["R"].measured == "to look at: pseudonym: 60 values, note: 60 values"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_rows_and_one_row(rows: int) -> None:
     found = rules(CLEAN | {"name": "'Ann Lee'"}, HIPAA, rows)
@@ -489,6 +496,7 @@ def test_a_person_named_by_the_policy_is_in_the_table() -> None:
         assert (found[rule].verdict, found[rule].measured) == ("fails", "subj: 40 values")
 
 
+@pytest.mark.thorough
 def test_what_may_be_a_code_is_for_a_person() -> None:
     for code in ("'s' || i // 5", "i", "CASE WHEN i > 0 THEN i END", "i * 1.5"):
         assert rules(CLEAN | {"key": code}, HIPAA, 300)["R"].verdict in {"for a person", "fails"}, code
@@ -559,6 +567,7 @@ FROM range(600) AS numbers(i)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "codes"),
     [
@@ -615,6 +624,7 @@ def test_a_proposal_leaves_out_ages_as_texts_and_takes_the_year_of_any_date(kano
     assert ended.code == 0, ended.out
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_proposal_for_wp216_asks_for_two_values(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("z.duckdb") as connection:
@@ -648,6 +658,7 @@ def age(birth: dt.date, today: dt.date) -> int:
     return min(90, today.year - birth.year - ((today.month, today.day) < (birth.month, birth.day)))
 
 
+@pytest.mark.deeper
 def test_a_proposed_policy_meets_safe_harbor(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """On a made hospital; the new columns have the values of plain Python."""
     with duckdb.connect("hospital.duckdb") as connection:
@@ -668,7 +679,7 @@ def test_a_proposed_policy_meets_safe_harbor(in_tmp: Path, kanon: Callable[..., 
     today = dt.datetime.now(tz=dt.UTC).date()
     assert Counter(map(int, released["age_to_90"])) == Counter(age(birth, today) for _, birth, *_ in raw)
     assert Counter(map(int, released["discharge_date_year"])) == Counter(year for *_, year, _ in raw)
-    for options in (["-k", "1"], ["-k", "5", "--replace"]):
+    for options in [["-k", "1"], ["-k", "5", "--replace"]][: count(2, quick=1)]:
         if "--replace" in options:
             assert kanon("anonymize", "--policy", "kanon.toml", *options).code == 0
         ended = kanon("check", "--policy", "kanon.toml", *options[:2], "--format", "json")
@@ -677,6 +688,7 @@ def test_a_proposed_policy_meets_safe_harbor(in_tmp: Path, kanon: Callable[..., 
         assert verdicts == {"holds": 14, "for a person": 2}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_the_sample_table_meets_safe_harbor_by_a_proposed_policy(kanon: Callable[..., Ended]) -> None:
     assert kanon("demo", "--rows", "2000").code == 0

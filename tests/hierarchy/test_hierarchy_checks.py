@@ -182,6 +182,7 @@ def test_of_two_files_for_one_column_none_is_guessed(clinic: Path, tmp_path: Pat
     assert "2 hierarchy files for column 'sex'" in ended.err
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("values", "hierarchy", "note"),
     [

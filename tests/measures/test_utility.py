@@ -75,7 +75,7 @@ def test_by_hand(education: dict[str, str]) -> None:
 
 
 @given(cases(max_rows=15), st.data(), st.sampled_from(["even", "marginal"]))
-@examples(60, quick=8)
+@examples(60, quick=4)
 def test_marginals_and_queries_are_those_of_loops_over_rows(case: Case, data: st.DataObject, spread: Any) -> None:
     assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))
     levels = [st.sampled_from(range(len(next(iter(tree.values()))) + 1)) for tree in case.hierarchies]
@@ -253,6 +253,7 @@ def test_a_target_is_predicted_by_what_the_release_keeps(education: dict[str, st
     assert (found.tested, found.from_release) == (2, 1)  # the original has no None, and low is the most frequent income
 
 
+@pytest.mark.thorough
 def test_numbers_and_dates_that_the_original_does_not_have_are_predicted_too() -> None:
     """Even days in the original, odd ones in the control; who was born after the middle is one kind."""
     day = pd.Timestamp("2000-01-01")
@@ -349,6 +350,7 @@ def test_the_same_tables_have_the_same_figures(education: dict[str, str]) -> Non
     assert one == other
 
 
+@pytest.mark.thorough
 def test_more_marginals_than_are_looked_at_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(utility, "can_learn", lambda: False)
     monkeypatch.setattr(marginals, "MOST_MARGINALS", 7)
@@ -498,6 +500,7 @@ def test_the_report_has_a_section_and_a_sentence(demo: Path) -> None:
     assert report.summary()["utility"]["prediction"]["target"] == "department"
 
 
+@pytest.mark.thorough
 def test_a_table_in_postgresql_has_the_figures_that_it_has_in_duckdb(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -63,7 +63,7 @@ def asked(model: PrivacyModel, place: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_script_makes_the_same_release(ward: Path, name: str) -> None:
     model = MODELS[name]
@@ -123,6 +123,7 @@ def test_a_population_is_no_part_of_a_view(ward: Path) -> None:
         release.to_view("shown")
 
 
+@pytest.mark.quick(12)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_statement_of_a_check(ward: Path, name: str, request: pytest.FixtureRequest) -> None:
     settings = asked(MODELS[name], ward.parent)

@@ -110,6 +110,7 @@ def test_types_that_sqlglot_does_not_read_are_carried(
         assert release.to_file(tmp_path / f"o.{suffix}").verification.rows == 9
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize(
     ("kind", "value", "says"),
     [

@@ -297,7 +297,7 @@ def frame(tmp_path: Path) -> dict[str, Any]:
     return {"source": table, "quasi_identifiers": ["a", "b", "c"], "hierarchies": rules, "max_suppressed": 0}
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("step", ["_split", "lower_for_free", "_tighten"])
 @pytest.mark.parametrize("visit", [1, 2, 4])
 @pytest.mark.usefixtures("hears_ctrl_c")
@@ -322,6 +322,7 @@ def test_ctrl_c_at_any_moment_proves_nothing_that_is_not_so(
         assert release.optimal == (release.loss == pytest.approx(best))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("limit", [1e-9, 0.002, 0.01, 0.02, 0.03])
 def test_a_search_always_ends_with_a_release(frame: dict[str, Any], limit: float) -> None:
     with release_of(**frame) as release:

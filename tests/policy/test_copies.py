@@ -30,6 +30,7 @@ def released(column: str, **settings: Any) -> list[str]:
             return release.to_arrow().column_names
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("column", "of"),
     [
@@ -48,6 +49,7 @@ def test_a_copy_is_refused_until_it_has_a_role(column: str, of: str) -> None:
     assert "other" not in released(column, identifying=["name", "other"])
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "column",
     [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from effort import count
 
 import kanon_sql as kanon
 from kanon_sql.policy.policy import parse_policy, policy_text, read_policy
@@ -73,27 +74,30 @@ def job(clinic: Path, in_tmp: Path) -> tuple[str, Path]:
     return write_job(in_tmp / "jobs" / "kanon.toml", "../clinic.duckdb", 'into = "released"', 'table = "patients"')
 
 
+@pytest.mark.deeper
 def test_a_table_in_a_database(job: tuple[str, Path], kanon: Callable[..., Ended]) -> None:
-    """Each command says what it says when source, table, release and original are named."""
+    """Each command says what it says when source, table, release and original are named; the quick run does two."""
     assert kanon("anonymize", *job).code == 0
     with duckdb.connect("clinic.duckdb") as connection:
         connection.execute("CREATE TABLE another AS SELECT * FROM patients")  # so that none is the only table
     original, released = ("clinic.duckdb", "patients"), ("clinic.duckdb", "released")
     against = ("--original", "patients")
-    for verb, named, code in (
+    commands: list[tuple[str, tuple[str, ...], int]] = [
+        ("attack", (*released, *against), 0),
+        ("compare", (*original, "-k", "3", "--algorithm", "optimal"), 0),
         ("check", released, 0),
         ("measure", (*released, *against), 0),
-        ("attack", (*released, *against), 0),
         ("report", (*original, "--release", "released"), 0),
-        ("compare", (*original, "-k", "3", "--algorithm", "optimal"), 0),
         ("lattice", original, 0),
-    ):
+    ]
+    for verb, named, code in commands[: count(len(commands), quick=2)]:
         options = named[2:] if verb == "compare" else ()
         whole, apart = (kanon(verb, *words, *job, "--format", "json") for words in (options, named))
         assert (whole.code, apart.code) == (code, code), whole.err
         assert without_seconds(whole.json) == without_seconds(apart.json), verb
 
 
+@pytest.mark.thorough
 def test_a_data_file(in_tmp: Path, clinic: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("COPY patients TO 'patients.csv'")
@@ -314,6 +318,7 @@ def schemas(in_tmp: Path) -> Path:
     return in_tmp / "schemas.duckdb"
 
 
+@pytest.mark.thorough
 def test_schemas(schemas: Path, kanon: Callable[..., Ended]) -> None:
     """The table that was named is the one that the file names, whatever else has its name."""
     begun = kanon("init", schemas, "other.people", "--entity", "id", "-k", 3)
@@ -409,6 +414,7 @@ def test_a_password_is_in_no_command(postgres: str, in_tmp: Path, kanon: Callabl
             connection.execute("DROP TABLE ages")
 
 
+@pytest.mark.thorough
 def test_save_policy_names_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "jobs").mkdir()
     ended = kanon(
@@ -442,6 +448,7 @@ def test_init_of_a_frame_names_none(in_tmp: Path) -> None:
     assert read_policy(in_tmp / "kanon.toml")[0].origin is None
 
 
+@pytest.mark.thorough
 def test_a_table_in_postgresql(postgres: str, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     import psycopg
 

@@ -38,6 +38,7 @@ def right(found: kanon.Profile, expected: dict[str, set[str]]) -> list[str]:
 # Roles
 
 
+@pytest.mark.quick("held out")
 @pytest.mark.parametrize("tables", [TEN, HELD_OUT], ids=["ten tables", "held out"])
 def test_roles_are_those_of_an_expert(tables: tuple[Table, ...], tmp_path: Path) -> None:
     scores = {}
@@ -70,6 +71,7 @@ def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> N
     assert {name for name, role in said.items() if role in expected[name]} == set(expected)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize(
     ("make", "role", "kind"),
     [
@@ -274,6 +276,7 @@ def test_spellings_of_the_same_are_counted() -> None:
     assert not hints(frame(city=lambda _: None))
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("make", "said"),
     [

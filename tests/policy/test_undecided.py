@@ -114,7 +114,7 @@ def made(language: str, place: int) -> tuple[pd.DataFrame, dict[str, str]]:
     return pd.DataFrame({header: [makes[what](draw) for _ in range(ROWS)] for header, what in inside.items()}), inside
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("place", range(10))
 @pytest.mark.parametrize("language", list(CONTENTS))
 def test_an_unedited_policy_publishes_no_column_that_no_person_decided_on(
@@ -132,6 +132,7 @@ def test_an_unedited_policy_publishes_no_column_that_no_person_decided_on(
     assert set(published[sex]) <= {*SEXES[language], "*"}
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("what", ["person_name", "street_address", "coordinates", "notes", "phone"])
 @pytest.mark.parametrize("language", list(CONTENTS))
 def test_what_names_people_is_recognized_by_its_values(language: str, what: str) -> None:
@@ -141,6 +142,7 @@ def test_what_names_people_is_recognized_by_its_values(language: str, what: str)
     assert (column.role, column.kind) == ("identifying", what), column.reason
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("make", "kind"),
     [

@@ -199,7 +199,7 @@ def members(rows: Sequence[Row], counts: str) -> int:
     return len(rows) if counts == "rows" else len({row[1] for row in rows} - {None})
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(50))
 def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
@@ -276,6 +276,7 @@ def labels_of(rule: Any, kind: str, values: Sequence[Any]) -> tuple[dict[Any, Ro
         return {row[0]: row[1 : made.height + 1] for row in rows}, made.rule
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("rule", VALUES)
 @given(data=st.data())
 @examples(24, quick=3)
@@ -301,6 +302,7 @@ def test_labels_of_a_lock_are_those_of_the_release(rule: str, data: st.DataObjec
 SECRETS = {"age": range(731_000_011, 731_000_911, 30), "zip": [f"Q{number}X" for number in range(7301, 7331)]}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("rule", ["intervals:1000,100000", "steps", "round:3,6", "flat"])
 def test_a_lock_holds_no_value(rule: str, tmp_path: Path) -> None:
     """Nor does it where values are published in labels: rules, levels and lengths are all that is needed."""
@@ -325,6 +327,7 @@ def test_a_lock_is_a_policy_that_leaves_nothing_to_the_data(visits: Path) -> Non
     assert 'from = "clinic.duckdb"' in text
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_stored_hierarchy_and_one_of_a_file(tmp_path: Path) -> None:
     path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
@@ -503,6 +506,7 @@ def test_a_lock_that_was_edited(visits: Path) -> None:
         append(visits, "november")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
@@ -525,6 +529,7 @@ def test_releases_that_have_no_lock(asked: dict[str, Any], match: str, tmp_path:
     assert (tables_of(path), files_in(tmp_path)) == (before, {"clinic.duckdb"})
 
 
+@pytest.mark.thorough
 def test_a_table_that_was_released_in_another_way(visits: Path) -> None:
     """The ledger knows the table of the new rows: beside its own release, what is appended may say too much."""
     rows = [(10 + a * 2 + b, 10 + a * 2 + b, 20 + a, f"10{b}", "F", "flu") for a in (0, 1) for b in (0, 1)]
@@ -547,6 +552,7 @@ def test_what_the_ledger_says(visits: Path) -> None:
     assert [each.appended for each in kanon.ledger(visits)] == [None, None]
 
 
+@pytest.mark.thorough
 def test_rows_that_wait_stay_when_a_file_is_cleaned(visits: Path) -> None:
     make(visits, "november", [(5, 5, 23, "102", "F", "flu")])
     append(visits, "november")
@@ -675,6 +681,7 @@ def test_a_local_recoding_by_hand(tmp_path: Path) -> None:
 # Found by an adversary
 
 
+@pytest.mark.thorough
 def test_a_type_that_lists_its_values_is_not_in_the_lock(tmp_path: Path) -> None:
     """Nor is it in a message: an ENUM would name the values of suppressed rows, too."""
     path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
@@ -715,6 +722,7 @@ def test_times_with_a_zone_have_no_lock(tmp_path: Path) -> None:
         made.to_table("released", lock=tmp_path / "kanon.lock")
 
 
+@pytest.mark.thorough
 def test_another_cursor_appends_meanwhile(tmp_path: Path) -> None:
     """The rows of the one or of the other wait, and none are lost."""
     lock = tmp_path / "kanon.lock"
@@ -759,6 +767,7 @@ def test_dates_of_a_file_are_read_alike_in_all_files(tmp_path: Path) -> None:
     assert append(path, "c.csv").rows_appended == 6
 
 
+@pytest.mark.thorough
 def test_a_clock_that_goes_back(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place, year in enumerate((2030, 2020, 2025)):
         make(visits, f"batch_{place}", [(n, n, 23, "102", "F", "flu") for n in range(10 * place + 10, 10 * place + 12)])
@@ -769,6 +778,7 @@ def test_a_clock_that_goes_back(visits: Path, monkeypatch: pytest.MonkeyPatch) -
         assert append(visits, f"batch_{place}").rows_appended == 2
 
 
+@pytest.mark.thorough
 def test_a_lock_that_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "clinic.duckdb"
     make(path, "visits", FIRST)
@@ -790,6 +800,7 @@ def test_the_release_itself_holds_no_new_rows(tmp_path: Path) -> None:
     refused(path, "released", "released is the release itself: name new rows", again=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_lock_replaces_nothing_but_a_lock(visits: Path, kanon: Callable[..., Ended]) -> None:
     """Not the database, nor its log, a policy or a hierarchy."""
@@ -818,6 +829,7 @@ def test_a_lock_replaces_nothing_but_a_lock(visits: Path, kanon: Callable[..., E
     assert kanon("apply", "kanon.lock", "visits", "--append", "other", "--again").code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_times_of_a_file(tmp_path: Path) -> None:
     """A file that DuckDB writes can be appended, however many digits its seconds have; JSON is read by guesses."""

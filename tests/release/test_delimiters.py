@@ -44,6 +44,7 @@ def released(rows: list[list[str]]) -> list[list[str]]:
     return sorted(["[30, 40)", *others] for _, *others in rows)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("given", SIGNS.values(), ids=SIGNS)
 @pytest.mark.parametrize("asked", [None, *SIGNS])
 def test_delimiters(given: str, asked: str | None, in_tmp: Path, kanon: Callable[..., Ended]) -> None:

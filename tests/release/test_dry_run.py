@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ASKED = ("--qi", "age,sex,zip", "--id", "name,id", "--sensitive", "disease", "-k", 5, "--max-suppressed", 0.1)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "destination",
     [("--into", "shared"), ("--into", "shared", "--as", "view"), ("--out", "shared.csv"), ("--out", "shared.duckdb")],

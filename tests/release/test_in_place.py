@@ -156,6 +156,7 @@ def test_everything_else_is_as_it_was(hospital: Path) -> None:
     assert asked_of(hospital, 'SELECT count(*) FROM "Other One".elsewhere') == [(4,)]
 
 
+@pytest.mark.thorough
 def test_programs_that_read_the_old_file_read_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "old.duckdb"
     with duckdb.connect() as connection:
@@ -244,6 +245,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(hospital: Path, kanon: C
         assert shown[name] == done[name]
 
 
+@pytest.mark.thorough
 def test_a_release_is_of_no_use_afterwards(hospital: Path) -> None:
     with kanon.anonymize(hospital, "patients", **ASKED) as release:
         release.in_place()
@@ -334,6 +336,7 @@ def test_a_definition_that_would_read_otherwise(hospital: Path, monkeypatch: pyt
     refused(hospital, "cannot be carried over unchanged .CHECK")
 
 
+@pytest.mark.thorough
 def test_a_view_that_failed_before_stays(hospital: Path) -> None:
     change(hospital, "CREATE VIEW broken AS SELECT p.age, u.label FROM patients p JOIN unrelated u USING (ward)")
     change(hospital, "DROP VIEW unrelated")
@@ -347,6 +350,7 @@ def test_a_view_of_ours(hospital: Path) -> None:
     refused(hospital, "seen is a release of 'patients'", ignore_ledger=True)
 
 
+@pytest.mark.thorough
 def test_a_view_as_the_source(hospital: Path) -> None:
     change(hospital, "CREATE VIEW all_of_them AS SELECT * FROM patients")
     content = hospital.read_bytes()
@@ -364,6 +368,7 @@ def test_a_connection_and_a_data_frame(hospital: Path) -> None:
         release.in_place()
 
 
+@pytest.mark.thorough
 def test_other_names_of_the_file(hospital: Path) -> None:
     other = hospital.with_name("other.duckdb")
     os.link(hospital, other)
@@ -400,6 +405,7 @@ def test_another_process_has_the_file(
     assert hospital.read_bytes() == content
 
 
+@pytest.mark.thorough
 def test_backups_that_cannot_be(hospital: Path) -> None:
     taken = hospital.with_name("taken.duckdb")
     taken.write_bytes(b"mine")
@@ -501,6 +507,7 @@ def test_several_files_at_once(tmp_path: Path, kanon: Callable[..., Ended]) -> N
 # kanon clean
 
 
+@pytest.mark.thorough
 def test_clean_leaves_a_table_out(hospital: Path, kanon: Callable[..., Ended]) -> None:
     shown = kanon("clean", hospital, "--drop", "wards", "--sql")
     assert shown.code == 2
@@ -530,6 +537,7 @@ def test_clean_keeps_everything(hospital: Path) -> None:
 # --out FILE.duckdb
 
 
+@pytest.mark.thorough
 def test_a_database_of_its_own(hospital: Path, kanon: Callable[..., Ended]) -> None:
     out = hospital.with_name("released.duckdb")
     asked = ["anonymize", hospital, "patients", *OPTIONS, "--out", out, "--seed", "1"]

@@ -67,6 +67,7 @@ def is_left(path: Path, text: str) -> bool:
 # Raw values
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("query", ["SELECT town, disease FROM patients", "SELECT * FROM patients"])
 def test_a_view_over_a_list_of_values(ward: Path, query: str) -> None:
     change(
@@ -118,6 +119,7 @@ def test_a_list_of_values_of_two_tables_that_go(ward: Path) -> None:
     assert asked_of(ward, "SELECT * FROM stays") == [(1,)]
 
 
+@pytest.mark.thorough
 def test_lookups_of_a_view_that_is_gone(ward: Path, kanon: Callable[..., Ended]) -> None:
     options = ["--id", "name", "--qi", "age,town", "--sensitive", "disease", "--rest", "drop"]
     assert kanon("anonymize", ward, "patients", *options, "--into", "shown", "--as", "view").code == 0
@@ -131,6 +133,7 @@ def test_lookups_of_a_view_that_is_gone(ward: Path, kanon: Callable[..., Ended])
     assert not is_left(ward, "TOWN7")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("role", ["quasi_identifiers", "identifying"])
 def test_hierarchies_of_all_columns(ward: Path, kanon: Callable[..., Ended], role: str) -> None:
     change(ward, "UPDATE patients SET town = CASE WHEN id = 0 THEN 'RARETOWN' ELSE 'TOWN' || id % 2 END")
@@ -171,6 +174,7 @@ def test_triggers(ward: Path) -> None:
     assert asked_of(ward, "SELECT id FROM audit ORDER BY id") == [(1,), (2,)]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "statements",
     [
@@ -221,6 +225,7 @@ def test_collations(ward: Path) -> None:
     assert asked_of(ward, "SELECT count(*) FROM patients WHERE note = 'y'") == [(120,)]
 
 
+@pytest.mark.thorough
 def test_foreign_keys_in_another_case(ward: Path) -> None:
     change(
         ward,
@@ -237,6 +242,7 @@ def test_foreign_keys_in_another_case(ward: Path) -> None:
         in_place(ward, "p", identifying=[], quasi_identifiers=["age"], sensitive=[], hierarchies=None)
 
 
+@pytest.mark.thorough
 def test_a_foreign_key_to_itself(ward: Path) -> None:
     change(
         ward,
@@ -250,6 +256,7 @@ def test_a_foreign_key_to_itself(ward: Path) -> None:
         kanon.clean(ward)
 
 
+@pytest.mark.thorough
 def test_comments_of_indexes(ward: Path) -> None:
     change(ward, "CREATE INDEX by_age ON patients(age)", "COMMENT ON INDEX by_age IS 'often asked'")
     in_place(ward)

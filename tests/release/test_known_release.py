@@ -323,6 +323,15 @@ def test_what_is_printed_promises_nothing_of_more_columns(kanon: Callable[..., E
     assert "k-anonymity of any 4 columns  k = 5 DOES NOT HOLD: smallest class by so many has" in failing.out
 
 
+def test_a_report_reads_as_it_is(kanon: Callable[..., Ended], in_tmp: Path) -> None:
+    write(in_tmp / "t.csv", correlated(800))
+    assert kanon("report", "t.csv", *ASKED, "--known", 2, "--out", "r.md").code == 0
+    report = " ".join(Path("r.md").read_text(encoding="utf-8").split())
+    assert "until every row is like enough others in any 2 columns." in report
+    assert "Some rows are like no other: whoever knows these columns of such a person finds her row." in report
+    assert "| k-anonymity of any 2 columns | **holds** | k = 5 | " in report
+
+
 def test_a_policy_file_says_the_same(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     kanon("anonymize", "t.csv", *ASKED, "--known", 2, "--out", "one.csv", "--seed", 1, "--save-policy", "kanon.toml")
@@ -352,6 +361,7 @@ def test_a_policy_file_says_the_same(kanon: Callable[..., Ended], in_tmp: Path) 
         (["--pseudonymize", "name"], "leave --pseudonymize out, or --known"),
         (["--known", "0"], "must be a whole number of at least 1, not 0"),
         (["--known", "a=2"], "is not about a column"),
+        (["--known", "two"], "--known is written M, not 'two'."),
     ],
 )
 def test_what_it_does_not_go_with_is_refused(
@@ -393,6 +403,77 @@ def test_a_second_release_is_refused_since_it_cannot_be_compared(
     assert kanon("anonymize", *in_t, "--known", 2, "--out", "one.csv").code == 0  # the same levels
 
 
+def test_a_release_further_down_promises_no_less_than_the_first(kanon: Callable[..., Ended], in_tmp: Path) -> None:
+    """Found by an adversary: nothing is left out, so that the second one is all there is to know, and it is weaker."""
+    database(in_tmp)
+    in_t = ["anonymize", "t.duckdb", "t", *ASKED, "--max-suppressed", 0]
+    assert kanon(*in_t, "--into", "all").code == 0
+    refused = kanon(*in_t, "--known", 1, "--into", "one")
+    assert refused.code == 1
+    assert "what is compared are classes by all" in refused.err
+    assert kanon("ledger", "t.duckdb", "--forget", "all").code == 0
+    assert kanon(*in_t, "--known", 1, "--into", "one").code == 0
+    assert kanon(*in_t, "--known", 2, "--into", "two").code == 0  # further up: it is made of the first
+    assert kanon(*in_t, "--into", "all", "--replace").code == 0
+
+
+def test_a_script_on_other_rows_says_that_k_does_not_hold(in_tmp: Path) -> None:
+    """Found by an adversary: the classes that stay are a list, and a script may be run on fewer rows."""
+    path = database(in_tmp)
+    asked: dict[str, Any] = {"quasi_identifiers": list("abcdef"), "k": 5, "models": [KnownSubsets(2)]}
+    with kanon_sql.anonymize(path, "t", **asked) as release:
+        *_, classes, by_some = [text for name, text in release.plan(INTO).statements_for("duckdb") if "Check" in name]
+        assert "FALSE" not in classes
+        script = release.sql("duckdb", INTO)
+    assert "in the rows of today: run it on these rows only" in script
+    for rows, holds in ((800, True), (300, False)):
+        with duckdb.connect() as connection:
+            connection.execute("CREATE TABLE t AS FROM read_csv('t.csv') LIMIT ?", [rows])
+            connection.execute(script)
+            _, smallest, failing = connection.execute(by_some).fetchall()[0]
+        assert (failing == 0) is (smallest >= 5) is holds
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_figures_of_people_are_people(kanon: Callable[..., Ended]) -> None:
+    """Found by an adversary: two rows of each of 60 people, all alike by each column and alone by both."""
+    rows = [(person, person % 6, person % 10) for person in range(60) for _ in range(2)]
+    pd.DataFrame(rows, columns=["who", "a", "b"]).to_csv("t.csv", index=False)
+    asked = ["--qi", "a,b", "--entity", "who", "-k", 2, "--known", 1]
+    found = json.loads(kanon("anonymize", "t.csv", *asked, "--out", "out.csv", "--format", "json").out)
+    assert (found["k"], found["smallest_class"], found["smallest_class_people"]) == (2, 4, 2)
+    checked = json.loads(kanon("check", "out.csv", *asked, "--original", "t.csv", "--format", "json").out)
+    assert (checked["k"], checked["smallest_class_people"], checked["holds"]) == (2, 2, True)
+    assert "smallest class has 2 people: nothing is promised" in kanon(
+        "anonymize", "t.csv", *asked, "--out", "two.csv"
+    ).out.replace("\n", " ")
+
+
+def test_limits_hold_of_a_prepared_table_too(in_tmp: Path) -> None:
+    """Found by an adversary: models may be given later than the columns."""
+    columns = {f"c{number}": [0, 1] * 10 for number in range(30)} | {"name": list(range(20))}
+    write(in_tmp / "t.csv", columns)
+    few = ["c0", "c1"]
+    with (
+        kanon_sql.prepare("t.csv", quasi_identifiers=few, pseudonymize=["name"], rest="drop", k=2) as prepared,
+        pytest.raises(kanon_sql.UnsuitableError, match="leave pseudonymize out, or KnownSubsets"),
+    ):
+        prepared.anonymize(models=[KnownSubsets(1)])
+    with kanon_sql.prepare("t.csv", quasi_identifiers=list(columns)[:-1], rest="drop", k=2) as prepared:
+        with pytest.raises(kanon_sql.UnsuitableError, match="593,775 subsets of 6 columns"):
+            prepared.anonymize(models=[KnownSubsets(6)])
+        with pytest.raises(kanon_sql.UnsuitableError, match="is made from sizes of classes by all columns"):
+            prepared.lattice(models=[KnownSubsets(1)], measure="discernibility")
+
+
+def test_an_attack_that_knows_all_columns_says_what_would_stop_it(kanon: Callable[..., Ended], in_tmp: Path) -> None:
+    write(in_tmp / "t.csv", correlated(800))
+    kanon("anonymize", "t.csv", *ASKED, "--known", 2, "--out", "out.csv", "--save-policy", "kanon.toml")
+    ended = kanon("attack", "out.csv", "--original", "t.csv", "--policy", "kanon.toml")
+    assert ended.code == 1
+    assert "every such column in --qi, and no --known;" in " ".join(ended.out.split())
+
+
 def test_views_and_locks_are_refused_and_a_table_in_place_is_not(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     database(in_tmp)
     in_t = ["anonymize", "t.duckdb", "t", *ASKED, "--known", 2]
@@ -415,11 +496,11 @@ def test_prepared_tables_and_comparisons_know_it(in_tmp: Path) -> None:
         found = {(one.algorithm, one.k): one.loss for one in compared.results}
         assert found["optimal", 5] == losses[5]
         assert found["optimal", 20] == losses[20]
-        assert first.verify().models[0].measured == compared.results[0].smallest
+        assert first.verify().models[0].measured == 5
+        assert {one.smallest for one in compared.results} == {1}  # by all columns, as its heading says
         steps = prepared.anonymize(algorithm="local")
         in_steps = prepared.compare(algorithms=["local"], k=[5]).results[0]
         assert steps.loss == in_steps.loss < first.loss
-        assert steps.verify().models[0].measured == in_steps.smallest
         suppressed = {tuple(node.levels.values()): node.rows_suppressed for node in prepared.lattice()}
         assert first.levels is not None
         assert suppressed[tuple(first.levels.values())] == first.rows_suppressed

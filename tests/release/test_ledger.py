@@ -162,6 +162,7 @@ def test_a_release_that_replaces_another_warns(square: Path, kanon: Callable[...
     assert ended.json["ledger"]["beside_replaced"][0]["rows_below_k"] == 4
 
 
+@pytest.mark.thorough
 def test_the_ledger_and_the_attack_have_the_same_figures(square: Path) -> None:
     """What the ledger warns of is what the attack finds. Fails on 0.1.0: the ledger has no figures."""
     publish(square, "one", **BY_A)
@@ -177,7 +178,7 @@ def test_the_ledger_and_the_attack_have_the_same_figures(square: Path) -> None:
     assert {**figures, "other": "kept", "number": 0} == {**found.attacks[-1].figures(), "number": 0}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "way",
     [{"algorithm": "mondrian", "labels": "set"}, {"algorithm": "local"}],
@@ -224,6 +225,7 @@ def test_other_quasi_identifiers_and_columns_that_are_published_as_they_are(squa
         publish(square, "three", quasi_identifiers=["a"], hierarchies={"a": "flat"})
 
 
+@pytest.mark.thorough
 def test_people_are_counted_where_one_is_named(square: Path) -> None:
     """(b = 0) and (b = 1) are one person each: two rows, and one person."""
     people = {"models": [kanon.KAnonymity(2, entity="person")]}
@@ -435,6 +437,7 @@ def test_a_table_that_changed_since_is_said(kanon: Callable[..., Ended]) -> None
     assert warning in second.err
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("change", "table"),
     [

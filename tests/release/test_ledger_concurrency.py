@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-PAIRS = count(20, quick=6)
+PAIRS = count(20, quick=3)
 COLUMNS = (["a", "b"], ["b", "a"])
 """Of equal nodes the first is taken: these two keep the one column or the other, and leave each row alone together."""
 
@@ -59,7 +59,7 @@ def publish_all(paths: list[Path], number: int, together: Any, ended: Any) -> No
 
 @pytest.mark.deeper
 def test_of_two_that_start_together_one_is_published_and_remembered(tmp_path: Path) -> None:
-    """20 pairs (in the quick run 6) of runs in two processes, to files and to tables.
+    """20 pairs (in the quick run 3) of runs in two processes, to files and to tables.
 
     Fails on 0.1.0: both are published, and one or none is remembered.
     """

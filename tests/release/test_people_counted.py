@@ -204,6 +204,7 @@ def anonymized(frame: pd.DataFrame, identifying: list[str], **asked: Any) -> kan
     return kanon_of.anonymize(frame, identifying=identifying, **{**settings, **asked})
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("named", "kept", "says"),
     [
@@ -245,6 +246,7 @@ def test_namesakes_with_several_rows_each_are_recognized() -> None:
         anonymized(table, ["name"])
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("named", "kept", "warned"),
     [
@@ -450,6 +452,7 @@ def test_postgresql_has_the_same_rule(postgres: str, ward: Path, kanon: Callable
             server.execute("DROP TABLE IF EXISTS released, stays CASCADE")
 
 
+@pytest.mark.thorough
 def test_spark_has_the_same_rule(spark: Any) -> None:
     """Fails on 0.1.0: rows are counted."""
     rows = [(one["name"], one["birth_date"].date(), one["sex"], one["town"]) for one in patients(30) for _ in range(3)]
@@ -505,6 +508,7 @@ def test_the_first_release_that_anybody_sees_counts_people(in_tmp: Path, kanon: 
     assert any(rows > number for rows, number in classes)
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     ("number", "type_"),
     [
@@ -533,6 +537,7 @@ def test_a_column_called_identifying_is_looked_at_whatever_its_name_and_type(
         kanon_of.anonymize(ward, "t", identifying=[number], quasi_identifiers=QI, k=5)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("number", ["file_no", "staff_id", "code", "hospital_no", "geheim", "health_no"])
 def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_compared(
     ward: Path, kanon: Callable[..., Ended], number: str
@@ -545,6 +550,7 @@ def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_comp
     assert f"{number} has repeated values (60 in 480 rows)" in ended.err
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("named", ["email", "phone", "name", "patient", "username", "device_id", "account_no"])
 def test_what_a_person_is_known_by_is_looked_at_without_a_role(named: str) -> None:
     """Fails on 0.1.0: published with k counted in rows. Namesakes stop nothing."""

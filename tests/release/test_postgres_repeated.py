@@ -46,7 +46,7 @@ def released(url: str, name: str, table: str = "alike", **asked: Any) -> tuple[l
     return run(url, f"TABLE {name}"), made
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("algorithm", "how"),
     [

@@ -78,6 +78,7 @@ def test_a_pseudonym_is_the_hmac_of_the_text(
         assert found == (None if value is None else pseudonym(key, value))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("length", [16, 63, 64, 65, 200])
 def test_keys_of_any_length_and_long_texts(tmp_path: Path, length: int) -> None:
     key = bytes(number % 256 for number in range(length))
@@ -86,6 +87,7 @@ def test_keys_of_any_length_and_long_texts(tmp_path: Path, length: int) -> None:
         assert found == (None if value is None else pseudonym(key, value))
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("data_type", "values", "texts"),
     [
@@ -159,7 +161,7 @@ def test_one_release_has_one_key(clinic: Path) -> None:
     assert not one & first
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -314,7 +316,7 @@ def test_the_script_makes_the_same_pseudonyms_with_the_key_bound(
         assert connection.table("pasted").fetchall() == connection.table("made").fetchall()
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ['a"b; DROP TABLE x --', "select", "Größe Ω", "pseudonym", "value", "source", "class"])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_hostile_names(name: str, algorithm: str) -> None:

@@ -84,6 +84,7 @@ def test_the_order_of_rows_says_nothing_and_can_be_repeated(clinic: Path) -> Non
     assert in_source_order != first
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "jsonl"])
 def test_every_format_holds_the_same_rows(clinic: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"release.{suffix}"
@@ -194,7 +195,7 @@ def with_an_identifier(publication: Publication, lookups: Any, **how: Any) -> An
     return release_query(replace(publication, columns=columns), lookups, **how)
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("broken", [without_suppression, without_generalization, with_a_row_less, with_an_identifier])
 @pytest.mark.parametrize("destination", ["table", "view", "file", "frame"])
 @pytest.mark.parametrize("people", [False, True])
@@ -221,6 +222,7 @@ def test_a_release_that_fails_its_check_leaves_nothing_behind(
     assert files_in(tmp_path) == {"clinic.duckdb"}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "duckdb"])
 @pytest.mark.parametrize("column", ["age", "zip"])
 def test_labels_that_are_not_those_of_the_level_are_counted(

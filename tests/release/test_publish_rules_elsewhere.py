@@ -129,7 +129,7 @@ def require_as_defined(rows: Sequence[Sequence[Any]]) -> None:
             assert not isinstance(found, float) or found != 0 or math.copysign(1, found) == 1, "zero has one form"
 
 
-@pytest.mark.on_spark("spark")
+@pytest.mark.on_spark
 def test_each_rule_is_its_definition(place: Place) -> None:
     """In a frame and in a table; each release makes its view anew, and leaves nothing behind."""
     before = place.tables()

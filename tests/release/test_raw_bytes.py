@@ -99,6 +99,7 @@ def test_in_place_leaves_no_raw_value(marked: Path, markers: dict[str, list[str]
     assert kanon.check(marked, "patients", quasi_identifiers=["town", "age"], models=[kanon.KAnonymity(5)]).holds
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("asked", [{"algorithm": "local"}, {"algorithm": "mondrian", "labels": "tree"}])
 def test_in_place_by_other_algorithms(marked: Path, markers: dict[str, list[str]], asked: dict[str, Any]) -> None:
     with kanon.anonymize(marked, "patients", **ASKED, **asked) as release:
@@ -168,7 +169,7 @@ def test_a_table_and_a_clean_up(marked: Path, markers: dict[str, list[str]], kan
     assert kanon("check", marked, "released", "--qi", "town,age", "-k", "5").code == 0
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("suffix", ["duckdb", "parquet", "csv", "json", "jsonl"])
 @pytest.mark.parametrize("algorithm", ["optimal", "local"])
 def test_files_hold_the_release_and_nothing_else(

@@ -61,6 +61,7 @@ def test_what_people_share_by_hand() -> None:
     assert (tied.pseudonyms, tied.several, tied.signatures, tied.fewest, tied.failing) == (6, 4, 3, 2, 0)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("rows", "failing"),
     [
@@ -106,6 +107,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 PATIENTS_AND_VISITS = "Ann 1 x Ann 2 y Bob 3 x Bob 4 y"
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("rows", "error"),
     [
@@ -132,6 +134,7 @@ def test_two_pseudonyms_in_a_row(rows: str, error: str | None) -> None:
 CASES = "a p x b p x c q x d q x"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("rows", "error"),
     [

@@ -195,6 +195,7 @@ def test_the_script_of_a_view_makes_what_is_made(ward: Path, kanon: Callable[...
     assert "security_barrier" in kanon(*asked, "--into", "shown", "--as", "view", "--sql", "--dialect", "postgres").out
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view_says_how_many_rows_it_hides(ward: Path, kanon: Callable[..., Ended], algorithm: str) -> None:
     """Fails on 0.1.0: three rows are not in the view, and nothing says so.
@@ -246,6 +247,7 @@ MACROS = [
 ]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 @pytest.mark.parametrize("model", [None, library.TCloseness(0.2), library.EntropyLDiversity(1.5)])
 def test_macros_of_a_reader_change_nothing(ward: Path, algorithm: str, model: PrivacyModel | None) -> None:

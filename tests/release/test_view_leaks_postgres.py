@@ -149,6 +149,7 @@ def test_the_script_says_what_is_run(database: str, kind: str, capsys: pytest.Ca
     assert not leaks(learned_by_reader(database))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view_says_how_many_rows_it_hides(database: str, algorithm: str) -> None:
     """Fails on 0.1.0: nothing says so. A reader who may read the view alone can still check it."""

@@ -114,7 +114,7 @@ def by_name(found: kanon.Attacked) -> dict[str, dict[str, Any]]:
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=drawn(), k=st.integers(1, 6))
-@examples(15)
+@examples(15, quick=3)
 def test_what_an_attacker_finds_is_what_loops_over_rows_find(way: dict[str, str], table: Drawn, k: int) -> None:
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:
         asked = asked_of(table, directory)

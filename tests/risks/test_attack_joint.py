@@ -150,6 +150,7 @@ def test_people_are_counted_once_each() -> None:
     assert (joint["rows_below_k"], joint["people_below_k"], joint["alone"]) == (4, 2, 2)
 
 
+@pytest.mark.thorough
 def test_rows_without_a_person_are_among_no_people() -> None:
     """Two rows whose person is not known, left out by one release, are all that remains of the other.
 

@@ -61,6 +61,7 @@ def test_the_labels_are_those_of_the_hierarchy() -> None:
     assert kanon.measure(labelled(patients()), original=patients(), **ASKED).levels == {"age": 1, "sex": 0}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("column", [None, "name", "age"])
 def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) -> None:
     original = patients() if column is None else patients().sort_values(column)
@@ -77,7 +78,7 @@ def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) ->
     assert order["orders"]["position"]["correlation"] == pytest.approx(-1)
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "columns", [["age"], ["disease"], ["cost"], ["age", "sex", "disease", "cost"], ["sex", "cost"], ["disease", "age"]]
 )
@@ -115,7 +116,7 @@ def test_random_orders_are_not_accused() -> None:
     assert 0.35 < statistics.pvariance(values, 0) < 2.2  # 99.9 % of chi-square with 25 degrees
 
 
-@pytest.mark.quick("optimal")
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_the_tool_does_not_accuse_itself(algorithm: str) -> None:
     original = patients(500).sort_values("age")
@@ -160,6 +161,7 @@ def test_a_release_that_is_the_original_is_caught_however_few_rows_differ(rows: 
     assert order["rows_in_place"] == sum(map(tuple.__eq__, *(f.itertuples(index=False) for f in (shuffled, original))))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("diseases", ["uvwxyz", "aabbcc", "aaabbc", "aaaaab"])
 def test_the_chance_of_rows_in_place_is_no_smaller_than_in_all_orders(diseases: str) -> None:
     original = pd.DataFrame({"age": [20] * 6, "sex": ["F"] * 6, "disease": list(diseases)})

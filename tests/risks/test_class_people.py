@@ -204,6 +204,7 @@ LEFT_OUT: dict[str, tuple[str, str, list[tuple[Any, ...]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("case", LEFT_OUT.values(), ids=LEFT_OUT.keys())
 def test_rows_that_were_left_out_can_stand_in_for_those_of_a_class(
     case: tuple[str, str, list[tuple[Any, ...]], dict[str, Any]], in_tmp: Path
@@ -449,6 +450,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         assert seen == []
 
 
+@pytest.mark.thorough
 def test_numbers_of_rows_under_the_name_of_people_are_not_counted(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0, and before an adversary found it: "k = 5 holds" for a class of five visits of one patient."""
     original = pd.DataFrame({"who": [*["ann"] * 5, *"bcdef"], "a": [1] * 5 + [2] * 5})

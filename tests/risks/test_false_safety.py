@@ -52,6 +52,7 @@ def test_a_row_that_two_people_can_be_is_found(entity: str | None) -> None:
     assert "1 row of the release can be of fewer than 5" in verdict(found, "linkage").found
 
 
+@pytest.mark.thorough
 def test_minimality_is_open_where_releases_lose_as_much() -> None:
     """Of 18 assignments, kanon makes this release for six: which of two nodes of one loss it takes is no secret."""
     people = [("b", "x"), ("b", "y"), ("b", "x"), ("a", "x"), ("b", "x"), ("b", "y"), ("a", "y")]

@@ -238,6 +238,7 @@ def negative_binomial(classes: int, a: int, b: float) -> list[int]:
     return [number for number, others in enumerate(failures) for _ in range(1 + others)]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("theta", "alpha"), [(100, 0.5), (2000, 0.2)])
 @pytest.mark.parametrize(("fraction", "of_one", "of_all"), [(0.05, 0.6, 0.2), (0.2, 0.15, 0.1), (0.5, 0.1, 0.05)])
 def test_pitman_finds_the_truth_in_populations_of_its_kind(
@@ -343,6 +344,7 @@ def test_an_estimate_is_nobody_to_everybody_or_none_with_a_reason(classes_of: di
             assert estimate.reason is None
 
 
+@pytest.mark.thorough
 def test_large_tables_take_no_time_worth_speaking_of() -> None:
     """Up to a billion people, classes of up to millions."""
     sizes = {size: 1_000_000 // size**2 + 1 for size in range(1, 3000)} | {2_000_000: 1, 5_000_000: 1}

@@ -57,7 +57,7 @@ def node_of(release: kanon.Release) -> Node:
 
 
 @given(cases(max_rows=15))
-@examples(20, quick=5)
+@examples(20, quick=3)
 def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))
@@ -308,6 +308,7 @@ def test_a_lattice_too_large_to_be_listed_is_refused() -> None:
             kanon.anonymize(frame, quasi_identifiers=list(frame.columns), hierarchies=rules, algorithm=algorithm)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("algorithm", algorithms_of("full-domain"))
 @pytest.mark.parametrize("measure", ["loss", "discernibility", "average_class_size"])
 def test_a_release_that_publishes_is_found_where_all_may_be_suppressed(algorithm: str, measure: str) -> None:
@@ -337,6 +338,7 @@ def test_a_time_limit_that_ends_before_a_release_is_no_interruption() -> None:
         kanon.anonymize(frame, **asked, time_limit=1e-9)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("algorithm", algorithms_of("full-domain"))
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_rows_and_one_row(algorithm: str, rows: int) -> None:

@@ -66,7 +66,7 @@ def annealed(release: kanon.Release, rounds: int | None = None) -> Evidence:
 
 
 @given(cases(), st.sampled_from(["loss", "precision", "discernibility"]))
-@examples(40, quick=6)
+@examples(40, quick=3)
 def test_what_is_proven_after_annealing_is_what_looking_at_all_nodes_finds(case: Case, measure: str) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))
@@ -89,7 +89,7 @@ def test_what_is_proven_after_annealing_is_what_looking_at_all_nodes_finds(case:
 
 
 @given(cases(), st.integers(1, 8), st.integers(0, 30))
-@examples(40, quick=6)
+@examples(40, quick=3)
 def test_optima_of_sets_of_columns_bound_the_whole(case: Case, listable: int, tests: int) -> None:
     """At any time of the search; and in the end they are what looking at all nodes of each set finds."""
     connection, person = load(case)

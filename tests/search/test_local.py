@@ -55,7 +55,7 @@ def plain_steps(case: Case, steps: list[Node]) -> tuple[list[int], list[Node | N
 
 
 @given(cases(max_rows=20))
-@examples(30, quick=6)
+@examples(30, quick=3)
 @example(Case(["a"], [("a",), ("b",)] * 3, [{"a": ["*"], "b": ["*"]}], 2, 0, [1, 1, 1, 2, 2, 3]))
 @example(Case(["a", "b"], [(None, "b")] * 3, [{"a": ["*"]}, {"b": ["x", "*"]}], 2, 0, None))
 def test_steps_are_what_they_say_and_the_output_is_what_they_publish(case: Case) -> None:

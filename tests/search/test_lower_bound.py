@@ -111,7 +111,7 @@ def test_three_rows_in_one_class() -> None:
 
 
 @given(cases(max_rows=7))
-@examples(60, quick=10)
+@examples(60, quick=5)
 def test_no_way_to_make_classes_costs_less(case: Case) -> None:
     if len(case.rows) > 8:
         return
@@ -126,8 +126,9 @@ def test_no_way_to_make_classes_costs_less(case: Case) -> None:
         return
 
 
+@pytest.mark.quick("loss", "gcp")
 @given(cases())
-@examples(40, quick=6)
+@examples(40, quick=3)
 @pytest.mark.parametrize("measure", ["loss", "gcp", "precision", "nonuniform_entropy"])
 def test_no_other_algorithm_costs_less(measure: Any, case: Case) -> None:
     """Of columns that are priced one by one, too."""
@@ -150,6 +151,7 @@ def test_no_other_algorithm_costs_less(measure: Any, case: Case) -> None:
                 return
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("looks", [1, 3])
 @pytest.mark.parametrize("reason", [KeyboardInterrupt, lower_bound.DeadlineReachedError])
 def test_a_proof_that_is_stopped(looks: int, reason: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:

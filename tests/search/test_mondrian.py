@@ -105,6 +105,7 @@ def test_numbers_dates_and_texts_are_parted_as_the_plain_version_parts_them(
     require_the_same(table, asked)
 
 
+@pytest.mark.thorough
 @given(tables(), _ASKED, st.integers(2, 9))
 @examples(20)
 def test_bins_of_places_change_the_way_only(table: Table, asked: dict[str, str], bins: int) -> None:
@@ -115,6 +116,7 @@ def test_bins_of_places_change_the_way_only(table: Table, asked: dict[str, str],
         require_the_same(table, asked)
 
 
+@pytest.mark.thorough
 @given(tables(), st.integers(0, 3))
 @examples(10)
 def test_random_columns_depend_on_the_seed_alone(table: Table, seed: int) -> None:

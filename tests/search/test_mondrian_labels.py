@@ -216,6 +216,7 @@ def test_an_end_that_is_infinite_is_as_far_as_the_values_of_the_table() -> None:
 # By hand
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("asked", "young", "old"),
     [
@@ -235,6 +236,7 @@ def test_labels_by_hand(tmp_path: Path, asked: dict[str, str], young: tuple[Any,
     assert sorted(map(repr, found)) == sorted(map(repr, [young, young, old, old]))
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("values", "asked", "label"),
     [

@@ -199,6 +199,7 @@ def test_stopped_before_any_statement_the_parts_so_far_are_a_release(
     assert stopped == {"interrupt", None}
 
 
+@pytest.mark.thorough
 def test_arrays_that_are_stopped_leave_the_parts_so_far(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C is pressed at every fourth column of all rounds, blocks of pairs among them."""
     looks, losses = 0, []
@@ -252,6 +253,7 @@ def made_by(statements: list[Logged], title: str) -> list[Logged]:
     return [logged for logged in statements if logged.title == title]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
 @pytest.mark.parametrize("cut", ["strict", "node"])
 def test_numbers_by_their_tree_are_what_texts_are(tmp_path: Path, algorithm: str, cut: str) -> None:

@@ -16,7 +16,7 @@ from kanon_sql.search.problem import rows_allowed
 
 
 @given(cases())
-@examples(75, quick=10)
+@examples(75, quick=5)
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 1, 0, None))
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 2, 1, None))
 @example(Case(["n", "value"], [], [{"a": ["*"]}, {"b": ["x", "*"]}], 5, 0, None))

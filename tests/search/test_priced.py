@@ -87,6 +87,7 @@ def test_what_a_node_would_save_is_what_its_rows_would_lose_at_later_steps(prepa
     remaining.close()
 
 
+@pytest.mark.thorough
 def test_the_same_search_takes_the_same_steps(prepared: kanon.PreparedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priced, "_TRIES", 12)
     asked = {"models": MODELS, "max_suppressed": 1, "algorithm": "local"}
@@ -95,7 +96,7 @@ def test_the_same_search_takes_the_same_steps(prepared: kanon.PreparedTable, mon
 
 
 @given(cases())
-@examples(40, quick=6)
+@examples(40, quick=3)
 def test_tables_of_every_kind(case: Case) -> None:
     """The release holds, and loses no more than SPOLG's and the best node alone."""
     connection, person = load(case)
@@ -152,6 +153,7 @@ def test_a_step_whose_statement_ended_when_the_search_was_stopped_is_taken_back(
         assert_replayed(release)
 
 
+@pytest.mark.thorough
 def test_stopped_early_it_publishes_what_it_has(prepared: kanon.PreparedTable) -> None:
     losses = []
     for looks in (1, 12, 25):

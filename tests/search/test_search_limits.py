@@ -136,8 +136,9 @@ def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_a
             assert release.loss == pytest.approx(float(best.loss), abs=1e-12)
 
 
+@pytest.mark.thorough
 @given(cases())
-@examples(60, quick=10)
+@examples(60, quick=5)
 def test_nodes_that_are_tested_together_change_nothing_of_the_search(case: Case) -> None:
     connection, person = load(case)
     found = []

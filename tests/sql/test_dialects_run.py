@@ -161,6 +161,7 @@ def require_models(
     require_same(foreign, people, "people", **asked, algorithm=algorithm)
 
 
+@pytest.mark.quick("postgres-{'cut': 'node'}")
 @pytest.mark.on_spark
 @pytest.mark.parametrize(
     "cutting",
@@ -240,7 +241,7 @@ def test_every_type(foreign: Any, columns: tuple[str, ...], algorithm: str) -> N
 
 
 @pytest.mark.on_spark
-@pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
+@pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian", "known"])
 def test_the_approved_scripts_run(foreign: Any, clinic: Path, algorithm: str) -> None:
     """Those of test_dialects.py, as they stand in the file; their verification finds no label that is not known."""
     with duckdb.connect(str(clinic), read_only=True) as connection:

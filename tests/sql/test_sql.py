@@ -99,6 +99,7 @@ CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, s
 CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
 CREATE TABLE measured AS FROM (VALUES (30, 2, 1), (40, 1, 3)) measured(age, n, measure_0);
 CREATE TABLE known AS FROM (VALUES ('f'), ('*')) known(label);
+CREATE TABLE kept AS FROM (VALUES (30, 'f')) kept(age, sex);
 -- What the people of classes are counted by: two classes, the second with rows to choose from.
 CREATE TABLE original AS FROM (VALUES ('ann'), ('ann'), ('bob'), (NULL)) original(column_1);
 CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold'), ('y', 40, 'm', 'flu'))
@@ -259,6 +260,16 @@ LISTS = {
         "same_class": "too_small.age = generalized.age AND too_small.sex = generalized.sex",
         "order": "HASH(generalized.age, generalized.sex)",
     },
+    "release/known_subsets": {
+        "generalized": "source.age, source.sex",
+        "labels": "age, sex",
+        "same_class": "kept.age = generalized.age AND kept.sex = generalized.sex",
+    },
+    "release/numbered_classes": {
+        "generalized": "source.age, source.sex",
+        "labels": "age, sex",
+        "numbers": "DENSE_RANK() OVER (ORDER BY age NULLS FIRST) AS number_0",
+    },
     "release/microaggregated": {"value": "source.age", "groups": "'1,2'", "size": "1"},
     "release/mdav": {
         "values": "source.age AS value_1, source.n AS value_2",
@@ -278,6 +289,7 @@ LISTS = {
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},
+    "verify/known": {"labels": "age, sex"},
     "verify/people": {
         "generalized": "source.age, source.sex, source.n AS person",
         "labels": "age, sex",
@@ -398,37 +410,50 @@ def test_a_file_about_postgresql_is_one_statement_that_it_runs(path: Path, postg
     pglast.parse_sql(rendered_text)
 
 
-@pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
-def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, values: dict[str, Any]) -> None:
-    text = filled(path)
-    assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
-    with duckdb.connect() as connection:
-        connection.execute(TABLES)
-        (statement,) = connection.extract_statements(text)
-        connection.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
-
-
-@pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
-def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, Any]) -> None:
-    """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
-    text = filled(path)
+@pytest.fixture(scope="module")
+def tables_once() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (c INTEGER)")
         connection.execute(TABLES)
-        connection.begin()  # one transaction, whose number one of the files asks for
-        (statement,) = connection.extract_statements(text)
-        asked = {name: values[name] for name in statement.named_parameters}
-        lists = {name: expressions(of) for name, of in LISTS.get(name_of(path), {}).items()}
-        bound = sql.statement(name_of(path), values=asked | lists)
-        if isinstance(bound, exp.Create) and name_of(path) == "demo/admissions":
-            connection.execute(statement, asked)
-            plain = connection.table("admissions").fetchall()
-            connection.execute("DROP TABLE admissions")
-            connection.execute(render(bound, "duckdb"))
-            assert connection.table("admissions").fetchall() == plain
-        else:
-            ours = connection.execute(render(bound, "duckdb")).fetchall()
-            assert sorted(ours, key=str) == sorted(connection.execute(statement, asked).fetchall(), key=str)
+        yield connection
+
+
+@pytest.fixture
+def tables(tables_once: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with the tables that files read, in one transaction, whose number one of the files asks for."""
+    tables_once.begin()
+    yield tables_once
+    tables_once.rollback()
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
+def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(
+    path: Path, values: dict[str, Any], tables: duckdb.DuckDBPyConnection
+) -> None:
+    text = filled(path)
+    assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
+    (statement,) = tables.extract_statements(text)
+    tables.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
+def test_sqlglot_means_by_a_file_what_duckdb_does(
+    path: Path, values: dict[str, Any], tables: duckdb.DuckDBPyConnection
+) -> None:
+    """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
+    (statement,) = tables.extract_statements(filled(path))
+    asked = {name: values[name] for name in statement.named_parameters}
+    lists = {name: expressions(of) for name, of in LISTS.get(name_of(path), {}).items()}
+    bound = sql.statement(name_of(path), values=asked | lists)
+    if isinstance(bound, exp.Create) and name_of(path) == "demo/admissions":
+        tables.execute(statement, asked)
+        plain = tables.table("admissions").fetchall()
+        tables.execute("DROP TABLE admissions")
+        tables.execute(render(bound, "duckdb"))
+        assert tables.table("admissions").fetchall() == plain
+    else:
+        ours = tables.execute(render(bound, "duckdb")).fetchall()
+        assert sorted(ours, key=str) == sorted(tables.execute(statement, asked).fetchall(), key=str)
 
 
 def test_every_file_is_used() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PROFILES = {"quick": 20, "thorough": 30}
 """By name, how many examples a property has for which no number is given."""
-LEAST, PART, MOST = 3, 3, 20
+LEAST, PART, MOST = 2, 5, 8
 OF_A_RUN = 2
 """The thorough run does one in so many examples of a property, others each time: CI ends after 90 minutes."""
 
@@ -47,7 +47,7 @@ def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Calla
 
     Args:
         thorough: how many in the thorough run.
-        quick: how many in the quick run; a third of them, at least 3 and at most 20, where nothing is said.
+        quick: how many in the quick run; a fifth of them, at least 2 and at most 8, where nothing is said.
         others: other settings of hypothesis.
     """
     part = min(thorough, max(LEAST, min(MOST, thorough // PART))) if quick is None else quick

@@ -148,7 +148,12 @@ def _print_policy(result: CheckResult) -> None:
     pairs = [("rows", f"{result.rows:,} in {counted(result.classes or 0, 'class', 'classes')}")]
     if (result.entity is not None or result.people_repeat is not None) and result.smallest_class is not None:
         pairs.append(("smallest class", _smallest(result)))
+    of_some = any(model.model.startswith(NAMED) for model in result.models)
     for model in result.models:
+        if of_some and model.model == "k-anonymity":  # which is not required
+            found = _measured(model, result)
+            pairs.append(("by all columns", f"{found}: nothing is promised of people of whom more is known"))
+            continue
         verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
         required = f"{model.letter} = {threshold_text(model.required)} {verdict}"
         pairs.append((about(model.model, model.sensitive), f"{required}: {_measured(model, result)}"))
@@ -213,17 +218,25 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
     if result.smallest_class is None:
         return "there are no rows"
     if model.measured is None:
-        if model.verified:
-            return f"smallest class has {counted(result.smallest_class, 'row')}, and no more people than rows"
-        if result.people_repeat is not None:
-            return f"a class of {counted(result.smallest_class, 'row')} or more may be of one person"
-        column = visible(result.entity or "")
-        return (
-            f"it counts people, and the table has no column {column} to tell them apart; name the table that it was "
-            "made from with --original"
-        )
+        return _not_measured(model, result)
     if model.model == "k-anonymity":
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
-    smallest = model.model.startswith(NAMED)
-    return f"{'smallest class by so many' if smallest else 'worst class'} has {threshold_text(model.measured)}"
+    if model.model.startswith(NAMED):
+        people = result.entity is not None or result.people_repeat is not None
+        members = counted(int(model.measured), "person" if people else "row", "people" if people else "rows")
+        return f"smallest class by so many has {members}"
+    return f"worst class has {threshold_text(model.measured)}"
+
+
+def _not_measured(model: ModelResult, result: CheckResult) -> str:
+    rows = counted(result.smallest_class or 0, "row")
+    if model.verified:
+        return f"smallest class has {rows}, and no more people than rows"
+    if result.people_repeat is not None:
+        return f"a class of {rows} or more may be of one person"
+    column = visible(result.entity or "")
+    return (
+        f"it counts people, and the table has no column {column} to tell them apart; name the table that it was made "
+        "from with --original"
+    )

@@ -96,7 +96,11 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         required = f"{model['letter']} = {threshold_text(model['required'])}"
         pairs.append((about(model["model"], model["sensitive"]), f"{required} {verdict} in the output: {found}"))
     if any(model["model"].startswith(NAMED) for model in summary["models"]):
-        by_all = f"smallest class has {counted(summary['smallest_class'] or 0, 'row')}"
+        people = summary["smallest_class_people"]
+        by_all = (
+            counted(summary["smallest_class"] or 0, "row") if people is None else counted(people, "person", "people")
+        )
+        by_all = f"smallest class has {by_all}"
         pairs.append(("by all columns", f"{by_all}: nothing is promised of people of whom more is known"))
     if summary["count"] == "rows":
         pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))

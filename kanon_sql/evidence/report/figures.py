@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.errors import UsageError
+from kanon_sql.models.known_subsets import NAMED, OF
 from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import tally
 
@@ -261,6 +262,12 @@ class Report:
     def holds(self) -> bool:
         """Whether the output satisfies everything that was required."""
         return all(requirement.holds for requirement in self.requirements)
+
+    @property
+    def of_some(self) -> str | None:
+        """Which columns k is required of, as "any 3 columns", where it is not required of all."""
+        named = (requirement.model for requirement in self.requirements if requirement.model.startswith(NAMED))
+        return next((name.removeprefix(OF) for name in named), None)
 
     @property
     def counts_people(self) -> bool:

@@ -21,7 +21,7 @@ from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
 from kanon_sql.release.ledger.store import (
@@ -374,7 +374,7 @@ class Ledger:
         """Return the first of several entries of one release that can be read or made again, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
-            if entry.is_of_some_columns or any(isinstance(model, KnownSubsets) for model in self.publication.models):
+            if self._is_of_some_columns(entry):
                 raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
             if others := self._prepared_otherwise(entry):
                 why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
@@ -386,7 +386,7 @@ class Ledger:
         raise why
 
     def _unchecked(self, entry: Entry, why: Exception) -> str:
-        of_some = entry.is_of_some_columns or any(isinstance(one, KnownSubsets) for one in self.publication.models)
+        of_some = self._is_of_some_columns(entry)
         back = "Make one release of the table only; or " if of_some else "Put it back as it was; or "
         return (
             f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
@@ -405,7 +405,8 @@ class Ledger:
 
         Both are full-domain releases of the same rows, and either of the same levels, where a class is in both or in
         one; or one of them is on the way up from the other, and neither leaves out a row. What is left out at one level
-        and published at another stands beside the classes that are subtracted from it.
+        and published at another stands beside the classes that are subtracted from it. Where either promises k of some
+        columns alone, one further down promises no less than the earlier one did.
         """
         levels = self.publication.recoding.levels(self.publication.hierarchies)
         same = {(kept.column, kept.fingerprint) for kept in own} == {
@@ -414,10 +415,23 @@ class Ledger:
         if levels is None or entry.levels is None or not same:
             return False
         steps = [level - entry.levels[name] for name, level in levels.items()]
+        if min(steps) < 0 and self._is_of_some_columns(entry) and not self._promises_as_much(entry):
+            return False
         leave_out = self.suppressed > 0 or entry.rows_out < entry.rows_in
         if min(steps) < 0 < max(steps) or (any(steps) and leave_out):
             return False
         return entry.source_fingerprint in self._prints_of(entry)
+
+    def _is_of_some_columns(self, entry: Entry) -> bool:
+        """Tell whether this release or an earlier one promises k of some of the columns, and not of all together."""
+        return entry.of_columns is not None or known_subsets_of(self.publication.models) is not None
+
+    def _promises_as_much(self, entry: Entry) -> bool:
+        """Tell whether k of this release is as large as that of an earlier one, and of as many columns."""
+        known, width = known_subsets_of(self.publication.models), len(self.publication.quasi_identifiers)
+        own = width if known is None else min(known.m, width)
+        theirs = width if entry.of_columns is None else min(entry.of_columns, width)
+        return self.policy.k >= entry.k and own >= theirs
 
     @property
     def _prepared(self) -> dict[str, str]:

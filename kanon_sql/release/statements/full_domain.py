@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
-TITLE_OF_KEPT = "The classes that are published, where k is required of some of the columns"
+TITLE_OF_KEPT = "The classes that have k by some of the columns, in the rows of today: run it on these rows only"
 
 
 @dataclass(frozen=True)

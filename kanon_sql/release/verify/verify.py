@@ -20,7 +20,8 @@ from sqlglot import exp
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import VerificationError
 from kanon_sql.models.base import RowModel
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements import statements_for
@@ -188,7 +189,6 @@ def verify(
     # 1. The classes.
     row = engine.row(checks.classes, "verify the classes of the release")
     verification = read_verification(row, _counted_in_rows(publication))
-    verification = _with_known(verification, engine, publication, lookups, output)
     # 2. The labels.
     for name, foreign in engine.rows(checks.labels, "verify the labels of the release") if checks.labels else ():
         if foreign:
@@ -196,10 +196,11 @@ def verify(
     # 3. The people.
     if checks.people is not None:
         *found, not_whole = engine.row(checks.people, "verify the people in each class of the release")
-        if people := _counted_in_people(publication):
-            verification = _together(publication, verification, read_verification(found, people))
+        people = read_verification(found, _counted_in_people(publication))
+        verification = _together(publication, verification, people)
         if not_whole:
             raise _failed(f"{not_whole:,} classes have other rows than in the table")
+    verification = _with_known(verification, engine, publication, lookups, output)
     # 4. The pseudonyms.
     tied, wrong = check_ties(engine, publication, checks.ties)
     if wrong is not None:
@@ -264,7 +265,9 @@ def _require_counts(verification: Verification, expected: Expected) -> None:
 
 
 def _counted_in_people(publication: Publication) -> tuple[RowModel, ...]:
-    """Return the models whose members are people, which the release does not name."""
+    """Return the models whose members are people, which the release does not name; of all columns, k = 1 is one."""
+    if (known := known_subsets_of(publication.models)) is not None and known.entity is not None:
+        return (KAnonymity(1, known.entity),)
     return tuple(model for model in publication.models if isinstance(model, RowModel) and model.entity is not None)
 
 
@@ -293,7 +296,7 @@ def _with_known(
     output: exp.Expr,
 ) -> Verification:
     """Return what was found with the classes by some of the columns, where k is required of these."""
-    model = next((model for model in publication.models if isinstance(model, KnownSubsets)), None)
+    model = known_subsets_of(publication.models)
     if model is None:
         return verification
     from kanon_sql.release.kept_classes import measured_in, released_people
@@ -304,7 +307,9 @@ def _with_known(
     else:  # the release does not name people
         rows = released_people(publication, lookups, output)
         entity = replace(entity, name=publication.entity_name)
-    return replace(verification, models=(measured_in(engine, rows, columns, model, entity),))
+    found = measured_in(engine, rows, columns, model, entity)
+    fewest = None if entity is None else verification.models[0].measured
+    return replace(verification, models=(found,), fewest_people=None if fewest is None else int(fewest))
 
 
 def _failed(why: str) -> VerificationError:

@@ -70,6 +70,7 @@ class Linkage:
         people_tied: people whose rows a column of the release ties together, its pseudonyms, in classes in which fewer
             than k people have rows together.
         fewest_tied: the fewest people who have rows in the same classes; None where no column ties rows.
+        of_some: whether the policy requires k of some of the columns alone.
     """
 
     k: int
@@ -87,6 +88,7 @@ class Linkage:
     people: LinkedPeople | None = None
     people_tied: int = 0
     fewest_tied: int | None = None
+    of_some: bool = False
     name: ClassVar[str] = "linkage"
 
     @property
@@ -111,7 +113,7 @@ class Linkage:
             entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
         return (
             f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
-            f"such column in --qi; {entity}"
+            f"such column in --qi{', and no --known' if self.of_some else ''}; {entity}"
         )
 
     def figures(self) -> dict[str, Any]:

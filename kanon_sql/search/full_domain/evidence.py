@@ -29,7 +29,7 @@ from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitE
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
@@ -84,7 +84,7 @@ class Evidence:
         problem = self.problem
         self._joins_masks = (
             problem.frequency.engine.joins_masks
-            and not any(isinstance(model, KnownSubsets) for model in problem.models)
+            and known_subsets_of(problem.models) is None
             and problem.lattice.size >= _WORTH_JOINING
             and problem.shared_tests is None  # which are remembered for each k
             and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
@@ -131,7 +131,7 @@ class Evidence:
     @cached_property
     def known(self) -> KnownClasses | None:
         """What tests nodes where k is required of some of the columns alone; else None."""
-        model = next((model for model in self.problem.models if isinstance(model, KnownSubsets)), None)
+        model = known_subsets_of(self.problem.models)
         if model is None:
             return None
         from kanon_sql.search.full_domain.known_classes import KnownClasses  # with arrays

@@ -1,0 +1,118 @@
+-- 1. The classes that are published, where k is required of some of the columns
+CREATE TABLE "kanon_kept" AS
+SELECT
+  CAST("lines"."age" AS VARCHAR) AS "age",
+  CAST("lines"."sex" AS VARCHAR) AS "sex",
+  CAST("lines"."zip" AS VARCHAR) AS "zip"
+FROM (VALUES
+  ('*', 'F', '10000'),
+  ('*', 'F', '10022'),
+  ('*', 'F', '10041'),
+  ('*', 'M', '10011'),
+  ('*', 'M', '10030'),
+  ('*', 'M', '10052')) AS "lines"("age", "sex", "zip");
+
+-- 2. The release: generalize, leave out classes that are too small, mix the rows
+CREATE TABLE "released" AS
+WITH "generalized" AS (
+  SELECT
+    '*' AS "age",
+    "source"."sex",
+    "source"."zip",
+    "source"."disease"
+  FROM "patients" AS "source"
+), "too_small" AS (
+  SELECT DISTINCT
+    "age",
+    "sex",
+    "zip"
+  FROM "generalized"
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM "kanon_kept" AS "kept"
+      WHERE
+        COALESCE("kept"."age", '') = COALESCE("generalized"."age", '')
+        AND "kept"."age" IS NOT DISTINCT FROM "generalized"."age"
+        AND COALESCE("kept"."sex", '') = COALESCE("generalized"."sex", '')
+        AND "kept"."sex" IS NOT DISTINCT FROM "generalized"."sex"
+        AND COALESCE("kept"."zip", '') = COALESCE("generalized"."zip", '')
+        AND "kept"."zip" IS NOT DISTINCT FROM "generalized"."zip"
+    )
+)
+SELECT
+  "generalized"."age",
+  "generalized"."sex",
+  "generalized"."zip",
+  "generalized"."disease"
+FROM "generalized"
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM "too_small"
+    WHERE
+      COALESCE("too_small"."age", '') = COALESCE("generalized"."age", '')
+      AND "too_small"."age" IS NOT DISTINCT FROM "generalized"."age"
+      AND COALESCE("too_small"."sex", '') = COALESCE("generalized"."sex", '')
+      AND "too_small"."sex" IS NOT DISTINCT FROM "generalized"."sex"
+      AND COALESCE("too_small"."zip", '') = COALESCE("generalized"."zip", '')
+      AND "too_small"."zip" IS NOT DISTINCT FROM "generalized"."zip"
+  )
+ORDER BY
+  XXHASH64(
+    TO_UTF8(
+      JSON_FORMAT(
+        CAST(ROW(
+          "generalized"."age",
+          "generalized"."sex",
+          "generalized"."zip",
+          "generalized"."disease",
+          1
+        ) AS JSON)
+      )
+    )
+  );
+
+-- 3. Check the release on its own rows
+WITH "classes" AS (
+  SELECT
+    COUNT(*) AS "n"
+  FROM "released"
+  GROUP BY
+    "age",
+    "sex",
+    "zip"
+)
+SELECT
+  COUNT(*) AS "classes",
+  SUM("n") AS "rows_in_classes",
+  MIN("n") AS "smallest_class",
+  COUNT(CASE WHEN FALSE THEN 1 END) AS "classes_failing",
+  SUM(CASE WHEN FALSE THEN "n" END) AS "rows_failing"
+FROM "classes";
+
+SELECT
+  'age' AS "column_name",
+  COUNT(*) AS "foreign_labels"
+FROM (
+  SELECT DISTINCT
+    "age" AS "label"
+  FROM "released"
+) AS "published"
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM (
+      SELECT
+        '*' AS "label"
+    ) AS "known"
+    WHERE
+      COALESCE("known"."label", '') = COALESCE("published"."label", '')
+      AND "known"."label" IS NOT DISTINCT FROM "published"."label"
+  );
+
+-- 4. Remove the tables that were made on the way
+DROP TABLE IF EXISTS "kanon_kept";
