@@ -396,7 +396,8 @@ def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) ->
     )
     return replace(
         by_all,
-        models=(*by_all.models, result),
+        # By all columns nothing is required.
+        models=(*(replace(one, required=0, holds=True, verified=True) for one in by_all.models), result),
         classes_failing=result.classes_failing,
         rows_failing=result.rows_failing,
     )

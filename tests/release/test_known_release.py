@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from effort import examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import TABLE, Case, cases, load
 
@@ -238,6 +238,18 @@ def test_each_step_publishes_the_greatest_valid_set_of_what_is_left(case: Case, 
     release.close()
 
 
+NAMELESS = Case(
+    list("abcd"),
+    [("a", "a", "a", "a")] * 7 + [("a", "a", "a", None), ("a", "d", "a", None)],
+    [{value: ["*"] for value in "ad"}] * 4,
+    1,
+    0.0,
+    [0] * 7 + [None, 0],
+)
+"""Each class by one column has a person, and one by all columns has none."""
+
+
+@example(NAMELESS, 1)
 @given(cases(max_rows=14), st.integers(1, 3))
 @examples(60)
 def test_check_says_of_a_raw_table_what_counting_says(case: Case, m: int) -> None:
