@@ -90,7 +90,7 @@ class KnownSubsets(ModelInFile):
         return KMap(self.required, population=shared)
 
 
-def columns_of(name: str) -> int | None:
+def columns_named(name: str) -> int | None:
     """Return of how many columns k was promised, from the name of a model; None if not of some."""
     return int(name.removeprefix(NAMED).split()[0]) if name.startswith(NAMED) else None
 

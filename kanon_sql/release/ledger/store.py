@@ -14,7 +14,7 @@ from kanon_sql.classes.recoding import OPTIONS
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.models.known_subsets import NAMED, columns_of
+from kanon_sql.models.known_subsets import NAMED, columns_named
 from kanon_sql.policy.publish_rules import parse_publish_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -101,7 +101,7 @@ class Entry:
     @property
     def of_columns(self) -> int | None:
         """Of how many of the quasi-identifiers k was promised; None if of all of them together."""
-        return next((m for model in self.models if (m := columns_of(model["model"])) is not None), None)
+        return next((m for model in self.models if (m := columns_named(model["model"])) is not None), None)
 
     @property
     def models(self) -> list[dict[str, Any]]:
