@@ -10,7 +10,6 @@ WITH own_values AS (
 )
 SELECT
   $codes,
-  CAST(ROW_NUMBER() OVER () AS BIGINT) AS position,
   tuples.n AS n
 FROM tuples
 LEFT JOIN own_values

@@ -232,7 +232,7 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended]) -> None:
     assert (found.json["holds"], found.json["verified"]) == (False, True)
     assert kanon("known", clinic, "patients", "--qi", "sex", "-k", 30).code == 0
     printed = kanon("known", clinic, "patients", *roles, "--sql")
-    assert "-- who is left over\n" in printed.out
+    assert "-- the combinations as arrays\n" in printed.out
     for dialect in ("postgres", "spark"):
         assert kanon("known", clinic, "patients", *roles, "--sql", "--dialect", dialect).code == 0
 

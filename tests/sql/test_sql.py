@@ -109,7 +109,6 @@ CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1))
 CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
 CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
     coded(value_0, person, position, n, record, label_1);
-CREATE TABLE left_over AS FROM coded;
 CREATE TABLE classes AS FROM (VALUES (0, 2), (1, 1)) classes(class, n);
 CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
 CREATE TABLE readings AS FROM (VALUES (1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2)) r(label, level, place);
@@ -285,7 +284,6 @@ LISTS = {
     | {"is_value": "own_values.original IS NOT DISTINCT FROM tuples.tuple"},
     "risks/subsets": {"values": "value_0"},
     "risks/subsets_of_people": {"values": "value_0"},
-    "risks/left_over": {"values": "value_0"},
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},

@@ -7,7 +7,7 @@ every m columns has k members, so has each by fewer.
 1. Codes: the combinations of quasi-identifiers with small numbers in the place of values, which group faster than
    texts; NULL is a value like any other.
 2. The classes by every subset, each a GROUP BY of these combinations, several in one statement.
-3. Who is in a class that is too small, by any of several subsets: what is left after all who are in one were taken out.
+3. Who is in a class that is too small, by any of several subsets: on arrays of these combinations.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from kanon_sql.risks.estimators.tuples import Tuples
 
 _LARGEST = 3  # columns of a subset, by default
 _AT_MOST = 500  # subsets that are looked at by default
 _TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
-_SUBSET, _POSITION, _TUPLES = "subset", "position", "tuples"
+_SPARSE = 8  # numbers for each row, above which classes are not counted in an array of that length
+_SUBSET, _TUPLES = "subset", "tuples"
 
 Places = tuple[int, ...]
 """Which of the quasi-identifiers make a subset."""
@@ -145,8 +149,7 @@ class CodedTuples:
 
     Attributes:
         tuples: the combinations.
-        relation: the temporary table: ``value_0``, ... are codes, then ``person`` where people are counted,
-            ``position`` (another number in each row) and ``n``.
+        relation: the temporary table: ``value_0``, ... are codes, then ``person`` where people are counted, and ``n``.
         persons_repeat: whether some person has several combinations, so that a class may have her several times.
     """
 
@@ -208,67 +211,71 @@ class CodedTuples:
         Rows that name nobody are one person for each combination of all columns that names nobody.
 
         Args:
-            subsets: for each number of columns, the smallest first, the subsets that have such a class; quickest with
-                those first that have most in them. Who is found by fewer columns is found by more of them.
+            subsets: for each number of columns, the smallest first, the subsets that have such a class. Who is found
+                by fewer columns is found by more of them.
             k: the members that a class has to have.
         """
-        engine, left, found = self.tuples.engine, self.relation, []
+        import numpy as np
+
+        from kanon_sql.classes.known_classes import combined_codes
+
+        counts_people = self.tuples.counts_people
+        columns = [*_values(range(len(self.tuples.columns))), sql.column(N)]
+        if counts_people:
+            columns.append(exp.Coalesce(this=sql.column(PERSON), expressions=[sql.literal(0)]))
+        rows = self.tuples.engine.rows(exp.select(*columns).from_(self.relation.copy()), "the combinations as arrays")
+        found = np.array(rows, dtype=np.int64).reshape(-1, len(columns)).T
+        codes, n, person = found[: len(self.tuples.columns)], found[len(self.tuples.columns)], found[-1]
+        sizes = [int(code.max(initial=0)) + 1 for code in codes]
+        people, is_in, counts = int(person.max(initial=0)) + 1, np.zeros(len(n), dtype=np.bool_), []
         for of_size in subsets:
-            for chosen in _together(of_size):
-                before = left
-                left = make_table(engine, "kanon_left", self._left_query(left, chosen, k), "who is left over")
-                if before != self.relation:
-                    engine.run(sql.drop(before), "drop who was left over")
-                if not engine.row(sql.select_count(left), "how many are left over")[0]:
-                    break  # larger subsets find no more
-            found.append(self._found(left))
-        if left != self.relation:
-            engine.run(sql.drop(left), "drop who was left over")
-        return found
-
-    def _left_query(self, left: exp.Table, subsets: Sequence[Places], k: int) -> exp.Select:
-        """Return the query of those who are left, without all who are in a class that is too small by these subsets."""
-        found: list[exp.Query] = []
-        for places in subsets:
-            fewer = exp.LT(this=self._members, expression=sql.literal(k))
-            too_small = self._grouped(places, _values(places)).having(fewer, copy=False).subquery("classes", copy=False)
-            same_class = exp.Join(this=too_small, using=[sql.identifier(value_name(place)) for place in places])
-            rows = exp.select(sql.column(_POSITION), copy=False).from_(left.copy(), copy=False)
-            found.append(rows.join(same_class, copy=False))
-        return sql.select(
-            "risks/left_over", relations={"left_over": left}, steps={"found": [("found", sql.union_all(found))]}
-        )
-
-    def _found(self, left: exp.Table) -> int:
-        """Return the rows, or people, of the table that are not left over."""
-        if left == self.relation:
-            return 0
-        rest = exp.select(sql.column(_POSITION)).from_(left.copy())
-        gone = exp.Not(this=exp.In(this=sql.column(_POSITION), query=rest.subquery()))
-        return self._count(exp.select("*").from_(self.relation.copy()).where(gone))
+            for chosen in of_size:
+                own = [codes[place] for place in chosen], [sizes[place] for place in chosen], len(n)
+                key, size = combined_codes(*own)
+                some = np.arange(len(n))
+                if size > _SPARSE * len(n):  # only the classes of those who were not found yet
+                    rest = np.unique(key[~is_in])
+                    place = np.searchsorted(rest, key)
+                    some = np.flatnonzero(rest.take(place, mode="clip") == key) if len(rest) else some[:0]
+                    key, size = place[some], len(rest)
+                if counts_people:
+                    named = np.unique((key * people + person[some])[person[some] > 0]) // people
+                    members = np.maximum(np.bincount(named, minlength=size), 1)
+                else:
+                    members = np.bincount(key, n[some], size)
+                is_in[some] |= (members < k)[key]
+            counts.append(int(n[is_in].sum()) if not counts_people else _people_in(codes[:, is_in], person[is_in]))
+        return counts
 
     def members(self) -> int:
         """Return all rows of the table; or distinct people, those that name nobody as in ``in_too_small``."""
-        return self._count(exp.select("*").from_(self.relation.copy()))
-
-    def _count(self, rows: exp.Select) -> int:
-        engine, part = self.tuples.engine, rows.subquery("part")
+        engine = self.tuples.engine
         if not self.tuples.counts_people:
-            (members,) = engine.row(exp.select(sql.sum_of(sql.column(N))).from_(part), "rows of the table")
+            (members,) = engine.row(
+                exp.select(sql.sum_of(sql.column(N))).from_(self.relation.copy()), "rows of the table"
+            )
             return int(members or 0)
-        named = exp.select(sql.count_distinct(sql.column(PERSON))).from_(part.copy())
         names_nobody = exp.EQ(this=exp.Count(this=sql.column(PERSON)), expression=sql.literal(0))
         values = _values(range(len(self.tuples.columns)))
-        nameless = exp.select("1").from_(part.copy()).group_by(*values).having(names_nobody).subquery("nameless")
-        (people,) = engine.row(named, "people who are named")
-        (others,) = engine.row(exp.select(sql.count_rows()).from_(nameless), "combinations that name nobody")
-        return int(people) + int(others)
+        nameless = exp.select("1").from_(self.relation.copy()).group_by(*values).having(names_nobody)
+        counted = exp.select(sql.count_rows()).from_(nameless.subquery("nameless"))
+        (others,) = engine.row(counted, "combinations that name nobody")
+        return self.named() + int(others)
 
     def named(self) -> int:
         """Return how many people the table names."""
         query = exp.select(sql.count_distinct(sql.column(PERSON))).from_(self.relation.copy())
         (named,) = self.tuples.engine.row(query, "people who are named")
         return int(named)
+
+
+def _people_in(codes: NDArray[np.int64], person: NDArray[np.int64]) -> int:
+    """Return the distinct people of some rows (0 names none), and combinations of codes all of whose rows name none."""
+    import numpy as np
+
+    _, place = np.unique(codes, axis=1, return_inverse=True)
+    named = np.bincount(place.reshape(-1), person > 0)
+    return len(np.unique(person[person > 0])) + int((named == 0).sum())
 
 
 def code(tuples: Tuples) -> CodedTuples:
