@@ -105,8 +105,8 @@ OPTIONS = (
         "known",
         KnownSubsets,
         ("m",),
-        "COLUMNS",
-        "-k is required of any so many quasi-identifiers, not of all together.",
+        "N",
+        "k is required of any N quasi-identifiers, not of all of them together.",
         ("m",),
     ),
 )
