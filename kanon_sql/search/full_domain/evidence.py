@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.packing import Packing
     from kanon_sql.measures.base import Cost
     from kanon_sql.models.base import PrivacyModel, RowModel
-    from kanon_sql.search.full_domain.known_classes import KnownClasses
+    from kanon_sql.search.full_domain.known_nodes import KnownNodes
     from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
@@ -129,14 +129,14 @@ class Evidence:
         return own
 
     @cached_property
-    def known(self) -> KnownClasses | None:
+    def known(self) -> KnownNodes | None:
         """What tests nodes where k is required of some of the columns alone; else None."""
         model = known_subsets_of(self.problem.models)
         if model is None:
             return None
-        from kanon_sql.search.full_domain.known_classes import KnownClasses  # with arrays
+        from kanon_sql.search.full_domain.known_nodes import KnownNodes  # with arrays
 
-        return KnownClasses(self.problem.frequency, model)
+        return KnownNodes(self.problem.frequency, model)
 
     @property
     def bound(self) -> Cost | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.known_classes import Chosen
     from kanon_sql.classes.lattice import Node
     from kanon_sql.search.full_domain.evidence import Evidence
-    from kanon_sql.search.full_domain.known_classes import KnownClasses
+    from kanon_sql.search.full_domain.known_nodes import KnownNodes
     from kanon_sql.search.problem import SearchProgress
 
 _WORK = 5_000_000_000  # members of classes by m columns that are counted to go through all nodes, at most
@@ -41,7 +41,7 @@ class KnownRemaining(Remaining):
     begins_with_path = True  # from nothing it is a long way
     neighbours = 20  # of which each takes a second, where there are many tuples and columns
 
-    def __init__(self, evidence: Evidence, known: KnownClasses) -> None:
+    def __init__(self, evidence: Evidence, known: KnownNodes) -> None:
         super().__init__(evidence.problem)
         self._evidence, self._known = evidence, known
         self._step = np.zeros(len(known.tuples.n), dtype=np.int64)  # of each tuple; 0 for those that are left

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _KEPT = 200  # nodes of which it is kept what is left there
 
 
-class KnownClasses:
+class KnownNodes:
     """Tests nodes on arrays of the frequency set, and tells the database what it found.
 
     Attributes:
