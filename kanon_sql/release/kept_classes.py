@@ -173,7 +173,8 @@ def known_check_query(
         for chosen in itertools.combinations(names, min(model.m, len(names)))
     ]
     steps = {"classes": [("classes", sql.union_all(of_each))]}
-    return sql.select("verify/known", values={"k": model.required}, steps=steps)
+    values: dict[str, sql.Given] = {"k": model.required, "labels": []}  # those are in the steps
+    return sql.select("verify/known", values=values, steps=steps)
 
 
 def measured_in(

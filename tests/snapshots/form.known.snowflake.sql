@@ -93,9 +93,6 @@ WHERE
       known.label IS NOT DISTINCT FROM published.label
   );
 
-/* The classes of a release by some of its quasi-identifiers: how many, the smallest, and those of fewer than $k members.
-   There is a GROUP BY for each subset, whose columns are $labels. Where members are people, they are counted in the
-   source, by the classes that the release has. */
 WITH classes AS (
   SELECT
     COUNT(*) AS members
