@@ -160,8 +160,8 @@ def combined_codes(codes: Sequence[Numbers], sizes: Sequence[int], rows: int) ->
 def dense(key: Numbers, size: int) -> tuple[Numbers, int]:
     """Return numbers below ``size`` as numbers from 0 without a gap, in the same order."""
     if size > _LISTED:
-        values, dense = np.unique(key, return_inverse=True)
-        return dense, len(values)
+        values, places = np.unique(key, return_inverse=True)
+        return places, len(values)
     occurs = np.zeros(size, dtype=np.int64)
     occurs[key] = 1
     place = np.cumsum(occurs)

@@ -1,6 +1,6 @@
 """k-anonymity of every m columns: each published combination of values of m quasi-identifiers is shared by k rows.
 
-For tables with so many quasi-identifiers that nobody knows them all of a person. Terrovitis, Mamoulis & Kalnis (2008)
+For tables with more quasi-identifiers than an attacker knows of a person. Terrovitis, Mamoulis & Kalnis (2008)
 have the model for sets of items, as k^m-anonymity; what is counted here is the release alone: a row that is left out
 is in no class.
 
@@ -22,9 +22,11 @@ unions. So the greatest one only grows upwards.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from kanon_sql.errors import counted
 from kanon_sql.models.base import ModelInFile
 from kanon_sql.models.options import ModelOption
 from kanon_sql.models.population import KMap
@@ -37,9 +39,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
 
-OF = "k-anonymity of "
-NAMED = f"{OF}any "
-"""What its name begins with, in a summary or a ledger."""
+_NAMED = "k-anonymity of any "
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class KnownSubsets(ModelInFile):
     @property
     def name(self) -> str:
         """With the number of columns: the threshold is k."""
-        return f"{NAMED}{self.m} columns" if self.m > 1 else f"{NAMED}1 column"
+        return f"{_NAMED}{counted(self.m, 'column')}"
 
     @property
     def required(self) -> int:
@@ -85,6 +85,10 @@ class KnownSubsets(ModelInFile):
         """Return the model with people as members."""
         return replace(self, entity=entity)
 
+    def subsets(self, width: int) -> int:
+        """Return how many subsets of m columns so many quasi-identifiers have."""
+        return math.comb(width, min(self.m, width))
+
     def of_node(self, shared: exp.Table) -> KMap:
         """Return the model at one node: ``shared`` has the shared number of its classes, as rows of a population."""
         return KMap(self.required, population=shared)
@@ -92,7 +96,7 @@ class KnownSubsets(ModelInFile):
 
 def columns_named(name: str) -> int | None:
     """Return of how many columns k was promised, from the name of a model; None if not of some."""
-    return int(name.removeprefix(NAMED).split()[0]) if name.startswith(NAMED) else None
+    return int(name.removeprefix(_NAMED).split()[0].replace(",", "")) if name.startswith(_NAMED) else None
 
 
 def known_subsets_of(models: Iterable[PrivacyModel]) -> KnownSubsets | None:

@@ -449,8 +449,7 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     left = begun + limit - now
     finishing = factor * sum(prepared.seconds.values())
     if (known := known_subsets_of(policy.models)) is not None:
-        width = len(prepared.roles.quasi_identifiers)
-        finishing += _FINISHING_SUBSET * math.comb(width, min(known.m, width))
+        finishing += _FINISHING_SUBSET * known.subsets(len(prepared.roles.quasi_identifiers))
     if policy.algorithm not in algorithms_of("full-domain"):
         finishing += min(_FINISHING_STEPS, left / 2)
     return now + left - min(finishing, _MOST_FOR_FINISHING * left)

@@ -10,7 +10,6 @@ published is then checked by statements that know nothing of either.
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -98,7 +97,7 @@ def make_kept(engine: Engine, publication: Publication, model: KnownSubsets) -> 
     )
     table = make_table(engine, "kanon_classes", query, "classes of the release, with numbers for labels")
     selected: list[exp.Expr] = [*map(sql.column, [position, *numbers]), sql.column(labelled.n)]
-    if model.entity is not None:  # rows that name nobody count for no person
+    if model.entity is not None:  # rows without a person count for none
         selected.append(sql.column(labelled.entity).is_(exp.null()))
     found = np.array(engine.rows(exp.select(*selected).from_(table.copy()), "classes as arrays"), dtype=np.int64)
     found = found.reshape(-1, len(selected))
@@ -162,7 +161,7 @@ def known_check_query(
     counts these.
     """
     model, names = known_subsets_of(publication.models), publication.quasi_identifiers
-    if model is None or math.comb(len(names), min(model.m, len(names))) > _IN_A_SCRIPT:
+    if model is None or model.subsets(len(names)) > _IN_A_SCRIPT:
         return None
     rows, members = output, sql.count_rows()
     if model.entity is not None:
@@ -195,7 +194,7 @@ def measured_in(
     subsets = list(itertools.combinations(range(len(columns)), min(model.m, len(columns))))
     found = [(chosen, own) for chosen, own in coded.classes(subsets, model.required) if own.smallest is not None]
     smallest = min((own.smallest for _, own in found if own.smallest is not None), default=None)
-    # A class of rows that name nobody counts as one person, of whom it is not known that there is one.
+    # A class of rows without a person counts as one person, who may not exist.
     nameless = entity is not None and any(own.all_members for _, own in found)
     failing = [chosen for chosen, own in found if own.too_small]
     (rows_failing,) = coded.in_too_small([failing], model.required) if failing else (0,)

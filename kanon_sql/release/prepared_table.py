@@ -20,7 +20,6 @@ from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import k_apart, make_policy, suppression_limit
@@ -294,9 +293,7 @@ def _compared(release: Release, k: int, worth: Callable[[Release, exp.Table], Ut
         verification, copy = release.verified_with(_copied)
         utility = worth(release, copy)
         release.prepared.source.engine.run(sql.drop(copy), "drop the release that was compared")
-    smallest = (
-        verification.smallest_members if known_subsets_of(release.policy.models) else verification.models[0].measured
-    )
+    smallest = verification.smallest_members
     return Compared(
         release.policy.algorithm,
         k,

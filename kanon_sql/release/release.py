@@ -526,6 +526,9 @@ class Release:
         smallest = checked.smallest_class if checked else self.counts.smallest
         entity = self.prepared.roles.entity
         of_some = known_subsets_of(self.publication.models) is not None
+        k = k_of(models, smallest) if checked is None else checked.smallest_members
+        if of_some and checked is None and entity is not None:  # the people of classes by all columns were not counted
+            k = None
         return {
             "algorithm": self.policy.algorithm,
             "measure": self.policy.measure,
@@ -549,7 +552,7 @@ class Release:
             "rows_out": checked.rows if checked else self.rows_out,
             "rows_suppressed": self.rows_suppressed,
             "classes": checked.classes if checked else self.classes,
-            "k": k_of(models, smallest) if checked is None else checked.smallest_members,
+            "k": k,
             "smallest_class": smallest,
             "smallest_class_people": checked.fewest_people if of_some and checked else _people(self, models),
             "entity": None if entity is None else entity.name,

@@ -206,7 +206,7 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
     if known is None:
         return
     width = len(roles.quasi_identifiers)
-    subsets = math.comb(width, min(known.m, width))
+    subsets = known.subsets(width)
     if subsets > _SUBSETS:
         fewer = max(m for m in range(1, known.m) if math.comb(width, m) <= _SUBSETS)
         raise UnsuitableError(

@@ -29,7 +29,7 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
-from kanon_sql.models.known_subsets import NAMED
+from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.destination import NamedRelease, named_release
 from kanon_sql.release.script import logged_script
 
@@ -148,11 +148,11 @@ def _print_policy(result: CheckResult) -> None:
     pairs = [("rows", f"{result.rows:,} in {counted(result.classes or 0, 'class', 'classes')}")]
     if (result.entity is not None or result.people_repeat is not None) and result.smallest_class is not None:
         pairs.append(("smallest class", _smallest(result)))
-    of_some = any(model.model.startswith(NAMED) for model in result.models)
+    of_some = any(columns_named(model.model) for model in result.models)
     for model in result.models:
         if of_some and model.model == "k-anonymity":  # which is not required
             found = _measured(model, result)
-            pairs.append(("by all columns", f"{found}: nothing is promised of people of whom more is known"))
+            pairs.append(("by all columns", f"{found}: no promise holds where more columns are known"))
             continue
         verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
         required = f"{model.letter} = {threshold_text(model.required)} {verdict}"
@@ -222,7 +222,7 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
     if model.model == "k-anonymity":
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
-    if model.model.startswith(NAMED):
+    if columns_named(model.model):
         people = result.entity is not None or result.people_repeat is not None
         members = counted(int(model.measured), "person" if people else "row", "people" if people else "rows")
         return f"smallest class by so many has {members}"

@@ -17,7 +17,7 @@ from kanon_sql.cli.output.output import (
 )
 from kanon_sql.errors import counted
 from kanon_sql.measures.shares import at_most
-from kanon_sql.models.known_subsets import NAMED
+from kanon_sql.models.known_subsets import columns_named
 
 _STEPS_SHOWN = 12
 
@@ -84,7 +84,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             found = "no rows"
         elif model["model"] == "k-anonymity":
             found = f"smallest class has {_members(model, summary)}"
-        elif model["model"].startswith(NAMED):
+        elif columns_named(model["model"]):
             of_people = "" if model["entity"] is None else f" ({visible(model['entity'])})"
             members = (
                 counted(model["measured"], "row") if not of_people else counted(model["measured"], "person", "people")
@@ -95,13 +95,13 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
         required = f"{model['letter']} = {threshold_text(model['required'])}"
         pairs.append((about(model["model"], model["sensitive"]), f"{required} {verdict} in the output: {found}"))
-    if any(model["model"].startswith(NAMED) for model in summary["models"]):
+    if any(columns_named(model["model"]) for model in summary["models"]):
         people = summary["smallest_class_people"]
         by_all = (
             counted(summary["smallest_class"] or 0, "row") if people is None else counted(people, "person", "people")
         )
         by_all = f"smallest class has {by_all}"
-        pairs.append(("by all columns", f"{by_all}: nothing is promised of people of whom more is known"))
+        pairs.append(("by all columns", f"{by_all}: no promise holds where more columns are known"))
     if summary["count"] == "rows":
         pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
     size = measures["average_rows_per_class"]

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
-from kanon_sql.errors import UsageError
-from kanon_sql.models.known_subsets import NAMED, OF
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import tally
 
@@ -266,8 +266,8 @@ class Report:
     @property
     def of_some(self) -> str | None:
         """Which columns k is required of, as "any 3 columns", where it is not required of all."""
-        named = (requirement.model for requirement in self.requirements if requirement.model.startswith(NAMED))
-        return next((name.removeprefix(OF) for name in named), None)
+        columns = (columns_named(requirement.model) for requirement in self.requirements)
+        return next((f"any {counted(m, 'column')}" for m in columns if m is not None), None)
 
     @property
     def counts_people(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
-from kanon_sql.models.known_subsets import NAMED
+from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.publish_rules import rules_that_help
 from kanon_sql.risks.attacks.verdicts import counted
 
@@ -57,7 +57,7 @@ def measured_text(value: float | None, model: str, *, people: bool) -> str:
     """Return what a privacy model measured, with its unit where it has one."""
     if value is None:
         return "no rows"
-    if model == "k-anonymity" or model.startswith(NAMED):
+    if model == "k-anonymity" or columns_named(model):
         return members(int(value), people=people)
     if model == "distinct l-diversity":
         return counted(int(value), "value")

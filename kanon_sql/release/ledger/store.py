@@ -14,7 +14,7 @@ from kanon_sql.classes.recoding import OPTIONS
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.models.known_subsets import NAMED, columns_named
+from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.publish_rules import parse_publish_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -94,7 +94,7 @@ class Entry:
         of_k = (
             model["required"]
             for model in self.models
-            if model["model"] == _K_ANONYMITY or model["model"].startswith(NAMED)
+            if model["model"] == _K_ANONYMITY or columns_named(model["model"])
         )
         return max(of_k, default=1)
 

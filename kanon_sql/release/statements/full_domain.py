@@ -122,7 +122,7 @@ class FullDomainStatements(Statements):
                 "and a view shows what it will have: make a table or a file, or leave --known out."
             )
 
-    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - of cuts
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statement that makes the table of the classes that are published, if there is one."""
         publication = self.publication
         if publication.kept is None:

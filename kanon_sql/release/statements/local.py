@@ -95,7 +95,7 @@ class LocalStatements(Statements):
     def working_tables(self) -> tuple[exp.Table, ...]:
         return (self.publication.combinations,)
 
-    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - of cuts
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statement that makes the table of the classes of each step, if there is one."""
         kept = self.publication.kept
         if kept is None:

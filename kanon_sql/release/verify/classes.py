@@ -13,7 +13,7 @@ from sqlglot import exp
 from kanon_sql.classes.measured import Columns, Members, References, measured_steps, with_steps
 from kanon_sql.engine.equality import written
 from kanon_sql.models.base import RowModel
-from kanon_sql.models.known_subsets import NAMED
+from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.release.statements.release import class_columns, population_classes
 from kanon_sql.sql import build as sql
@@ -128,7 +128,7 @@ class Verification:
     @property
     def smallest_members(self) -> int | float | None:
         """Members of the smallest class by all columns: people where they were counted, else rows."""
-        of_some = any(model.model.startswith(NAMED) for model in self.models)
+        of_some = any(columns_named(model.model) for model in self.models)
         measured = self.fewest_people if of_some else k_of(self.models, None)
         return self.smallest_class if measured is None else measured
 

@@ -259,7 +259,7 @@ class CodedTuples:
         values = _values(range(len(self.tuples.columns)))
         nameless = exp.select("1").from_(self.relation.copy()).group_by(*values).having(names_nobody)
         counted = exp.select(sql.count_rows()).from_(nameless.subquery("nameless"))
-        (others,) = engine.row(counted, "combinations that name nobody")
+        (others,) = engine.row(counted, "combinations without a person")
         return self.named() + int(others)
 
     def named(self) -> int:

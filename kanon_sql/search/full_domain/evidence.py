@@ -399,9 +399,9 @@ class Evidence:
 
     def worth_probing(self, node: Node) -> bool:
         """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
-        source = self.roll_ups.source(node)
         if self.known is not None:
             return False
+        source = self.roll_ups.source(node)
         return source.tuples >= _LARGE and node not in self._probed and self._most_classes(node) > source.tuples / _FEW
 
     def probe(self, node: Node) -> None:

@@ -97,6 +97,7 @@ def _from_k_of_all(evidence: Evidence) -> Iterator[None]:
     for _ in islice(anneal(by_all), _ROUNDS_OF_K):
         pass
     evidence.test(by_all.the_best()[0])
+    by_all.roll_ups.drop_all_but(problem.frequency.relation)
     improved = True
     while improved and evidence.best is not None:
         improved = False

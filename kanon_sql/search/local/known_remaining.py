@@ -6,7 +6,6 @@ members. Each class of the release by m columns has all rows of a class of some 
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ _OF_OPTIMAL = 0.15  # of the time until a limit
 
 
 class KnownRemaining(Remaining):
-    """The rows that are not published yet; the table of them is told when it is read."""
+    """The rows that are not published yet; the table of them is brought up to date before it is read."""
 
     begins_with_path = True  # from nothing it is a long way
     neighbours = 20  # of which each takes a second, where there are many tuples and columns
@@ -108,8 +107,7 @@ class KnownRemaining(Remaining):
         """A node takes as long as there are tuples and subsets of m columns; with a time limit, steps are few."""
         if next_deadline() is not None:
             return 0
-        width = len(self.problem.lattice.heights)
-        subsets = math.comb(width, min(self._known.model.m, width))
+        subsets = self._known.model.subsets(len(self.problem.lattice.heights))
         return min(super().nodes_at_most, _WORK // max(1, len(self._step) * subsets))
 
     def begin(self, progress: SearchProgress | None) -> list[Other]:

@@ -63,8 +63,8 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None, foun
         others += remaining.finished("spolg")
         end = _AT_THE_END * (time.monotonic() - begin)
         # 2. to 4.
-        best = sorted((step for _, step in most), key=sum) if remaining.begins_with_path else []
-        for best in _better_and_better(remaining, starts, progress, best):  # noqa: B007, B020 - the last one is used
+        first = best = sorted((step for _, step in most), key=sum) if remaining.begins_with_path else []
+        for best in _better_and_better(remaining, starts, progress, first):  # noqa: B007 - the last one is used
             if (at := next_deadline()) is not None and at - time.monotonic() < end:
                 raise stopped("steps")
     finally:

@@ -325,7 +325,7 @@ class Remaining:
             return []
         return [Other(algorithm, tuple(self.steps), self.cost())]
 
-    def begin(self, progress: SearchProgress | None) -> list[Other]:  # noqa: ARG002 - where tests take long
+    def begin(self, progress: SearchProgress | None) -> list[Other]:  # noqa: ARG002 - a subclass reports by it
         """Return the steps of an algorithm that is to be run before ``local``, if there is one."""
         return []
 
