@@ -319,7 +319,7 @@ def costs_of_columns(
 ) -> list[list[int]]:
     """Return the same as ``costs_of_classes`` for each column by itself."""
     charged = [
-        _charged(_cell_cost(column, cost.measure, labels_alias(column)), "classes")
+        _charged(cell_cost(column, cost.measure, labels_alias(column)), "classes")
         for cost in costs
         for column in labels
     ]
@@ -365,7 +365,7 @@ def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> l
     found = []
     for column, weight in zip(labels, costs.weights, strict=True):
         words = [sql.column(code_name(placement.number)) for placement in column.placements]
-        charged = _cell_cost(column, costs.measure, None)
+        charged = cell_cost(column, costs.measure, None)
         query = exp.select(sql.column("level"), *words, charged).from_(column.relation.copy())
         rows = engine.rows(query, f"what labels of column {column.number + 1} cost")
         found.append({tuple(map(int, code)): int(cost) * weight for *code, cost in rows})
@@ -378,7 +378,7 @@ def _cells_query(relation: exp.Table, column: Labels, level: int, measure: CellM
         exp.select(
             sql.named(sql.literal(column.number), "number"),
             sql.named(sql.literal(level), "level"),
-            sql.named(_charged(_cell_cost(column, measure, labels_alias(column)), "part"), "total"),
+            sql.named(_charged(cell_cost(column, measure, labels_alias(column)), "part"), "total"),
         )
         .from_(sql.aliased(relation, "part"))
         .join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
@@ -425,7 +425,7 @@ def _cost_by_number(labels: Sequence[Labels], measure: CellMeasure, relation: st
     """Return the cost of a cell with a label, whichever column it is of."""
     alike: dict[exp.Expr, list[int]] = {}
     for column in labels:
-        alike.setdefault(_cell_cost(column, measure, relation), []).append(column.number)
+        alike.setdefault(cell_cost(column, measure, relation), []).append(column.number)
     *others, last = alike
     case = exp.Case()
     for cost in others:
@@ -434,7 +434,7 @@ def _cost_by_number(labels: Sequence[Labels], measure: CellMeasure, relation: st
     return case.else_(last, copy=False) if others else last
 
 
-def _cell_cost(column: Labels, measure: CellMeasure, relation: str | None) -> exp.Expr:
+def cell_cost(column: Labels, measure: CellMeasure, relation: str | None) -> exp.Expr:
     """Return the cost of a cell with a label, over the columns of the labels relation."""
     case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
     if relation is not None:

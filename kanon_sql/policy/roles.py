@@ -76,8 +76,10 @@ class Roles:
         return [column.name for column in never if column not in self.pseudonymized]
 
 
-def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> Roles:
-    """Return the role of every column of a table."""
+def assign_roles(
+    named: NamedColumns, columns: Sequence[Column], table: str, *, may_have_none: bool = False
+) -> Roles:
+    """Return the role of every column of a table; ``may_have_none`` of them quasi-identifying."""
     given: dict[str, str] = {}
 
     def take(names: Iterable[str], role: str) -> tuple[Column, ...]:
@@ -89,7 +91,7 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
         return tuple(dict.fromkeys(taken))
 
     quasi_identifiers = take(named.quasi_identifiers, "quasi-identifying")
-    if not quasi_identifiers:
+    if not quasi_identifiers and not may_have_none:
         raise UsageError(NO_QUASI_IDENTIFIER)
     pseudonymized = _pseudonymized(named, columns, table)
     identifying = take((*named.identifying, *named.pseudonymize), "identifying")

@@ -147,7 +147,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     text. Hierarchies from files and from the database read nothing of the source.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
-    _require_roles_of_copies(source, policy, roles)
+    require_roles_of_copies(source, policy, roles)
     about = [model for model in policy.models if isinstance(model, SensitiveModel)]
     in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
     for name in policy.hierarchies:
@@ -230,7 +230,7 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
         )
 
 
-def _require_roles_of_copies(source: Source, policy: Policy, roles: Roles) -> None:
+def require_roles_of_copies(source: Source, policy: Policy, roles: Roles) -> None:
     """Raise where a column is kept because no role is given to it, and is a copy of one that is not published as it is.
 
     Or is a new column that is made of one.

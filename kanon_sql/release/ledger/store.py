@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 ReleaseKind = Literal["table", "view", "file"]
 _K_ANONYMITY = "k-anonymity"
+OF_SEVERAL_TABLES = "together"
+"""In what is remembered of a policy: that the table was released together with others, and with which."""
 
 
 @dataclass(frozen=True)

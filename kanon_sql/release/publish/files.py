@@ -341,12 +341,33 @@ def copy_statement(query: exp.Select, path: Path, format_name: str, publication:
             if quoted := [sql.column(name) for kind, name in names if _is_text(kind)]:
                 settings += [("FORCE_QUOTE", exp.Tuple(expressions=quoted))]
     settings += [("ARRAY", exp.true())] if format_name == "json" else []
+    return _copy(query, path, settings)
+
+
+def _copy(query: exp.Select, path: Path, settings: Sequence[tuple[str, exp.Expr]]) -> exp.Copy:
     return exp.Copy(
         this=exp.Subquery(this=query),
         kind=False,
         files=[sql.literal(str(path))],
         params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in settings],
     )
+
+
+def copy_of(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
+    """Return the statement that writes the rows of a query to a plain CSV or Parquet file."""
+    header: list[tuple[str, exp.Expr]] = [("HEADER", exp.true())] if format_name == "csv" else []
+    return _copy(query, path, [("FORMAT", exp.var(format_name)), *header])
+
+
+def file_as_rows(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Subquery:
+    """Return a plain CSV or Parquet file as a subquery with these columns; see ``reading_back``."""
+    if format_name == "parquet":
+        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
+        query = exp.select(*map(sql.column, types))
+    else:
+        reader = _as_text(path, format_name, types)
+        query = exp.select(*(sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()))
+    return query.from_(exp.Table(this=reader)).subquery("file")
 
 
 def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:

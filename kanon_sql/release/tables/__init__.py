@@ -1,0 +1,1 @@
+"""Several tables of a database that are released together, with one promise about the people in them."""

@@ -1,0 +1,466 @@
+"""``anonymize_tables``: from a database and a policy of several tables to a release of all of them.
+
+1. Open the tables: roles, keys, hierarchies (``opened``).
+2. Count: for the table of people, and for each table of events with quasi-identifiers, the frequency set of what its
+   rows are known by; people are the members of its classes.
+3. Search: one lattice of the columns of all tables (``kanon_sql.search.full_domain.several_tables``).
+4. Find the people and events that are left at its optimum (``statements``), and measure what is published of them.
+5. Publish and verify (``publish``, ``verify``).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.classes.lattice import Lattice
+from kanon_sql.engine.base import Column
+from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.equality import published
+from kanon_sql.engine.keys import draw_key, read_key
+from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
+from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.lookup_relation import code_name
+from kanon_sql.measures.base import IMPOSSIBLE
+from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.costs import Objective, cell_cost, level_costs
+from kanon_sql.measures.labels import NUMBER, Labels, make_labels
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
+from kanon_sql.release.tables.opened import PERSON, open_policy
+from kanon_sql.release.tables.statements import ReleasedRows
+from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
+from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, Problem, rows_allowed
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    import os
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.keys import Key
+    from kanon_sql.engine.progress import Listener
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.measures.base import Cost
+    from kanon_sql.release.tables.opened import Member, OpenedTables
+    from kanon_sql.release.tables.publish import Format, PublishedTables
+    from kanon_sql.search.problem import Stopped
+
+_FINISHING = 1.5  # seconds that publishing and verifying take, for each second of preparing
+
+
+@dataclass(frozen=True)
+class PreparedPart:
+    """A table with quasi-identifiers, coded and ready to be searched.
+
+    Attributes:
+        member: the table.
+        part: of the search.
+        hierarchies: of all columns that its rows are known by.
+        labels: the same.
+        unit: of its costs, in a cell that is lost.
+        rows: its rows that are of somebody.
+    """
+
+    member: Member
+    part: Part
+    hierarchies: tuple[Hierarchy, ...]
+    labels: tuple[Labels, ...]
+    unit: int
+    rows: int
+
+    @property
+    def own(self) -> list[int]:
+        """The places of its own columns among those that its rows are known by."""
+        names = {one.column.name for one in self.member.hierarchies}
+        return [place for place, one in enumerate(self.hierarchies) if one.column.name in names]
+
+
+@dataclass(frozen=True)
+class TableCounts:
+    """What became of the rows of a table.
+
+    Attributes:
+        name: of the table.
+        rows: what they are: people, events, or kept as they are.
+        rows_in: rows of the table.
+        of_nobody: rows that lead to no person, or to one that the table of people does not have: never released.
+        rows_out: rows that are released.
+        levels: of its quasi-identifiers; a level of 0 is the original value.
+    """
+
+    name: str
+    rows: str
+    rows_in: int
+    of_nobody: int
+    rows_out: int
+    levels: dict[str, int]
+
+    @property
+    def suppressed(self) -> int:
+        """Rows of people that are left out."""
+        return self.rows_in - self.of_nobody - self.rows_out
+
+
+@dataclass
+class TablesRelease:
+    """The best recoding that was found of several tables, ready to be published.
+
+    Nothing is published yet: ``to_schema``, ``to_database`` and ``to_directory`` each make the tables, verify them on
+    their own rows and only then hand them over.
+
+    Attributes:
+        policy: what the release must satisfy.
+        opened: the tables.
+        rows: the people and events that are left.
+        counts: what became of the rows of each table.
+        people_in, people_out: people in the tables, and those who are released.
+        cost: of the recoding, in cells that are lost.
+        bound: no recoding of this kind costs less, as far as is proven.
+        cells: cells of quasi-identifiers.
+        nodes_tested: nodes of single tables that were tested.
+        stopped: why the search ended before the proof was complete.
+        key: of pseudonyms.
+        seconds: by step.
+        writable: whether the database was opened for writing.
+    """
+
+    policy: TablesPolicy
+    opened: OpenedTables
+    rows: ReleasedRows
+    counts: tuple[TableCounts, ...]
+    people_in: int
+    people_out: int
+    cost: Fraction
+    bound: Fraction
+    cells: int
+    nodes_tested: int
+    stopped: Stopped | None
+    key: Key
+    seconds: dict[str, float] = field(default_factory=dict)
+    writable: bool = False
+
+    @property
+    def loss(self) -> float:
+        """The share of other values that a cell of a quasi-identifier could have, as a mean: 0 to 1."""
+        return float(self.cost / self.cells) if self.cells else 0.0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proven that no full-domain recoding of these tables loses less."""
+        return self.bound >= self.cost
+
+    @property
+    def gap(self) -> float:
+        """How much less any recoding of this kind could lose, as a share of what this one does."""
+        return float((self.cost - self.bound) / self.cost) if self.cost else 0.0
+
+    def to_schema(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> PublishedTables:
+        """Make the release tables of a schema of its database.
+
+        Args:
+            name: of the schema, which is made if there is none.
+            replace: whether tables of these names may be replaced.
+            ignore_ledger: whether to publish whatever earlier releases there are; it is remembered all the same.
+
+        Raises:
+            UsageError: a name is taken.
+            JointReleaseError: there is an earlier release of one of the tables.
+            VerificationError: the output is not what it should be; it was taken back.
+        """
+        from kanon_sql.release.tables import publish
+
+        return publish.to_schema(self, name, replace=replace, ignore_ledger=ignore_ledger)
+
+    def to_database(
+        self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False
+    ) -> PublishedTables:
+        """Make the release the tables of a new DuckDB file; it raises as ``to_schema`` does."""
+        from kanon_sql.release.tables import publish
+
+        return publish.to_database(self, Path(path), replace=replace, ignore_ledger=ignore_ledger)
+
+    def to_directory(
+        self, path: str | os.PathLike[str], *, format_name: Format = "csv", ignore_ledger: bool = False
+    ) -> PublishedTables:
+        """Write the release as files of a new directory, one for each table; it raises as ``to_schema`` does.
+
+        Args:
+            path: of the directory, which is made; or one that is empty.
+            format_name: of the files, "csv" or "parquet".
+            ignore_ledger: whether to publish whatever earlier releases there are.
+        """
+        from kanon_sql.release.tables import publish
+
+        return publish.to_directory(self, Path(path), format_name=format_name, ignore_ledger=ignore_ledger)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.opened.engine.close()
+
+    def __enter__(self) -> TablesRelease:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def anonymize_tables(
+    source: Any,  # noqa: ANN401 - a path or a connection, as ``open_source`` takes them
+    policy: TablesPolicy | str | os.PathLike[str],
+    *,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> TablesRelease:
+    """Return the release of several tables of a database that loses least.
+
+    Args:
+        source: path of a DuckDB file, or a DuckDB connection; None where the policy names it.
+        policy: what is required, or the path of a kanon.toml with ``[tables.NAME]``.
+        resources: what may be taken of the machine.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: the tables are not as the policy says.
+        NoSolutionError: no release keeps the promise with so little suppressed.
+        TimeLimitError: the time limit ended before there was a release.
+    """
+    begun = time.monotonic()
+    wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(Path(policy))
+    found = source if source is not None else wanted.source
+    if found is None:
+        raise UsageError("Name the database that has the tables, or write it into the policy ([source] from).")
+    with within(wanted.time_limit, begun):
+        opened = waited(lambda: open_policy(found, wanted, resources))
+        try:
+            return _anonymize(opened, wanted, progress or silent, begun)
+        except BaseException:
+            opened.engine.close()
+            raise
+
+
+def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, begun: float) -> TablesRelease:
+    seconds: dict[str, float] = {"open": time.monotonic() - begun}
+    policy = replace(policy, seed=secrets.randbits(31) if policy.seed is None else policy.seed)
+    key = draw_key() if policy.key_file is None else read_key(policy.key_file)
+    progress(Progress("Counting"))
+    with timed(seconds, "count"):
+        prepared = Preparing(opened).parts
+    search = TablesSearch([one.part for one in prepared], _lattice(opened))
+    if policy.km > 1:
+        search.measure = lambda node: measured(opened, prepared, _levels(opened, node))
+
+    def told(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
+        cells = sum(one.rows * len(one.own) for one in prepared) * _common(prepared)
+        shown = [None if cost is None or not cells else float(Fraction(cost) / cells) for cost in (best, bound)]
+        progress(Progress("Searching", nodes_tested, shown[0], shown[1]))
+
+    with timed(seconds, "search"):
+        search.run(_deadline(policy, opened, begun), told)
+    if policy.time_limit is not None:
+        allow_to_finish(policy.time_limit, begun)
+    if search.best is None:
+        raise TypeError("A search without a result raises")
+    node, cost = search.best
+    progress(Progress("Finding what is left"))
+    with timed(seconds, "rows"):
+        rows = ReleasedRows(opened, _levels(opened, node))
+        rows.make()
+        people_in, people_out, counts = counted_rows(opened, rows)
+    if not people_out:
+        raise NoSolutionError(
+            f"No class has {policy.k:,} people, so that nobody would be released. Ask for less, or take more people."
+        )
+    common = _common(prepared)
+    return TablesRelease(
+        policy,
+        opened,
+        rows,
+        counts,
+        people_in,
+        people_out,
+        Fraction(cost) / common,
+        Fraction(search.bound) / common,
+        sum(one.rows * len(one.own) for one in prepared),
+        search.nodes_tested,
+        search.stopped,
+        key,
+        seconds,
+    )
+
+
+def _deadline(policy: TablesPolicy, opened: OpenedTables, begun: float) -> float | None:
+    now = time.monotonic()
+    if policy.time_limit is None:
+        return None if _lattice(opened).size <= LISTABLE else now + UNLISTED_SECONDS
+    left = begun + policy.time_limit - now
+    return now + max(0.0, left - min(_FINISHING * (now - begun), 0.8 * left))
+
+
+def _columns(opened: OpenedTables) -> list[Hierarchy]:
+    """Return the hierarchies of all quasi-identifiers, in the order of the lattice."""
+    return [hierarchy for member in opened.members for hierarchy in member.hierarchies]
+
+
+def _lattice(opened: OpenedTables) -> Lattice:
+    return Lattice(tuple(hierarchy.height for hierarchy in _columns(opened)))
+
+
+def _levels(opened: OpenedTables, node: Node) -> dict[str, int]:
+    return {hierarchy.column.name: level for hierarchy, level in zip(_columns(opened), node, strict=True)}
+
+
+def _common(prepared: list[PreparedPart]) -> int:
+    return lcm(*(one.unit for one in prepared))
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """Makes the parts of the search.
+
+    Attributes:
+        opened: the tables.
+    """
+
+    opened: OpenedTables
+
+    @cached_property
+    def parts(self) -> list[PreparedPart]:
+        made = [self._part(member) for member in self.opened.members if member.hierarchies]
+        common = _common(made)
+        return [replace(one, part=replace(one.part, weight=common // one.unit)) for one in made]
+
+    def _part(self, member: Member) -> PreparedPart:
+        opened, policy = self.opened, self.opened.policy
+        engine, people = opened.engine, opened.people
+        of_people = list(people.hierarchies) if people is not None and people is not member else []
+        hierarchies = (*of_people, *opened.known_with(member))
+        view = engine.temporary_name("kanon_rows")
+        title = f"the rows of {member.name} with the person of each"
+        engine.run(sql.create_view(view, opened.raw_rows(member), temporary=True), title)
+        entity = None
+        if member is not people:
+            (entity,) = [column for column in engine.columns(view) if column.name == PERSON]
+        frequency = build_frequency(engine, view, hierarchies, entity)
+        labels = make_labels(frequency, hierarchies)
+        places = [name.column.name for name in _columns(opened)]
+        columns = tuple(places.index(one.column.name) for one in hierarchies)
+        own = frozenset(places.index(one.column.name) for one in member.hierarchies)
+        (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
+        mine = costs.of_columns([place for place, column in enumerate(columns) if column in own])
+        all_of_them = not isinstance(policy.max_suppressed, str) and policy.max_suppressed >= 1 and member is not people
+        problem = Problem(
+            frequency,
+            Lattice(tuple(one.height for one in hierarchies)),
+            (KAnonymity(policy.k, None if entity is None else PERSON),),
+            Objective(mine),
+            labels,
+            frequency.rows if all_of_them else rows_allowed(policy.max_suppressed, frequency.rows, policy.k),
+        )
+        part = Part(member.name, EvidenceOfPart(problem), columns, own, 1)
+        return PreparedPart(member, part, hierarchies, labels, costs.unit, frequency.rows)
+
+
+def measured(opened: OpenedTables, prepared: list[PreparedPart], levels: dict[str, int]) -> Cost | float:
+    """Return what the rows that are left at a node cost, in the common unit; impossible where too many are left out."""
+    rows = ReleasedRows(opened, levels)
+    try:
+        rows.make()
+        total = 0
+        for one in prepared:
+            left, lost = _cost_of_rows(opened, rows, one)
+            suppressed = one.rows - left
+            if suppressed > one.part.evidence.problem.limit:
+                return IMPOSSIBLE
+            costs = one.part.evidence.problem.costs
+            total += one.part.weight * (lost + suppressed * sum(costs.full))
+        return total
+    finally:
+        rows.close()
+
+
+def _cost_of_rows(opened: OpenedTables, rows: ReleasedRows, one: PreparedPart) -> tuple[int, int]:
+    """Return how many rows of a table are left, and what their cells cost in the unit of the table."""
+    costs = one.part.evidence.problem.costs
+    relation, joins = rows.left(one.member)
+    charged: list[exp.Expr] = []
+    for place in one.own:
+        hierarchy, labels, level = one.hierarchies[place], one.labels[place], rows.levels[one.hierarchies[place].column.name]
+        weight = costs.weights[place]
+        if level == hierarchy.height or not weight:
+            charged.append(sql.literal(costs.full[place]))
+            continue
+        alias = f"costs_{place + 1}"
+        own = sql.column(hierarchy.column.name, relation.alias)
+        joins.append((_label_costs(hierarchy, labels, level).subquery(alias), sql.same(own, sql.column("label", alias))))
+        charged.append(exp.Mul(this=sql.column("cost", alias), expression=sql.literal(weight)))
+    lost = exp.Coalesce(this=exp.Sum(this=_plus(charged)), expressions=[sql.literal(0)])
+    query = exp.select(sql.count_rows(), lost).from_(relation)
+    for joined, condition in joins:
+        query = query.join(joined, on=condition)
+    left, cost = opened.engine.row(query, f"what the cells of {one.member.name} cost")
+    return int(left), int(cost)
+
+
+def _plus(terms: list[exp.Expr]) -> exp.Expr:
+    first, *others = terms
+    for term in others:
+        first = exp.Add(this=first, expression=term)
+    return first
+
+
+def _label_costs(hierarchy: Hierarchy, labels: Labels, level: int) -> exp.Query:
+    plain = Column(VALUE, hierarchy.column.type)
+    label = published(sql.column(VALUE, "lookup"), plain) if level == 0 else sql.column(level_name(level), "lookup")
+    same_code = [
+        exp.EQ(
+            this=sql.bits(sql.column(code_name(word), "lookup"), placement.word.mask(level)),
+            expression=sql.column(code_name(word), "labels"),
+        )
+        for word, placement in enumerate(labels.placements)
+    ]
+    is_label = [
+        exp.EQ(this=sql.column(NUMBER, "labels"), expression=sql.literal(labels.number)),
+        exp.EQ(this=sql.column("level", "labels"), expression=sql.literal(level)),
+        *same_code,
+    ]
+    return sql.query(
+        "tables/label_costs",
+        values={
+            "label": label,
+            "cost": cell_cost(labels, CELL_MEASURES["loss"], "labels"),
+            "is_label": sql.all_of(is_label),
+        },
+        tables={"lookup": hierarchy.relation, "labels": labels.facts},
+    )
+
+
+def counted_rows(opened: OpenedTables, rows: ReleasedRows) -> tuple[int, int, tuple[TableCounts, ...]]:
+    """Return how many people there are and are released, and what became of the rows of each table."""
+    engine, counts = opened.engine, []
+    for member in opened.members:
+        (rows_in,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")
+        if member.roles is None:
+            counts.append(TableCounts(member.name, "kept", rows_in, 0, rows_in, {}))
+            continue
+        (of_somebody,) = engine.row(sql.select_count(rows.rows[member.name]), f"rows of {member.name} of people")
+        relation, joins = rows.left(member)
+        query = exp.select(sql.count_rows()).from_(relation)
+        for joined, condition in joins:
+            query = query.join(joined, on=condition)
+        (left,) = engine.row(query, f"rows of {member.name} that are released")
+        levels = {column.name: rows.levels[member.names[column.name]] for column in member.quasi_identifiers}
+        counts.append(TableCounts(member.name, member.policy.rows, rows_in, rows_in - of_somebody, left, levels))
+    (people_out,) = engine.row(sql.select_count(rows.people), "people who are released")
+    (people_in,) = engine.row(exp.select(sql.count_rows()).from_(rows.everybody()), "people in the tables")
+    return people_in, people_out, tuple(counts)

@@ -1,0 +1,387 @@
+"""The tables of a policy in their database: roles, hierarchies, keys, and the rows of each with the person of each.
+
+Where rows are put together, a column is called by its table and its name: ``visits.day``. An event is known with what
+is published of the events that it goes through: a prescription with its own quasi-identifiers and those of its visit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, find_column, resolve_columns
+from kanon_sql.engine.equality import looked_up, require_identity
+from kanon_sql.engine.sources.open_source import Source, open_tables
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import Roles, assign_roles
+from kanon_sql.policy.tables import Through
+from kanon_sql.release.pseudonyms import require_canonical
+from kanon_sql.release.publication import as_published
+from kanon_sql.search.prepare import repeated_in, require_roles_of_copies
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded, unused_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.engine.sources.open_source import OpenDatabase
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.policy.tables import TablePolicy, TablesPolicy
+
+PERSON = "kanon_person"
+_PEOPLE = "people"
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column of a table that names persons or rows, and is published as pseudonyms.
+
+    Attributes:
+        column: the column.
+        domain: table and column whose values it has; the table is None for persons, if no table has a row for each.
+    """
+
+    column: Column
+    domain: tuple[str | None, str]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the tables.
+
+    Attributes:
+        policy: what is required of it.
+        source: the table.
+        roles: of its columns; None of a table that is kept as it is.
+        hierarchies: of its quasi-identifiers, with the names that these have where rows are put together.
+        keys: the columns that name persons and rows.
+        names: of its columns where rows are put together.
+    """
+
+    policy: TablePolicy
+    source: Source
+    roles: Roles | None
+    hierarchies: tuple[Hierarchy, ...]
+    keys: tuple[KeyColumn, ...]
+    names: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def relation(self) -> exp.Table:
+        return self.source.relation
+
+    @property
+    def published(self) -> tuple[Column, ...]:
+        """Its columns that are published, in their order."""
+        if self.roles is None:
+            return self.source.columns
+        left_out = {column.name for column in (*self.roles.identifying, *self.roles.dropped)}
+        left_out -= {key.column.name for key in self.keys}
+        return tuple(column for column in self.source.columns if column.name not in left_out)
+
+    @property
+    def quasi_identifiers(self) -> tuple[Column, ...]:
+        return () if self.roles is None else self.roles.quasi_identifiers
+
+    @property
+    def reference(self) -> Column | None:
+        """The column that leads to the person, or to the row that does."""
+        person = self.policy.person
+        name = person.column if isinstance(person, Through) else person
+        return None if name is None else find_column(name, self.source.columns)
+
+
+@dataclass(frozen=True)
+class OpenedTables:
+    """The tables of a policy, ready to be searched.
+
+    Attributes:
+        engine: that has them; to be closed.
+        place: what messages call the database.
+        policy: what is required.
+        members: the tables, each after those that it goes through, people first; without dropped ones.
+    """
+
+    engine: DuckDBEngine
+    place: str
+    policy: TablesPolicy
+    members: tuple[Member, ...]
+
+    @property
+    def people(self) -> Member | None:
+        """The table that has a row for each person, if there is one."""
+        return next((member for member in self.members if member.policy.rows == _PEOPLE), None)
+
+    @property
+    def events(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.policy.rows == "events")
+
+    def member(self, name: str) -> Member:
+        return next(member for member in self.members if member.name == name)
+
+    def path(self, member: Member) -> list[Member]:
+        """Return a table and those that it goes through, up to the one that has the person."""
+        found = [member]
+        while isinstance(through := found[-1].policy.person, Through):
+            found.append(self.member(through.table))
+        return found
+
+    def known_with(self, member: Member) -> list[Hierarchy]:
+        """Return the hierarchies of what an event is known by: its own, and those of the events it goes through."""
+        return [hierarchy for own in self.path(member) for hierarchy in own.hierarchies]
+
+    def kind_of(self, member: Member) -> Member | None:
+        """Return the table whose kinds of events decide about a row: itself, or the next one that has any."""
+        return next((own for own in self.path(member) if own.hierarchies), None)
+
+    def rows(self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()) -> exp.Select:
+        """Return the query of the rows of a table with the person of each.
+
+        Args:
+            member: the table; its columns, and those of tables that it goes through, are qualified by their names.
+            columns: what is selected.
+            lookups: further relations that are joined, with their conditions.
+        """
+        path, people = self.path(member), self.people
+        joins = []
+        for own, referred in zip(path, path[1:], strict=False):
+            key = referred.policy.key or ""
+            joins.append(_joined(own, referred, key))
+        last = path[-1]
+        person = last.policy.person if isinstance(last.policy.person, str) else ""
+        found: exp.Expr = of_table(last, person)
+        if people is not None and people is not last:
+            name = people.policy.person if isinstance(people.policy.person, str) else ""
+            joins.append(_joined(last, people, name))
+            found = of_table(people, name)
+        return sql.select(
+            "tables/rows",
+            values={"person": found, "columns": list(columns)},
+            relations={"source": sql.aliased(member.relation, member.name)},
+            joins={"referred": [*joins, *lookups]},
+        )
+
+    def raw_rows(self, member: Member) -> exp.Select:
+        """Return the rows of a table with the values of what its classes are made of."""
+        made_of = [*([self.people] if self.people is not None else []), *self.path(member)]
+        owners = {own.name: own for own in made_of}.values()
+        columns = [
+            sql.named(of_table(own, column.name), own.names[column.name])
+            for own in owners
+            for column in own.quasi_identifiers
+        ]
+        return self.rows(member, columns)
+
+    def labelled_rows(self, member: Member, levels: Mapping[str, int]) -> exp.Select:
+        """Return the rows of a table with the labels that they are known by, and what else is published of them.
+
+        ``levels`` are those of the columns, by the names that they have where rows are put together.
+        """
+        columns: list[exp.Expr] = []
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        for own in self.path(member):
+            for column, hierarchy in zip(own.quasi_identifiers, own.hierarchies, strict=True):
+                name, level = own.names[column.name], levels[own.names[column.name]]
+                if level == 0:
+                    value = as_published(column).unalias()
+                    columns.append(sql.named(_qualified(value, own), name))
+                elif level == hierarchy.height:
+                    columns.append(sql.named(sql.literal(hierarchy.root), name))
+                else:
+                    lookup = hierarchy.readable
+                    columns.append(sql.named(sql.column(level_name(level), name), name))
+                    value = looked_up(of_table(own, column.name), column)
+                    same = sql.same(value, sql.column(VALUE, name), column.family)
+                    joins.append((sql.aliased(lookup, name), same))
+        taken = {column.name for column in member.quasi_identifiers}
+        keys = {key.column.name for key in member.keys}
+        for column in member.published:
+            if column.name in keys:
+                columns.append(sql.named(of_table(member, column.name), member.names[column.name]))
+            elif column.name not in taken:
+                value = _qualified(as_published(column).unalias(), member)
+                columns.append(sql.named(value, member.names[column.name]))
+        return self.rows(member, columns, joins)
+
+
+def of_table(member: Member, column: str) -> exp.Column:
+    """Return a column of a table, qualified by the name of the table."""
+    return sql.column(column, member.name)
+
+
+def _qualified(value: exp.Expr, member: Member) -> exp.Expr:
+    for column in list(value.find_all(exp.Column)):
+        column.set("table", sql.identifier(member.name))
+    return value
+
+
+def _joined(own: Member, referred: Member, key: str) -> tuple[exp.Expr, exp.Expr]:
+    reference = own.reference
+    if reference is None:
+        raise TypeError(f"{own.name} refers to nothing")
+    same = exp.EQ(this=of_table(own, reference.name), expression=of_table(referred, key))
+    return sql.aliased(referred.relation, referred.name), same
+
+
+def open_policy(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
+    """Return the tables of a policy in their database.
+
+    Raises:
+        UsageError: the database is none of DuckDB, or its tables are not as the policy says.
+        SourceError: it cannot be opened.
+        HierarchyError: a hierarchy cannot be made or read.
+    """
+    opened = open_tables(source, resources)
+    if opened is None:
+        raise UsageError("Tables that are released together are in a DuckDB database: name its file.")
+    try:
+        if opened.holder is not opened.engine:
+            raise UsageError(
+                f"{opened.place} is PostgreSQL, where tables are not released together yet: copy them to a DuckDB file "
+                "(ATTACH '...' AS pg (TYPE postgres); COPY FROM DATABASE pg TO ...)."
+            )
+        return OpenedTables(opened.engine, opened.place, policy, tuple(_members(opened, policy)))
+    except BaseException:
+        opened.engine.close()
+        raise
+
+
+def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
+    tables = {name: _source(opened, name) for name in (table.name for table in policy.tables)}
+    _require_all(opened, tables)
+    wanted = [(table.name, column.name) for table in policy.tables for column in tables[table.name].columns]
+    named = dict(zip(wanted, unused_names([".".join(pair) for pair in wanted], [PERSON, *tables]), strict=True))
+    directory = policy.directory
+    for table in _in_order(policy):
+        own = tables[table.name]
+        names = {column.name: named[table.name, column.name] for column in own.columns}
+        if table.rows == "kept":
+            _require_no_keys(own, policy)
+            yield Member(table, own, None, (), (), names)
+            continue
+        keys = tuple(_keys(table, policy, own))
+        columns = replace(table.columns, pseudonymize=tuple(key.column.name for key in keys))
+        roles = assign_roles(columns, own.columns, own.name, may_have_none=True)
+        require_canonical([key.column for key in keys])
+        for_one = Policy(columns=columns)
+        require_roles_of_copies(own, for_one, roles)
+        require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *(key.column for key in keys)])
+        made = make_hierarchies(
+            own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory)
+        )
+        hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
+        member = Member(table, own, roles, hierarchies, keys, names)
+        _require_keys(member, policy, tables)
+        yield member
+
+
+def _source(opened: OpenDatabase, name: str) -> Source:
+    bare = [table for table in opened.tables if folded(table[1]) == folded(name) and table[0] == opened.schema]
+    with_schema = [table for table in opened.tables if folded(".".join(table)) == folded(name)]
+    found = bare or with_schema
+    if not found:
+        there = ", ".join(sorted(_written(opened, table) for table in opened.tables))
+        raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
+    return Source(opened.engine, opened.relation(found[0]), name, writable=False)
+
+
+def _written(opened: OpenDatabase, table: tuple[str, str]) -> str:
+    return table[1] if table[0] == opened.schema else ".".join(table)
+
+
+def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
+    """Raise where the database has tables that the policy says nothing of."""
+    named = {(source.relation.db or opened.schema, source.relation.name) for source in tables.values()}
+    if left := [_written(opened, table) for table in opened.tables if table not in named]:
+        raise UsageError(
+            f"The policy says nothing of {counted(len(left), 'table')} of {opened.place}: {', '.join(left)}. Give each "
+            'a section: with rows = "dropped", it is not released.'
+        )
+
+
+def _in_order(policy: TablesPolicy) -> list[TablePolicy]:
+    """Return the tables, each after those that it goes through, people first; without those that are dropped."""
+    by_depth = [(len(policy.path(table)) if table.person is not None else 0, table) for table in policy.tables]
+    rank = {_PEOPLE: 0, "events": 1, "kept": 2}
+    left = [(rank[table.rows], depth, table) for depth, table in by_depth if table.rows != "dropped"]
+    return [table for *_, table in sorted(left, key=lambda one: one[:2])]
+
+
+def _keys(table: TablePolicy, policy: TablesPolicy, source: Source) -> Iterator[KeyColumn]:
+    """Return the columns of a table that name persons and rows, each once."""
+    people = next((own for own in policy.tables if own.rows == _PEOPLE), None)
+    if isinstance(table.person, str):
+        (column,) = resolve_columns([table.person], source.columns, source.name)
+        yield KeyColumn(column, (people.name if people is not None else None, _PEOPLE))
+    if isinstance(table.person, Through):
+        (column,) = resolve_columns([table.person.column], source.columns, source.name)
+        yield KeyColumn(column, (table.person.table, "rows"))
+    if table.key is not None:
+        (column,) = resolve_columns([table.key], source.columns, source.name)
+        yield KeyColumn(column, (table.name, "rows"))
+
+
+def _require_no_keys(source: Source, policy: TablesPolicy) -> None:
+    """Raise where a table that is kept as it is has columns with the names of keys."""
+    keys = {folded(name) for table in policy.tables for name in (table.key, table.person) if isinstance(name, str)}
+    keys |= {folded(table.person.column) for table in policy.tables if isinstance(table.person, Through)}
+    if found := [column.name for column in source.columns if folded(column.name) in keys]:
+        raise UsageError(
+            f"{source.name} is to be kept as it is, and its column {found[0]!r} is called like a key of people or of "
+            "their events: say how its rows reach a person (person = ...), or drop it (rows = \"dropped\")."
+        )
+
+
+def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Source]) -> None:
+    """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
+    engine, table = member.source.engine, member.policy
+    unique = [table.key] if table.key is not None else []
+    if table.rows == _PEOPLE and isinstance(table.person, str):
+        unique.append(table.person)
+        repeated_in(member.source, Policy(columns=replace(table.columns, entity=table.person)))
+    for name in unique:
+        (column,) = resolve_columns([name], member.source.columns, member.name)
+        own = sql.column(column.name)
+        query = exp.select(exp.Count(this=own, big_int=True), sql.count_distinct(own.copy())).from_(
+            member.relation.copy()
+        )
+        rows, values = engine.row(query, f"does {column.name} tell the rows of {member.name} apart?")
+        if rows != values:
+            what = "person" if name == table.person else "key"
+            raise UsageError(
+                f"{member.name}: {rows - values:,} of the {rows:,} values of {column.name!r}, which is to be its "
+                f"{what}, are repeated: rows that refer to them would be of several."
+                + (' Is each row an event (rows = "events")?' if what == "person" else "")
+            )
+    for reference, owner, key in _references(member, policy):
+        (referred,) = resolve_columns([key], tables[owner].columns, owner)
+        if reference.family != referred.family:
+            raise UsageError(
+                f"{member.name}.{reference.name} is of type {reference.type} and refers to {owner}.{referred.name}, of "
+                f"type {referred.type}: cast one of them in the database."
+            )
+
+
+def _references(member: Member, policy: TablesPolicy) -> Iterator[tuple[Column, str, str]]:
+    """Return the columns of a table that refer to another one, with the table and the column they refer to."""
+    reference = member.reference
+    person = member.policy.person
+    if reference is None:
+        return
+    if isinstance(person, Through):
+        owner = next(table for table in policy.tables if table.name == person.table)
+        yield reference, owner.name, owner.key or ""
+        return
+    people = next((table for table in policy.tables if table.rows == _PEOPLE), None)
+    if people is not None and people.name != member.name and isinstance(people.person, str):
+        yield reference, people.name, people.person

@@ -1,0 +1,316 @@
+"""Released tables in a schema, in a new DuckDB file, or as files of a directory: all of them or none.
+
+1. Make the pseudonyms, and the tables where they will not be seen yet.
+2. Verify them there.
+3. Ask the ledger: a second release of the same tables is refused, since what both say together was not checked.
+4. Give them their names, and remember them.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import exp
+
+from kanon_sql.engine.files import private_directory, require_no_log, take_name, workspace
+from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.errors import InUseError, JointReleaseError, SourceError, UsageError, VerificationError, command_line
+from kanon_sql.hierarchy.given import SCHEMA
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.policy import Policy
+from kanon_sql.release.ledger import fingerprint
+from kanon_sql.release.ledger.store import OF_SEVERAL_TABLES, Entry, KeptHierarchy, alone, entries_of, remember, remembered_policy
+from kanon_sql.release.publish.files import copy_of, file_as_rows
+from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from kanon_sql.release.ledger.store import ReleaseKind
+    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.opened import Member
+
+Format = Literal["csv", "parquet"]
+
+
+@dataclass(frozen=True)
+class PublishedTables:
+    """Released tables that were made and verified.
+
+    Attributes:
+        destination: the schema, the file or the directory.
+        verification: what was found in them.
+        seconds: by step.
+        not_remembered: why they could not be written into the ledger; None if they were.
+    """
+
+    destination: str
+    verification: TablesVerification
+    seconds: dict[str, float]
+    not_remembered: str | None = None
+
+
+def to_schema(release: TablesRelease, name: str, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
+    """Make the tables of a schema of the database that they are made from; see ``TablesRelease.to_schema``."""
+    engine, members = release.opened.engine, release.opened.members
+    if not name.strip() or folded(name) in {SCHEMA, "information_schema", "pg_catalog"}:
+        raise UsageError(f"{name!r} cannot be the schema of a release: give another name.")
+    targets = {member.name: sql.relation(member.relation.name, name) for member in members}
+    _require_own_names(members)
+    sources = {(folded(one.relation.db or engine.current_schema()), folded(one.relation.name)) for one in members}
+    for target in targets.values():
+        if (folded(target.db), folded(target.name)) in sources:
+            raise UsageError(f"Schema {name!r} has the tables that are to be anonymized: give the release another schema.")
+        if engine.kind_of(target) is not None and not replace:
+            raise UsageError(f"There is a {name}.{target.name} already: give another schema, or replace it (--replace).")
+    publishing = _Publishing(release, ignore_ledger)
+    publishing.open(required=True)
+    with _pseudonyms(release), alone(engine), engine.transaction():
+        publishing.check()
+        schema = exp.Create(this=exp.Table(db=sql.identifier(name)), kind="SCHEMA", exists=True)
+        engine.run(schema, f"schema {name}")
+        with timed(release.seconds, "publish"):
+            for member in members:
+                if replace:
+                    engine.run(sql.drop(targets[member.name]), "drop the table of that name")
+                publishing.make(member, targets[member.name])
+        verification = publishing.verified(targets)
+        lift_deadlines()
+        publishing.remember("table", {own: (name, target.name) for own, target in targets.items()}, targets)
+    return PublishedTables(name, verification, release.seconds, publishing.unwritable)
+
+
+def to_database(release: TablesRelease, path: Path, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
+    """Make the tables of a new DuckDB file; see ``TablesRelease.to_database``."""
+    engine, members = release.opened.engine, release.opened.members
+    _require_free(release, path, replace=replace)
+    require_no_log(path)
+    _require_own_names(members)
+    publishing = _Publishing(release, ignore_ledger)
+    publishing.open(required=False)
+    with _pseudonyms(release), workspace(path) as directory:
+        attached = engine.attach_new(directory / "new.duckdb")
+        try:
+            targets = {one.name: sql.relation(one.relation.name, "main", attached) for one in members}
+            with timed(release.seconds, "publish"):
+                for member in members:
+                    publishing.make(member, targets[member.name])
+            verification = publishing.verified(targets)
+            prints = publishing.fingerprints(targets)
+            engine.detach(attached)
+        finally:
+            engine.abandon(attached)
+        lift_deadlines()
+        with alone(engine), publishing.recording():
+            publishing.check()
+            publishing.remember("file", dict.fromkeys(targets, (None, str(path.resolve()))), prints)
+            _named(lambda: take_name(directory / "new.duckdb", path), path)
+    return PublishedTables(str(path), verification, release.seconds, publishing.unwritable)
+
+
+def to_directory(release: TablesRelease, path: Path, *, format_name: Format, ignore_ledger: bool) -> PublishedTables:
+    """Write the tables as files of a new directory; see ``TablesRelease.to_directory``."""
+    engine, members = release.opened.engine, release.opened.members
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} exists already and is not an empty directory: give another name.")
+    _require_free(release, path, replace=True)
+    _require_own_names(members)
+    publishing = _Publishing(release, ignore_ledger)
+    publishing.open(required=False)
+    with _pseudonyms(release), private_directory(path.parent) as private:
+        made = private.path / path.name
+        made.mkdir()
+        files = {one.name: made / f"{one.relation.name}.{format_name}" for one in members}
+        outputs: dict[str, exp.Expr] = {}
+        with timed(release.seconds, "publish"):
+            for member in members:
+                query = release.rows.released(member, publishing.seed)
+                engine.run(copy_of(query, files[member.name], format_name), f"write {member.name}")
+                types = {column.name: column.type for column in release.rows.published_columns(member)}
+                outputs[member.name] = file_as_rows(files[member.name], format_name, types)
+        verification = publishing.verified(outputs)
+        prints = {name: fingerprint.of_file(file) for name, file in files.items()}
+        lift_deadlines()
+        places = {name: (None, str((path / file.name).resolve())) for name, file in files.items()}
+        with alone(engine), publishing.recording():
+            publishing.check()
+            publishing.remember("file", places, prints)
+            if path.is_dir():
+                path.rmdir()
+            _named(lambda: os.replace(made, path), path)  # noqa: PTH105 - Path.replace says no more
+    return PublishedTables(str(path), verification, release.seconds, publishing.unwritable)
+
+
+def _named(rename: Callable[[], object], path: Path) -> None:
+    try:
+        rename()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _require_free(release: TablesRelease, path: Path, *, replace: bool) -> None:
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    database = Path(release.opened.place)
+    if path.exists() and database.exists() and path.samefile(database):
+        raise UsageError(f"{path} is what is to be anonymized: write the release to another file.")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
+
+
+def _require_own_names(members: tuple[Member, ...]) -> None:
+    """Raise where two tables of different schemas have one name."""
+    names: dict[str, str] = {}
+    for member in members:
+        other = names.setdefault(folded(member.relation.name), member.name)
+        if other != member.name:
+            raise UsageError(f"{other} and {member.name} would have one name in the release: rename one of them.")
+
+
+@contextmanager
+def _pseudonyms(release: TablesRelease) -> Iterator[None]:
+    release.rows.make_pseudonyms(release.key)
+    try:
+        yield
+    finally:
+        release.rows.forget_pseudonyms()
+
+
+@dataclass
+class _Publishing:
+    """What every destination does.
+
+    Attributes:
+        release: what is published.
+        ignore: whether to publish it whatever earlier releases there are.
+        unwritable: why it cannot be remembered; None if it can.
+    """
+
+    release: TablesRelease
+    ignore: bool
+    unwritable: str | None = None
+
+    @property
+    def seed(self) -> int:
+        return self.release.policy.seed or 0
+
+    def open(self, *, required: bool) -> None:
+        """Open the database for writing; where it is not ``required``, note why that cannot be."""
+        engine = self.release.opened.engine
+        if self.release.writable:
+            return
+        try:
+            changed = engine.make_writable()
+        except InUseError as error:
+            if required or not self.ignore:
+                raise
+            self.unwritable = str(error)
+            return
+        except SourceError as error:
+            if required:
+                raise
+            self.unwritable = str(error)
+            return
+        if changed:
+            raise VerificationError(
+                f"Another process changed {self.release.opened.place} after it was read; nothing was written. Run it "
+                "again."
+            )
+        self.release.writable = True
+
+    def recording(self) -> AbstractContextManager[object]:
+        """Return a transaction of the ledger; none where it cannot be written."""
+        return nullcontext() if self.unwritable is not None else self.release.opened.engine.transaction()
+
+    def check(self) -> None:
+        """Raise where there are earlier releases of any of the tables."""
+        if self.ignore:
+            return
+        schema = self.release.opened.engine.current_schema()
+        sources = [(member.relation.db or schema, member.relation.name) for member in self._released()]
+        earlier = [entry for entry in entries_of(self.release.opened.engine) if any(map(entry.is_of, sources))]
+        if earlier:
+            last = earlier[-1]
+            forget = command_line("ledger", [self.release.opened.place], "--forget", str(last.number))
+            raise JointReleaseError(
+                f"{last.source_name} has an earlier release, {last.name} ({last.made_at:%Y-%m-%d}), and whether tables "
+                "that are released together go with earlier releases cannot be checked. Nothing was published. Publish "
+                "them all the same (--ignore-ledger), or forget the earlier one if it was given to nobody:\n  "
+                f"{forget}"
+            )
+
+    def _released(self) -> list[Member]:
+        return [member for member in self.release.opened.members if member.roles is not None]
+
+    def make(self, member: Member, target: exp.Table) -> None:
+        query = self.release.rows.released(member, self.seed)
+        self.release.opened.engine.run(sql.create_table(target, query), f"make the released {member.name}")
+
+    def verified(self, outputs: Mapping[str, exp.Expr]) -> TablesVerification:
+        release = self.release
+        with timed(release.seconds, "verify"):
+            found = ReleasedTables(release.opened.engine, release.opened, outputs, release.rows.levels)
+            verification = found.verified(release.counts)
+        verification.require()
+        return verification
+
+    def fingerprints(self, targets: Mapping[str, exp.Table]) -> dict[str, str]:
+        engine = self.release.opened.engine
+        return {
+            member.name: fingerprint.of_rows(
+                engine, targets[member.name], [column.name for column in member.published], "fingerprint of the release"
+            )
+            for member in self._released()
+        }
+
+    def remember(
+        self,
+        kind: ReleaseKind,
+        places: Mapping[str, tuple[str | None, str]],
+        prints: Mapping[str, str] | Mapping[str, exp.Table],
+    ) -> None:
+        """Write an entry for each table of people or events into the ledger."""
+        if self.unwritable is not None:
+            return
+        engine, opened = self.release.opened.engine, self.release.opened
+        number = max((each.number for each in entries_of(engine)), default=0)
+        counts = {one.name: one for one in self.release.counts}
+        now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)  # as it is written
+        found = {name: one for name, one in prints.items() if isinstance(one, str)}
+        tables = {name: one for name, one in prints.items() if isinstance(one, exp.Table)}
+        found |= self.fingerprints(tables) if tables else {}
+        for member in self._released():
+            number += 1
+            if member.roles is None:
+                raise TypeError("A table that is kept as it is has no entry")
+            policy = Policy(columns=member.policy.columns, models=(KAnonymity(opened.policy.k),))
+            remembered = remembered_policy(policy, member.roles)
+            remembered[OF_SEVERAL_TABLES] = {"km": opened.policy.km, "tables": [one.name for one in opened.members]}
+            hierarchies = tuple(
+                KeptHierarchy(column.name, None, fingerprint.of_hierarchy(engine, hierarchy))
+                for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)
+            )
+            schema = engine.current_schema()
+            entry = Entry(
+                number,
+                now,
+                (member.relation.db or schema, member.relation.name),
+                kind,
+                places[member.name],
+                counts[member.name].rows_in,
+                counts[member.name].rows_out,
+                remembered,
+                None,
+                hierarchies,
+                found[member.name],
+                fingerprint.of_source(engine, member.relation, [column.name for column in member.published]),
+            )
+            remember(engine, entry)

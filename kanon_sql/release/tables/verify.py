@@ -1,0 +1,301 @@
+"""Verification of released tables, by statements of their own that read nothing but these tables and the hierarchies.
+
+1. The promise: people with the same published values, and combinations of at most ``km`` of their events, are counted
+   in the tables as a reader would join them, by pseudonyms.
+2. Integrity: every row leads to a released person, and to the row that it goes through.
+3. Keys: each is written as a pseudonym, and none is NULL.
+4. Labels: each is of its level in the hierarchy of its column.
+5. Rows: as many as were found before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.equality import as_text, published
+from kanon_sql.errors import VerificationError, counted
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.policy.tables import Through
+from kanon_sql.release.pseudonyms import not_a_pseudonym
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.release.tables.anonymize import TableCounts
+    from kanon_sql.release.tables.opened import Member, OpenedTables
+
+_PERSON, _CLASS, _EVENT = "person", "class", "event"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What was counted of combinations of so many known events.
+
+    Attributes:
+        events: how many; 0 is what is published of a person alone.
+        combinations: how many there are, each of one class of people.
+        fewest: the people of the rarest; None where there is none.
+        too_rare: how many fewer than k people share.
+    """
+
+    events: int
+    combinations: int
+    fewest: int | None
+    too_rare: int
+
+
+@dataclass(frozen=True)
+class TablesVerification:
+    """What was found in released tables.
+
+    Attributes:
+        k: the people who must share each combination.
+        promises: by the number of known events.
+        rows: of each table.
+        orphans: by table, rows that lead to no released row.
+        raw_keys: by column, values that are no pseudonyms, NULL among them.
+        foreign_labels: by column, labels that its hierarchy does not have at its level.
+        wrong_rows: tables with another number of rows than was found before.
+    """
+
+    k: int
+    promises: tuple[Promise, ...]
+    rows: dict[str, int]
+    orphans: dict[str, int]
+    raw_keys: dict[str, int]
+    foreign_labels: dict[str, int]
+    wrong_rows: tuple[str, ...]
+
+    @property
+    def fewest(self) -> int | None:
+        """The people of the rarest combination of any kind."""
+        return min((one.fewest for one in self.promises if one.fewest is not None), default=None)
+
+    @property
+    def holds(self) -> bool:
+        promised = not any(one.too_rare for one in self.promises)
+        others = (self.orphans, self.raw_keys, self.foreign_labels)
+        return promised and not any(map(sum, (found.values() for found in others))) and not self.wrong_rows
+
+    def problems(self) -> list[str]:
+        """Return what is wrong, in words."""
+        said = [
+            f"{counted(one.too_rare, 'combination')} of what is published of a person"
+            + (f" and of {counted(one.events, 'known event')}" if one.events else "")
+            + f" {'is' if one.too_rare == 1 else 'are'} shared by fewer than {self.k:,} people"
+            for one in self.promises
+            if one.too_rare
+        ]
+        said += [f"{name}: {counted(n, 'row')} that lead{'s' if n == 1 else ''} to no released row" for name, n in self.orphans.items() if n]
+        said += [f"{name}: {counted(n, 'key')} that {'is' if n == 1 else 'are'} no pseudonym" for name, n in self.raw_keys.items() if n]
+        said += [f"{name}: {counted(n, 'label')} that the hierarchy does not have" for name, n in self.foreign_labels.items() if n]
+        return said + [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
+
+    def require(self) -> None:
+        """Raise unless everything holds."""
+        if not self.holds:
+            raise VerificationError(
+                f"The release is not what it should be: {'; '.join(self.problems())}. It was taken back: please report "
+                "this as a bug."
+            )
+
+
+@dataclass(frozen=True)
+class ReleasedTables:
+    """Released tables as statements read them.
+
+    Attributes:
+        engine: that reads them.
+        opened: what they were made from.
+        outputs: each by the name of its table.
+        levels: of quasi-identifiers, by the names that these have where rows are put together.
+    """
+
+    engine: Engine
+    opened: OpenedTables
+    outputs: Mapping[str, exp.Expr]
+    levels: Mapping[str, int]
+
+    def verified(self, counts: Sequence[TableCounts] | None = None) -> TablesVerification:
+        """Return what is found in the tables; with ``counts``, whether they have the rows that were found before."""
+        rows = {member.name: self._count(member) for member in self.opened.members}
+        return TablesVerification(
+            self.opened.policy.k,
+            tuple(self._promise(events) for events in range(self.opened.policy.km + 1)),
+            rows,
+            {member.name: self._orphans(member) for member in self._of_people()},
+            {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._raw_keys(member)},
+            {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._foreign(member)},
+            tuple(one.name for one in counts or () if rows[one.name] != one.rows_out),
+        )
+
+    def _of_people(self) -> list[Member]:
+        return [member for member in self.opened.members if member.roles is not None]
+
+    def _output(self, member: Member, alias: str | None = None) -> exp.Expr:
+        output = self.outputs[member.name].copy()
+        output.set("alias", exp.TableAlias(this=sql.identifier(alias or member.name)))
+        return output
+
+    def _count(self, member: Member) -> int:
+        query = exp.select(sql.count_rows()).from_(self._output(member))
+        return int(self.engine.row(query, f"rows of the released {member.name}")[0])
+
+    # 1. The promise
+
+    def _persons(self, member: Member) -> tuple[exp.Column, list[tuple[exp.Expr, exp.Expr]]]:
+        """Return the pseudonym of the person of a row, and the joins that lead to it."""
+        path = self.opened.path(member)
+        joins = []
+        for own, referred in zip(path, path[1:], strict=False):
+            key = sql.column(referred.policy.key or "", referred.name)
+            reference = own.reference
+            if reference is None:
+                raise TypeError(f"{own.name} refers to nothing")
+            same = exp.EQ(this=sql.column(reference.name, own.name), expression=key)
+            joins.append((self._output(referred), same))
+        last = path[-1].reference
+        if last is None:
+            raise TypeError(f"{path[-1].name} names no person")
+        return sql.column(last.name, path[-1].name), joins
+
+    def _classes(self) -> exp.Query:
+        """Return the query of the people of the release, each with what is published of her as a list of texts."""
+        people = self.opened.people
+        if people is not None:
+            person, _ = self._persons(people)
+            texts = self._texts(people)
+            return exp.select(sql.named(person, _PERSON), sql.named(_listed(texts), _CLASS)).from_(self._output(people))
+        nothing = sql.named(_listed([]), _CLASS)
+        queries = []
+        for member in self.opened.events:
+            person, joins = self._persons(member)
+            query = exp.select(sql.named(person, _PERSON), nothing.copy()).from_(self._output(member))
+            for relation, condition in joins:
+                query = query.join(relation, on=condition)
+            queries.append(query)
+        first, *others = queries
+        everybody: exp.Query = first.distinct()
+        for other in others:
+            everybody = exp.union(everybody, other, distinct=True, copy=False)
+        return everybody
+
+    def _texts(self, member: Member) -> list[exp.Expr]:
+        """Return what is published of a row, as texts."""
+        return [
+            sql.cast(sql.column(column.name, member.name), "VARCHAR")
+            if self.levels[member.names[column.name]]
+            else _qualified(as_text(sql.column(column.name), column), member.name)
+            for column in member.quasi_identifiers
+        ]
+
+    def _events(self) -> exp.Query:
+        """Return the query of the events that each person of the release has, each as a list of texts."""
+        queries: list[exp.Query] = []
+        for member in self.opened.events:
+            if not member.hierarchies:
+                continue
+            person, joins = self._persons(member)
+            texts = [sql.literal(member.name), *(text for own in self.opened.path(member) for text in self._texts(own))]
+            query = exp.select(sql.named(person, _PERSON), sql.named(_listed(texts), _EVENT)).from_(self._output(member))
+            for relation, condition in joins:
+                query = query.join(relation, on=condition)
+            queries.append(query.distinct())
+        if not queries:
+            nobody = exp.select(sql.named(sql.cast(exp.null(), "VARCHAR"), _PERSON), sql.named(_listed([]), _EVENT))
+            queries = [nobody.where(exp.false())]
+        return sql.union_all(queries)
+
+    def _promise(self, events: int) -> Promise:
+        k = self.opened.policy.k
+        steps: list[tuple[str, exp.Query]] = [("people", self._classes())]
+        if events:
+            steps.append(("events", self._events()))
+        first = "people" if not events else "events_1"
+        names = [f"events_{number}" for number in range(1, events + 1)]
+        query = exp.select(
+            sql.named(sql.count_distinct(sql.column(_PERSON, "people")), "people"),
+        ).from_("people")
+        for before, own in zip([None, *names], names, strict=False):
+            same = exp.EQ(this=sql.column(_PERSON, own), expression=sql.column(_PERSON, "people"))
+            later = [] if before is None else [exp.GT(this=sql.column(_EVENT, own), expression=sql.column(_EVENT, before))]
+            query = query.join(sql.aliased(sql.relation("events"), own), on=exp.and_(same, *later))
+        query = query.group_by(sql.column(_CLASS, "people"), *(sql.column(_EVENT, own) for own in names))
+        counted_up = sql.query("tables/promise", values={"k": k}, steps={"combinations": [*steps, ("combinations", query)]})
+        title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if first != "people" else "")
+        combinations, fewest, too_rare = self.engine.row(counted_up, title)
+        return Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
+
+    # 2. Integrity
+
+    def _orphans(self, member: Member) -> int:
+        person = member.policy.person
+        people = self.opened.people
+        if isinstance(person, Through):
+            referred, key = self.opened.member(person.table), self.opened.member(person.table).policy.key or ""
+        elif people is None or people is member:
+            return 0
+        else:
+            referred, key = people, people.policy.person if isinstance(people.policy.person, str) else ""
+        reference = member.reference
+        if reference is None:
+            raise TypeError(f"{member.name} refers to nothing")
+        same = exp.EQ(this=sql.column(key, "referred"), expression=sql.column(reference.name, "own"))
+        found = exp.select("1").from_(self._output(referred, "referred")).where(same)
+        query = exp.select(sql.count_rows()).from_(self._output(member, "own")).where(exp.Exists(this=found).not_())
+        return int(self.engine.row(query, f"rows of the released {member.name} that lead to no row")[0])
+
+    # 3. Keys
+
+    def _raw_keys(self, member: Member) -> list[tuple[str, int]]:
+        found = []
+        for key in member.keys:
+            name = key.column.name
+            own = sql.column(name)
+            wrong = exp.or_(exp.Is(this=own, expression=exp.null()), not_a_pseudonym(own.copy()))
+            query = exp.select(sql.count_rows()).from_(self._output(member)).where(wrong)
+            (n,) = self.engine.row(query, f"keys of the released {member.name} that are no pseudonyms")
+            found.append((name, int(n)))
+        return found
+
+    # 4. Labels
+
+    def _foreign(self, member: Member) -> list[tuple[str, int]]:
+        found = []
+        for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True):
+            level = self.levels[member.names[column.name]]
+            if not level:
+                continue
+            known, is_known = _known_labels(hierarchy, level)
+            values: dict[str, sql.Given] = {"column": column.name, "label": sql.column(column.name), "is_known": is_known}
+            query = sql.query(
+                "verify/labels", values=values, relations={"release": self._output(member), "known": known}
+            )
+            _, foreign = self.engine.row(query, f"labels of {member.name}.{column.name}")
+            found.append((column.name, int(foreign)))
+        return found
+
+
+def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]:
+    label = sql.column("label", "published")
+    if level == hierarchy.height:
+        root = exp.select(sql.named(sql.literal(hierarchy.root), "label")).subquery("known")
+        return root, sql.same(sql.column("label", "known"), label)
+    lookup = sql.aliased(hierarchy.readable, "known")
+    return lookup, sql.same(sql.column(level_name(level), "known"), label)
+
+
+def _listed(texts: Sequence[exp.Expr]) -> exp.Expr:
+    return sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
+
+
+def _qualified(value: exp.Expr, table: str) -> exp.Expr:
+    for column in list(value.find_all(exp.Column)):
+        column.set("table", sql.identifier(table))
+    return value

@@ -1,0 +1,256 @@
+"""The proven optimum of full-domain recoding of several tables that are released together.
+
+The lattice has the levels of the columns of all tables. What it costs is a sum over *parts*: the table of people, and
+each table of events. A part knows the columns that its classes are made of: an event is known with what is published
+of its person and of the events that it goes through, so that these columns decide what is suppressed in its table too.
+What its cells cost is of its own columns alone.
+
+With one event known (``km`` = 1) a kind of event is published where k people of a class have it, which is a class of
+k people of the joined rows: a part is one table under k-anonymity, with the tests, marks and roll-ups of
+``Evidence``. In an interval ``[a, b]`` each part suppresses at least what it does at ``b`` and generalizes at least as
+at ``a``, and so do all together:
+
+    cost(v) >= sum over the parts of least cost(a, suppressed at b)         for all v in the interval
+
+1. The top must be possible. Begin with the interval of the whole lattice.
+2. Take the interval of the smallest bound. If that bound reaches the best node, the best node is the optimum.
+3. Lower its upper end, column by column, past levels whose generalization alone costs too much; test it.
+4. Measure the upper end exactly, if it may be better than the best.
+5. Split the interval in the column in which the costs of the two ends differ most, where the cost is half way.
+6. At the end, undo generalization that costs nothing.
+
+With more events known, more is suppressed than with one: the bounds hold, and ``measure`` says what a node costs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from kanon_sql.classes.lattice import Lattice, with_level
+from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, until
+from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
+from kanon_sql.measures.base import IMPOSSIBLE
+from kanon_sql.search.full_domain.evidence import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.measures.base import Cost
+    from kanon_sql.search.problem import SearchProgress, Stopped
+
+
+class EvidenceOfPart(Evidence):
+    """Tests of the nodes of a part, of which no node is the best by itself."""
+
+    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - as it is called
+        return False
+
+    def _enough(self) -> int:
+        return self.problem.limit + 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table among those that are released together.
+
+    Attributes:
+        name: of the table.
+        evidence: tests of its nodes, with costs of its own columns.
+        columns: for each column of its lattice, the place in the lattice of all tables.
+        own: the places of its own columns.
+        weight: what one unit of its cost is in the common unit.
+    """
+
+    name: str
+    evidence: Evidence
+    columns: tuple[int, ...]
+    own: frozenset[int]
+    weight: int
+
+    def node(self, node: Node) -> Node:
+        return tuple(node[place] for place in self.columns)
+
+    def suppressed_at_least(self, node: Node) -> int:
+        return self.evidence.suppresses_at_least(self.node(node))
+
+    def least_cost(self, lower: Node, suppressed: int) -> Cost | float:
+        return self.evidence.least_cost(self.node(lower), suppressed) * self.weight
+
+    def total(self, place: int, level: int) -> int:
+        """Return what all rows cost in one of its own columns at a level."""
+        return self.evidence.problem.costs.totals[self.columns.index(place)][level] * self.weight
+
+    def least_of_column(self, place: int, level: int, suppressed: int) -> int:
+        column = self.columns.index(place)
+        return self.evidence.problem.costs.least_of_column(column, level, suppressed) * self.weight
+
+
+class Measure(Protocol):
+    """Says what a node costs where more is suppressed than one event by itself asks for."""
+
+    def __call__(self, node: Node) -> Cost | float:
+        """Return the exact cost; impossible where too much is suppressed."""
+
+
+@dataclass
+class TablesSearch:
+    """A search, and what it found.
+
+    Attributes:
+        parts: what costs are sums over.
+        lattice: of the columns of all tables.
+        measure: what a node costs; None where it is what the parts cost by themselves.
+        best: the best node, and its cost.
+        bound: no node costs less.
+        stopped: why it ended before the proof was complete.
+    """
+
+    parts: Sequence[Part]
+    lattice: Lattice
+    measure: Measure | None = None
+    best: tuple[Node, Cost] | None = None
+    bound: Cost = 0
+    stopped: Stopped | None = None
+    _costs: dict[Node, Cost | float] = field(default_factory=dict, repr=False)
+
+    def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
+        """Search to the proof, to the deadline or to Ctrl-C.
+
+        Raises:
+            NoSolutionError: every node suppresses too much.
+            TimeLimitError, SearchInterruptedError: it ended before a first node was measured.
+        """
+        for part in self.parts:
+            part.evidence.require_top()
+        try:
+            with until(deadline):
+                for part in self.parts:
+                    part.evidence.expect_many()
+                self._prove(progress)
+                self._lower_for_free()
+        except (KeyboardInterrupt, DeadlineReachedError) as reason:
+            self.stopped = "interrupt" if isinstance(reason, KeyboardInterrupt) else "time limit"
+        if self.best is None and self.stopped == "interrupt":
+            raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
+        if self.best is None and self.stopped is not None:
+            raise TimeLimitError(
+                "The time limit ended the search before a first release was found; nothing was written: give it more "
+                "time (--time-limit), or leave the limit out."
+            )
+        if self.best is None:
+            raise NoSolutionError(
+                "Every recoding of these tables suppresses too much of one of them: ask for less, or allow more to be "
+                "suppressed (max_suppressed in the policy)."
+            )
+        if self.bound >= self.best[1]:
+            self.bound, self.stopped = self.best[1], None
+
+    @property
+    def nodes_tested(self) -> int:
+        """How many nodes of parts were tested."""
+        return sum(part.evidence.nodes_tested for part in self.parts)
+
+    def _prove(self, progress: SearchProgress | None) -> None:
+        # 1. The whole lattice.
+        waiting: list[tuple[Cost, int, Node, Node]] = [(0, 0, self.lattice.bottom, self.lattice.top)]
+        arrival = count(1)
+        # 2. The interval of the smallest bound.
+        while waiting:
+            check_deadline()
+            bound, _, lower, upper = heapq.heappop(waiting)
+            self.bound = bound
+            if bound >= self._best_cost:
+                return
+            # 3. Tighten it, and 4. measure its upper end.
+            tightened = self._tightened(lower, upper)
+            if tightened is None:
+                continue
+            upper = tightened
+            if self._least(upper, upper) < self._best_cost:
+                cost = self._cost(upper)
+                if cost < self._best_cost and not isinstance(cost, float):
+                    self.best = (upper, cost)
+            # 5. Split it.
+            if lower != upper:
+                for half in self._halves(lower, upper):
+                    least = max(bound, self._least(*half))
+                    if least < self._best_cost and not isinstance(least, float):
+                        heapq.heappush(waiting, (least, -next(arrival), *half))
+            if progress is not None and self.best is not None:
+                progress(self.nodes_tested, self.best[1], bound)
+        if self.best is not None:
+            self.bound = self.best[1]
+
+    @property
+    def _best_cost(self) -> Cost | float:
+        return IMPOSSIBLE if self.best is None else self.best[1]
+
+    def _least(self, lower: Node, upper: Node) -> Cost | float:
+        """Return a cost that no node of an interval is below."""
+        return sum(part.least_cost(lower, part.suppressed_at_least(upper)) for part in self.parts)
+
+    def _tightened(self, lower: Node, upper: Node) -> Node | None:
+        """Return the upper end, tested, of what may hold a better node than the best; None if nothing may."""
+        while True:
+            least = self._least(lower, upper)
+            if least >= self._best_cost:
+                return None
+            lowered = self._lowered(lower, upper, self._best_cost - least)
+            untested = [part for part in self.parts if part.node(lowered) not in part.evidence.tested]
+            if lowered == upper and not untested:
+                return upper
+            upper = lowered
+            for part in untested:
+                part.evidence.test(part.node(upper))
+                if self._least(lower, upper) >= self._best_cost:
+                    return None
+
+    def _lowered(self, lower: Node, upper: Node, room: Cost | float) -> Node:
+        """Return the upper end without levels at which a column alone adds as much to the least cost as there is."""
+        for part in self.parts:
+            suppressed = part.suppressed_at_least(upper)
+            for place in part.own:
+                least = part.least_of_column(place, lower[place], suppressed)
+                while upper[place] > lower[place] and (
+                    part.least_of_column(place, upper[place], suppressed) - least >= room
+                ):
+                    upper = with_level(upper, place, upper[place] - 1)
+        return upper
+
+    def _halves(self, lower: Node, upper: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
+        widest = max(
+            ((part, place) for part in self.parts for place in part.own if lower[place] < upper[place]),
+            key=lambda one: (
+                one[0].total(one[1], upper[one[1]]) - one[0].total(one[1], lower[one[1]]),
+                upper[one[1]] - lower[one[1]],
+            ),
+        )
+        part, place = widest
+        half = part.total(place, lower[place]) + part.total(place, upper[place])
+        below = [level for level in range(lower[place], upper[place]) if 2 * part.total(place, level) <= half]
+        middle = max(below, default=lower[place])
+        return (with_level(lower, place, middle + 1), upper), (lower, with_level(upper, place, middle))
+
+    def _cost(self, node: Node) -> Cost | float:
+        """Return the exact cost of a node."""
+        if node not in self._costs:
+            if self.measure is None:
+                self._costs[node] = sum(part.evidence.cost(part.node(node)) * part.weight for part in self.parts)
+            else:
+                self._costs[node] = self.measure(node)
+        return self._costs[node]
+
+    def _lower_for_free(self) -> None:
+        """Go down from the best node where that costs nothing: generalization without a reason helps no one."""
+        for part in self.parts:
+            for place in part.own:
+                while self.best is not None and self.best[0][place]:
+                    node, cost = self.best
+                    lowered = with_level(node, place, node[place] - 1)
+                    if self._least(lowered, lowered) > cost or self._cost(lowered) > cost:
+                        break
+                    self.best = (lowered, cost)

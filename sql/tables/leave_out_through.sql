@@ -1,0 +1,11 @@
+/* Leave the events out that go through one that was left out. */
+DELETE FROM events
+WHERE
+  NOT through IS NULL
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM events AS whole
+    WHERE
+      whole.kanon_person = events.kanon_person AND whole.event = events.through
+  )

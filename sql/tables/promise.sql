@@ -1,0 +1,17 @@
+/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
+   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
+WITH combinations AS (
+  SELECT
+    COUNT(DISTINCT events.person) AS people
+  FROM events
+  JOIN another
+    ON $is_another
+  GROUP BY
+    $classes,
+    $events
+)
+SELECT
+  COUNT(*) AS combinations,
+  MIN(people) AS fewest,
+  COUNT(*) FILTER (WHERE people < $k) AS too_rare
+FROM combinations

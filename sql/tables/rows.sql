@@ -1,0 +1,11 @@
+/* The rows of a table with the person of each. $refers is that a row has the key of a row of another table: of the one
+   that it goes through to a person, and of the table of people; each value is joined to its labels likewise. A row that
+   leads to nobody is not among them. */
+SELECT
+  $person AS kanon_person,
+  $columns
+FROM source
+JOIN referred
+  ON $refers
+WHERE
+  $person IS NOT NULL

@@ -1,0 +1,24 @@
+/* Of each combination of events that fewer than $k people of a class have, the event that fewest of the class have by
+   itself: for each person who has the combination. A join adds an event. */
+WITH counted AS (
+  SELECT
+    kanon_person,
+    class,
+    event,
+    COUNT(*) OVER (PARTITION BY class, event) AS people
+  FROM events
+), combinations AS (
+  SELECT
+    counted.kanon_person,
+    $rarest AS event,
+    COUNT(*) OVER (PARTITION BY counted.class, $events) AS people
+  FROM counted
+  JOIN another
+    ON $is_another
+)
+SELECT DISTINCT
+  kanon_person,
+  event
+FROM combinations
+WHERE
+  people < $k
