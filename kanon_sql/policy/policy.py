@@ -54,9 +54,7 @@ Paths in the file start from the directory of the file.
 from __future__ import annotations
 
 import math
-import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -68,9 +66,7 @@ from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.engine.sources.preparing import Rules, rules_of
 from kanon_sql.errors import PolicyError, UsageError
-from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule, rule_text
+from kanon_sql.hierarchy.spec import rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
@@ -80,9 +76,23 @@ from kanon_sql.policy.destination import Destination, Kind, Origin
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.policy.settings import (
+    checked,
+    column_names,
+    listed_texts,
+    max_suppressed_of,
+    moved_rule,
+    number,
+    one_of,
+    require_seconds,
+    threshold,
+    toml_document,
+    toml_text,
+)
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Sequence
 
     from kanon_sql.models.base import PrivacyModel
@@ -161,8 +171,7 @@ class Policy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "prepare", rules_of(self.prepare))
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
+        require_seconds(self.time_limit)
         if self.algorithm not in ALGORITHMS:
             raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
         if self.measure not in get_args(Measure):
@@ -373,6 +382,8 @@ SECTIONS: dict[str, set[str]] = {
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
+TABLES = "tables"
+"""The section of a policy of several tables (see ``kanon_sql.policy.tables``)."""
 BY_COLUMN = ("prepare", "hierarchies", "publish")
 """The sections whose settings are called like columns of the table."""
 
@@ -383,13 +394,7 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
     Raises:
         PolicyError: it cannot be read, or says something that cannot be meant.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise PolicyError(f"There is no policy file {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
-    return parse_policy(text, path)
+    return parse_policy(toml_text(path), path)
 
 
 def given_policy(policy: Policy | str | os.PathLike[str] | None) -> tuple[Policy | None, Destination]:
@@ -399,10 +404,14 @@ def given_policy(policy: Policy | str | os.PathLike[str] | None) -> tuple[Policy
 
 def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
     """Return what a kanon.toml says; ``path`` is where it lies, or is to lie: its relative paths start from there."""
+    document = toml_document(text, path)
+    if TABLES in document:
+        raise PolicyError(
+            f"{path} is a policy of several tables ([tables.NAME]), and here one of a single table is needed. kanon "
+            "anonymize and kanon check take a policy of several tables, with the database and without TABLE."
+        )
     try:
-        return _from_document(tomllib.loads(text), path.parent)
-    except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
+        return _from_document(document, path.parent)
     except UsageError as error:
         raise PolicyError(f"{path}: {error}") from None
 
@@ -424,7 +433,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     source = {} if origin is None else {**vars(origin), "from": seen_from(directory, origin.source)}
     named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
-    rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
+    rules = {name: moved_rule(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
@@ -476,51 +485,51 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     search, release = document.get("search", {}), document.get("release", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
-        **{role: _column_names(columns.get(role, []), role) for role in _LISTS},
-        rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
-        entity=_checked(columns.get("entity"), str, "columns.entity"),
+        **{role: column_names(columns.get(role, []), f"columns.{role}") for role in _LISTS},
+        rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
+        entity=checked(columns.get("entity"), str, "columns.entity"),
     )
-    key_file = _checked(release.get("key_file"), str, "release.key_file")
+    key_file = checked(release.get("key_file"), str, "release.key_file")
     privacy = document.get("privacy", {})
-    k = _checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
-    population = _checked(privacy.get("population"), str, "privacy.population")
+    k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
+    population = checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
         columns=named,
-        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, _threshold)),
-        count=_one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
+        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
+        count=one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
         publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
-        max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
+        max_suppressed=max_suppressed_of(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
-        time_limit=_number(search.get("time_limit"), "search.time_limit"),
-        sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
-        prove=_checked(search.get("prove"), bool, "search.prove"),
+        time_limit=number(search.get("time_limit"), "search.time_limit"),
+        sample_rate=number(search.get("sample_rate"), "search.sample_rate"),
+        prove=checked(search.get("prove"), bool, "search.prove"),
         search_on=search.get("search_on", "workbench"),
-        **{name: _checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
-        seed=_checked(release.get("seed"), int, "release.seed"),
+        **{name: checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
+        seed=checked(release.get("seed"), int, "release.seed"),
         key_file=directory / key_file if key_file else None,
         directory=directory,
         origin=_origin(document.get("source", {}), directory),
         prepare=rules_of(document.get("prepare", {})),
-        standards=_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
+        standards=listed_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )
-    out = _checked(release.get("out"), str, "release.out")
-    backup = _checked(release.get("backup"), str, "release.backup")
-    lock = _checked(release.get("lock"), str, "release.lock")
+    out = checked(release.get("out"), str, "release.out")
+    backup = checked(release.get("backup"), str, "release.backup")
+    lock = checked(release.get("lock"), str, "release.lock")
     destination = Destination(
-        into=_checked(release.get("into"), str, "release.into"),
-        kind=_one_of(release.get("as", "table"), get_args(Kind), "release.as"),
+        into=checked(release.get("into"), str, "release.into"),
+        kind=one_of(release.get("as", "table"), get_args(Kind), "release.as"),
         out=directory / out if out else None,
-        in_place=_checked(release.get("in_place", False), bool, "release.in_place"),
+        in_place=checked(release.get("in_place", False), bool, "release.in_place"),
         backup=directory / backup if backup else None,
-        replace=_checked(release.get("replace", False), bool, "release.replace"),
-        spreadsheet_safe=_checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
-        delimiter=_checked(release.get("delimiter"), str, "release.delimiter"),
-        encoding=_checked(release.get("encoding"), str, "release.encoding"),
-        decimal=_checked(release.get("decimal"), str, "release.decimal"),
+        replace=checked(release.get("replace", False), bool, "release.replace"),
+        spreadsheet_safe=checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
+        delimiter=checked(release.get("delimiter"), str, "release.delimiter"),
+        encoding=checked(release.get("encoding"), str, "release.encoding"),
+        decimal=checked(release.get("decimal"), str, "release.decimal"),
         lock=directory / lock if lock else None,
     )
     return policy, destination
@@ -535,9 +544,9 @@ def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN40
 
 
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
-    source = _checked(section.get("from"), str, "source.from")
-    table = _checked(section.get("table"), str, "source.table")
-    text = [_checked(section.get(name), str, f"source.{name}") for name in ("encoding", "decimal")]
+    source = checked(section.get("from"), str, "source.from")
+    table = checked(section.get("table"), str, "source.table")
+    text = [checked(section.get(name), str, f"source.{name}") for name in ("encoding", "decimal")]
     if source is None and table is not None:
         raise PolicyError(f"[source] names the table {table!r}, and not where it is: write from too.")
     if source is None and section:
@@ -548,7 +557,7 @@ def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
     settings = dict(section)
-    files = _checked(settings.pop("directory", None), str, "hierarchies.directory")
+    files = checked(settings.pop("directory", None), str, "hierarchies.directory")
     apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
     if twice := sorted(settings.keys() & apart.keys()):
         raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
@@ -556,55 +565,3 @@ def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
 
 
 _LISTS = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
-
-
-def _moved(rule: str, old: Path, new: Path) -> str:
-    """Return a rule, with the path of a file as it is seen from another directory."""
-    parsed = parse_rule(rule, old)
-    if not isinstance(parsed, FileRule | PrefixRule) or rule.startswith(READY):
-        return rule
-    path = relative_path(Path(parsed.path), new)
-    # A file may be called like a rule: ./flat is the file.
-    return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
-
-
-def _column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    return _texts(value, f'columns.{where} is a list of column names, as in ["age", "sex"].')
-
-
-def _texts(value: Any, otherwise: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise PolicyError(otherwise)
-    return tuple(value)
-
-
-def _checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a value of a kind; None stays None."""
-    if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-        kinds = {str: "a text", int: "a whole number", bool: "true or false"}
-        raise PolicyError(f"{where} must be {kinds[kind]}.")
-    return value
-
-
-def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a number; None stays None."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
-        raise PolicyError(f"{where} must be a number.")
-    return value
-
-
-def _threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
-    found = _number(value, where)
-    if found is None:
-        raise PolicyError(f"{where} must be a number.")
-    return float(found)
-
-
-def _limit(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    return value if isinstance(value, str) else _number(value, "search.max_suppressed")
-
-
-def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    if value is not None and value not in allowed:
-        raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
-    return value
