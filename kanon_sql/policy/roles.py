@@ -76,9 +76,7 @@ class Roles:
         return [column.name for column in never if column not in self.pseudonymized]
 
 
-def assign_roles(
-    named: NamedColumns, columns: Sequence[Column], table: str, *, may_have_none: bool = False
-) -> Roles:
+def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, may_have_none: bool = False) -> Roles:
     """Return the role of every column of a table; ``may_have_none`` of them quasi-identifying."""
     given: dict[str, str] = {}
 

@@ -374,6 +374,8 @@ class Ledger:
         """Return the first of several entries of one release that can be read or made again, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
+            if entry.together:
+                raise CannotBeCheckedError("it was released with other tables, which decide what it leaves out")
             if self._is_of_some_columns(entry):
                 raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
             if others := self._prepared_otherwise(entry):

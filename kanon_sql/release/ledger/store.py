@@ -106,6 +106,11 @@ class Entry:
         return next((m for model in self.models if (m := columns_named(model["model"])) is not None), None)
 
     @property
+    def together(self) -> bool:
+        """Whether it was released together with other tables, whose people and events decide what was left out."""
+        return OF_SEVERAL_TABLES in self.policy
+
+    @property
     def models(self) -> list[dict[str, Any]]:
         """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
         models: list[dict[str, Any]] = self.policy["models"]

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlglot import exp
 
@@ -208,7 +208,7 @@ class TablesRelease:
         """Let go of the database."""
         self.opened.engine.close()
 
-    def __enter__(self) -> TablesRelease:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -395,14 +395,20 @@ def _cost_of_rows(opened: OpenedTables, rows: ReleasedRows, one: PreparedPart) -
     relation, joins = rows.left(one.member)
     charged: list[exp.Expr] = []
     for place in one.own:
-        hierarchy, labels, level = one.hierarchies[place], one.labels[place], rows.levels[one.hierarchies[place].column.name]
+        hierarchy, labels, level = (
+            one.hierarchies[place],
+            one.labels[place],
+            rows.levels[one.hierarchies[place].column.name],
+        )
         weight = costs.weights[place]
         if level == hierarchy.height or not weight:
             charged.append(sql.literal(costs.full[place]))
             continue
         alias = f"costs_{place + 1}"
         own = sql.column(hierarchy.column.name, relation.alias)
-        joins.append((_label_costs(hierarchy, labels, level).subquery(alias), sql.same(own, sql.column("label", alias))))
+        joins.append(
+            (_label_costs(hierarchy, labels, level).subquery(alias), sql.same(own, sql.column("label", alias)))
+        )
         charged.append(exp.Mul(this=sql.column("cost", alias), expression=sql.literal(weight)))
     lost = exp.Coalesce(this=exp.Sum(this=_plus(charged)), expressions=[sql.literal(0)])
     query = exp.select(sql.count_rows(), lost).from_(relation)

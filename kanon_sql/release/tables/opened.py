@@ -7,11 +7,12 @@ is published of the events that it goes through: a prescription with its own qua
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, find_column, resolve_columns
+from kanon_sql.engine.base import Column, closed_on_error, find_column, resolve_columns
 from kanon_sql.engine.equality import looked_up, require_identity
 from kanon_sql.engine.sources.open_source import Source, open_tables
 from kanon_sql.errors import UsageError, counted
@@ -144,7 +145,9 @@ class OpenedTables:
         """Return the table whose kinds of events decide about a row: itself, or the next one that has any."""
         return next((own for own in self.path(member) if own.hierarchies), None)
 
-    def rows(self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()) -> exp.Select:
+    def rows(
+        self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()
+    ) -> exp.Select:
         """Return the query of the rows of a table with the person of each.
 
         Args:
@@ -154,7 +157,7 @@ class OpenedTables:
         """
         path, people = self.path(member), self.people
         joins = []
-        for own, referred in zip(path, path[1:], strict=False):
+        for own, referred in pairwise(path):
             key = referred.policy.key or ""
             joins.append(_joined(own, referred, key))
         last = path[-1]
@@ -244,16 +247,17 @@ def open_policy(source: object, policy: TablesPolicy, resources: Resources | Non
     opened = open_tables(source, resources)
     if opened is None:
         raise UsageError("Tables that are released together are in a DuckDB database: name its file.")
-    try:
-        if opened.holder is not opened.engine:
-            raise UsageError(
-                f"{opened.place} is PostgreSQL, where tables are not released together yet: copy them to a DuckDB file "
-                "(ATTACH '...' AS pg (TYPE postgres); COPY FROM DATABASE pg TO ...)."
-            )
+    with closed_on_error(opened.engine):
+        _require_duckdb(opened)
         return OpenedTables(opened.engine, opened.place, policy, tuple(_members(opened, policy)))
-    except BaseException:
-        opened.engine.close()
-        raise
+
+
+def _require_duckdb(opened: OpenDatabase) -> None:
+    if opened.holder is not opened.engine:
+        raise UsageError(
+            f"{opened.place} is PostgreSQL, where tables are not released together yet: copy them to a DuckDB file "
+            "(ATTACH '...' AS pg (TYPE postgres); COPY FROM DATABASE pg TO ...)."
+        )
 
 
 def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
@@ -276,9 +280,7 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
         for_one = Policy(columns=columns)
         require_roles_of_copies(own, for_one, roles)
         require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *(key.column for key in keys)])
-        made = make_hierarchies(
-            own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory)
-        )
+        made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
         member = Member(table, own, roles, hierarchies, keys, names)
         _require_keys(member, policy, tables)
@@ -338,7 +340,7 @@ def _require_no_keys(source: Source, policy: TablesPolicy) -> None:
     if found := [column.name for column in source.columns if folded(column.name) in keys]:
         raise UsageError(
             f"{source.name} is to be kept as it is, and its column {found[0]!r} is called like a key of people or of "
-            "their events: say how its rows reach a person (person = ...), or drop it (rows = \"dropped\")."
+            'their events: say how its rows reach a person (person = ...), or drop it (rows = "dropped").'
         )
 
 
@@ -356,6 +358,13 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
             member.relation.copy()
         )
         rows, values = engine.row(query, f"does {column.name} tell the rows of {member.name} apart?")
+        if name == table.key:
+            (everything,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")
+            if everything != rows:
+                raise UsageError(
+                    f"{member.name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is to "
+                    "be its key: give them one, or leave key out if no other table refers to it."
+                )
         if rows != values:
             what = "person" if name == table.person else "key"
             raise UsageError(

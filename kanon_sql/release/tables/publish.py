@@ -23,8 +23,17 @@ from kanon_sql.errors import InUseError, JointReleaseError, SourceError, UsageEr
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import Roles
 from kanon_sql.release.ledger import fingerprint
-from kanon_sql.release.ledger.store import OF_SEVERAL_TABLES, Entry, KeptHierarchy, alone, entries_of, remember, remembered_policy
+from kanon_sql.release.ledger.store import (
+    OF_SEVERAL_TABLES,
+    Entry,
+    KeptHierarchy,
+    alone,
+    entries_of,
+    remember,
+    remembered_policy,
+)
 from kanon_sql.release.publish.files import copy_of, file_as_rows
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
 from kanon_sql.sql import build as sql
@@ -68,9 +77,13 @@ def to_schema(release: TablesRelease, name: str, *, replace: bool, ignore_ledger
     sources = {(folded(one.relation.db or engine.current_schema()), folded(one.relation.name)) for one in members}
     for target in targets.values():
         if (folded(target.db), folded(target.name)) in sources:
-            raise UsageError(f"Schema {name!r} has the tables that are to be anonymized: give the release another schema.")
+            raise UsageError(
+                f"Schema {name!r} has the tables that are to be anonymized: give the release another schema."
+            )
         if engine.kind_of(target) is not None and not replace:
-            raise UsageError(f"There is a {name}.{target.name} already: give another schema, or replace it (--replace).")
+            raise UsageError(
+                f"There is a {name}.{target.name} already: give another schema, or replace it (--replace)."
+            )
     publishing = _Publishing(release, ignore_ledger)
     publishing.open(required=True)
     with _pseudonyms(release), alone(engine), engine.transaction():
@@ -268,7 +281,7 @@ class _Publishing:
             member.name: fingerprint.of_rows(
                 engine, targets[member.name], [column.name for column in member.published], "fingerprint of the release"
             )
-            for member in self._released()
+            for member in self.release.opened.members
         }
 
     def remember(
@@ -277,7 +290,7 @@ class _Publishing:
         places: Mapping[str, tuple[str | None, str]],
         prints: Mapping[str, str] | Mapping[str, exp.Table],
     ) -> None:
-        """Write an entry for each table of people or events into the ledger."""
+        """Write an entry for each table into the ledger."""
         if self.unwritable is not None:
             return
         engine, opened = self.release.opened.engine, self.release.opened
@@ -287,13 +300,14 @@ class _Publishing:
         found = {name: one for name, one in prints.items() if isinstance(one, str)}
         tables = {name: one for name, one in prints.items() if isinstance(one, exp.Table)}
         found |= self.fingerprints(tables) if tables else {}
-        for member in self._released():
+        for member in opened.members:
             number += 1
-            if member.roles is None:
-                raise TypeError("A table that is kept as it is has no entry")
+            roles = member.roles or Roles((), (), member.source.columns, (), ())
             policy = Policy(columns=member.policy.columns, models=(KAnonymity(opened.policy.k),))
-            remembered = remembered_policy(policy, member.roles)
+            remembered = remembered_policy(policy, roles)
             remembered[OF_SEVERAL_TABLES] = {"km": opened.policy.km, "tables": [one.name for one in opened.members]}
+            if member.roles is None:
+                remembered["models"] = []  # nothing is promised of a table that is kept as it is
             hierarchies = tuple(
                 KeptHierarchy(column.name, None, fingerprint.of_hierarchy(engine, hierarchy))
                 for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)

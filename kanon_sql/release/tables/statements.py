@@ -28,7 +28,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from kanon_sql.engine.keys import Key
     from kanon_sql.release.tables.opened import KeyColumn, Member, OpenedTables
@@ -122,7 +122,8 @@ class ReleasedRows:
                 relations={"rows_of_events": self.rows[member.name]},
             )
             self._create(
-                sql.create_table(self.kinds[member.name], kinds, temporary=True), f"the kinds of events of {member.name}"
+                sql.create_table(self.kinds[member.name], kinds, temporary=True),
+                f"the kinds of events of {member.name}",
             )
             queries.append(self._events_of(member))
         if not queries:
@@ -138,7 +139,9 @@ class ReleasedRows:
         joins = [(sql.aliased(self.kinds[member.name], kinds), self._is_kind(member, rows, kinds))]
         reached: exp.Expr = sql.cast(exp.null(), "BIGINT")
         if through is not None:
-            joins.append((sql.aliased(self.kinds[through.name], "through_kinds"), self._is_kind(through, rows, "through_kinds")))
+            joins.append(
+                (sql.aliased(self.kinds[through.name], "through_kinds"), self._is_kind(through, rows, "through_kinds"))
+            )
             reached = sql.column(EVENT, "through_kinds")
         return sql.query(
             "tables/events",
@@ -167,9 +170,7 @@ class ReleasedRows:
             (sql.aliased(sql.relation("counted"), own), self._is_another(before, own))
             for before, own in zip(together, others, strict=False)
         ]
-        ranked = [
-            exp.Array(expressions=[sql.column("people", own), sql.column(EVENT, own)]) for own in together
-        ]
+        ranked = [exp.Array(expressions=[sql.column("people", own), sql.column(EVENT, own)]) for own in together]
         rarest = exp.Bracket(this=sql.least(ranked), expressions=[sql.literal(1)], offset=0, safe=False)
         query = sql.query(
             "tables/too_rare",
@@ -206,7 +207,7 @@ class ReleasedRows:
     # The rows
 
     def make_pseudonyms(self, key: Key) -> None:
-        """Make the pseudonyms of persons and of rows that others refer to: equal in all tables, and only for one domain."""
+        """Make the pseudonyms of persons, and of rows that others refer to: equal in all tables, and in one domain only."""
         engine = self.opened.engine
         require_unprofiled(engine)
         for member in self._members:
@@ -217,7 +218,9 @@ class ReleasedRows:
                 table = engine.temporary_name("kanon_pseudonyms")
                 # The domain is a JSON array, which ends where it ends: no domain and value read like another pair.
                 domain = json.dumps([owner, column.domain[1]], ensure_ascii=False)
-                text = exp.DPipe(this=sql.literal(domain), expression=sql.cast(sql.column("value"), "VARCHAR"), safe=True)
+                text = exp.DPipe(
+                    this=sql.literal(domain), expression=sql.cast(sql.column("value"), "VARCHAR"), safe=True
+                )
                 message = exp.Encode(this=text, charset=sql.literal("utf-8"))
                 pseudonym = exp.Left(this=keyed_hash(message), expression=sql.literal(DIGITS))
                 query = exp.select("value", sql.named(pseudonym, "pseudonym")).from_(values.subquery("found"))
@@ -265,8 +268,7 @@ class ReleasedRows:
         """Return the query of the rows of a table that are released; made after the pseudonyms."""
         if member.roles is None:
             columns = [sql.named(kept_value(column, member.name), column.name) for column in member.published]
-            rows = exp.select(*columns).from_(sql.aliased(member.relation, member.name))
-            return rows
+            return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
         keys = {key.column.name: key for key in member.keys}
         relation, joins = self.left(member)
         rows_name = relation.alias

@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.equality import as_text, published
+from kanon_sql.engine.equality import as_text
 from kanon_sql.errors import VerificationError, counted
-from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.expressions import level_name
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import not_a_pseudonym
 from kanon_sql.sql import build as sql
@@ -92,9 +93,21 @@ class TablesVerification:
             for one in self.promises
             if one.too_rare
         ]
-        said += [f"{name}: {counted(n, 'row')} that lead{'s' if n == 1 else ''} to no released row" for name, n in self.orphans.items() if n]
-        said += [f"{name}: {counted(n, 'key')} that {'is' if n == 1 else 'are'} no pseudonym" for name, n in self.raw_keys.items() if n]
-        said += [f"{name}: {counted(n, 'label')} that the hierarchy does not have" for name, n in self.foreign_labels.items() if n]
+        said += [
+            f"{name}: {counted(n, 'row')} that lead{'s' if n == 1 else ''} to no released row"
+            for name, n in self.orphans.items()
+            if n
+        ]
+        said += [
+            f"{name}: {counted(n, 'key')} that {'is' if n == 1 else 'are'} no pseudonym"
+            for name, n in self.raw_keys.items()
+            if n
+        ]
+        said += [
+            f"{name}: {counted(n, 'label')} that the hierarchy does not have"
+            for name, n in self.foreign_labels.items()
+            if n
+        ]
         return said + [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
 
     def require(self) -> None:
@@ -152,8 +165,8 @@ class ReleasedTables:
     def _persons(self, member: Member) -> tuple[exp.Column, list[tuple[exp.Expr, exp.Expr]]]:
         """Return the pseudonym of the person of a row, and the joins that lead to it."""
         path = self.opened.path(member)
-        joins = []
-        for own, referred in zip(path, path[1:], strict=False):
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        for own, referred in pairwise(path):
             key = sql.column(referred.policy.key or "", referred.name)
             reference = own.reference
             if reference is None:
@@ -203,7 +216,9 @@ class ReleasedTables:
                 continue
             person, joins = self._persons(member)
             texts = [sql.literal(member.name), *(text for own in self.opened.path(member) for text in self._texts(own))]
-            query = exp.select(sql.named(person, _PERSON), sql.named(_listed(texts), _EVENT)).from_(self._output(member))
+            query = exp.select(sql.named(person, _PERSON), sql.named(_listed(texts), _EVENT)).from_(
+                self._output(member)
+            )
             for relation, condition in joins:
                 query = query.join(relation, on=condition)
             queries.append(query.distinct())
@@ -224,11 +239,17 @@ class ReleasedTables:
         ).from_("people")
         for before, own in zip([None, *names], names, strict=False):
             same = exp.EQ(this=sql.column(_PERSON, own), expression=sql.column(_PERSON, "people"))
-            later = [] if before is None else [exp.GT(this=sql.column(_EVENT, own), expression=sql.column(_EVENT, before))]
+            later = (
+                [] if before is None else [exp.GT(this=sql.column(_EVENT, own), expression=sql.column(_EVENT, before))]
+            )
             query = query.join(sql.aliased(sql.relation("events"), own), on=exp.and_(same, *later))
         query = query.group_by(sql.column(_CLASS, "people"), *(sql.column(_EVENT, own) for own in names))
-        counted_up = sql.query("tables/promise", values={"k": k}, steps={"combinations": [*steps, ("combinations", query)]})
-        title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if first != "people" else "")
+        counted_up = sql.query(
+            "tables/promise", values={"k": k}, steps={"combinations": [*steps, ("combinations", query)]}
+        )
+        title = "people who share what is published of them" + (
+            f" and of {counted(events, 'event')}" if first != "people" else ""
+        )
         combinations, fewest, too_rare = self.engine.row(counted_up, title)
         return Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
 
@@ -273,7 +294,11 @@ class ReleasedTables:
             if not level:
                 continue
             known, is_known = _known_labels(hierarchy, level)
-            values: dict[str, sql.Given] = {"column": column.name, "label": sql.column(column.name), "is_known": is_known}
+            values: dict[str, sql.Given] = {
+                "column": column.name,
+                "label": sql.column(column.name),
+                "is_known": is_known,
+            }
             query = sql.query(
                 "verify/labels", values=values, relations={"release": self._output(member), "known": known}
             )

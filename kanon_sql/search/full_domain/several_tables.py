@@ -166,24 +166,25 @@ class TablesSearch:
             if bound >= self._best_cost:
                 return
             # 3. Tighten it, and 4. measure its upper end.
-            tightened = self._tightened(lower, upper)
-            if tightened is None:
+            upper_end = self._tightened(lower, upper)
+            if upper_end is None:
                 continue
-            upper = tightened
-            if self._least(upper, upper) < self._best_cost:
-                cost = self._cost(upper)
-                if cost < self._best_cost and not isinstance(cost, float):
-                    self.best = (upper, cost)
+            self._measure_if_better(upper_end)
             # 5. Split it.
-            if lower != upper:
-                for half in self._halves(lower, upper):
-                    least = max(bound, self._least(*half))
-                    if least < self._best_cost and not isinstance(least, float):
-                        heapq.heappush(waiting, (least, -next(arrival), *half))
+            for half in self._halves(lower, upper_end) if lower != upper_end else ():
+                least = max(bound, self._least(*half))
+                if least < self._best_cost and not isinstance(least, float):
+                    heapq.heappush(waiting, (least, -next(arrival), *half))
             if progress is not None and self.best is not None:
                 progress(self.nodes_tested, self.best[1], bound)
         if self.best is not None:
             self.bound = self.best[1]
+
+    def _measure_if_better(self, node: Node) -> None:
+        if self._least(node, node) < self._best_cost:
+            cost = self._cost(node)
+            if cost < self._best_cost and not isinstance(cost, float):
+                self.best = (node, cost)
 
     @property
     def _best_cost(self) -> Cost | float:
