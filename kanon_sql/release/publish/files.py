@@ -353,7 +353,7 @@ def _copy(query: exp.Select, path: Path, settings: Sequence[tuple[str, exp.Expr]
     )
 
 
-def copy_of(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
+def plain_copy(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
     """Return the statement that writes the rows of a query to a plain CSV or Parquet file."""
     header: list[tuple[str, exp.Expr]] = [("HEADER", exp.true())] if format_name == "csv" else []
     return _copy(query, path, [("FORMAT", exp.var(format_name)), *header])

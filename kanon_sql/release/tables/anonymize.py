@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -37,6 +37,8 @@ from kanon_sql.measures.costs import Objective, cell_cost, level_costs
 from kanon_sql.measures.labels import NUMBER, Labels, make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
+from kanon_sql.release.tables import publish
+from kanon_sql.release.tables.found import FoundTables, TableCounts
 from kanon_sql.release.tables.opened import PERSON, open_policy
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.engine.keys import Key
     from kanon_sql.engine.progress import Listener
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.base import Cost
@@ -86,59 +87,22 @@ class PreparedPart:
         return [place for place, one in enumerate(self.hierarchies) if one.column.name in names]
 
 
-@dataclass(frozen=True)
-class TableCounts:
-    """What became of the rows of a table.
-
-    Attributes:
-        name: of the table.
-        rows: what they are: people, events, or kept as they are.
-        rows_in: rows of the table.
-        of_nobody: rows that lead to no person, or to one that the table of people does not have: never released.
-        rows_out: rows that are released.
-        levels: of its quasi-identifiers; a level of 0 is the original value.
-    """
-
-    name: str
-    rows: str
-    rows_in: int
-    of_nobody: int
-    rows_out: int
-    levels: dict[str, int]
-
-    @property
-    def suppressed(self) -> int:
-        """Rows of people that are left out."""
-        return self.rows_in - self.of_nobody - self.rows_out
-
-
-@dataclass
-class TablesRelease:
+@dataclass(kw_only=True)
+class TablesRelease(FoundTables):
     """The best recoding that was found of several tables, ready to be published.
 
     Nothing is published yet: ``to_schema``, ``to_database`` and ``to_directory`` each make the tables, verify them on
     their own rows and only then hand them over.
 
     Attributes:
-        policy: what the release must satisfy.
-        opened: the tables.
-        rows: the people and events that are left.
-        counts: what became of the rows of each table.
         people_in, people_out: people in the tables, and those who are released.
         cost: of the recoding, in cells that are lost.
         bound: no recoding of this kind costs less, as far as is proven.
         cells: cells of quasi-identifiers.
         nodes_tested: nodes of single tables that were tested.
         stopped: why the search ended before the proof was complete.
-        key: of pseudonyms.
-        seconds: by step.
-        writable: whether the database was opened for writing.
     """
 
-    policy: TablesPolicy
-    opened: OpenedTables
-    rows: ReleasedRows
-    counts: tuple[TableCounts, ...]
     people_in: int
     people_out: int
     cost: Fraction
@@ -146,9 +110,6 @@ class TablesRelease:
     cells: int
     nodes_tested: int
     stopped: Stopped | None
-    key: Key
-    seconds: dict[str, float] = field(default_factory=dict)
-    writable: bool = False
 
     @property
     def loss(self) -> float:
@@ -178,16 +139,12 @@ class TablesRelease:
             JointReleaseError: there is an earlier release of one of the tables.
             VerificationError: the output is not what it should be; it was taken back.
         """
-        from kanon_sql.release.tables import publish
-
         return publish.to_schema(self, name, replace=replace, ignore_ledger=ignore_ledger)
 
     def to_database(
         self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False
     ) -> PublishedTables:
         """Make the release the tables of a new DuckDB file; it raises as ``to_schema`` does."""
-        from kanon_sql.release.tables import publish
-
         return publish.to_database(self, Path(path), replace=replace, ignore_ledger=ignore_ledger)
 
     def to_directory(
@@ -200,8 +157,6 @@ class TablesRelease:
             format_name: of the files, "csv" or "parquet".
             ignore_ledger: whether to publish whatever earlier releases there are.
         """
-        from kanon_sql.release.tables import publish
-
         return publish.to_directory(self, Path(path), format_name=format_name, ignore_ledger=ignore_ledger)
 
     def close(self) -> None:
@@ -258,7 +213,7 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         prepared = Preparing(opened).parts
     search = TablesSearch([one.part for one in prepared], _lattice(opened))
     if policy.km > 1:
-        search.measure = lambda node: measured(opened, prepared, _levels(opened, node))
+        search.measure = lambda node: cost_of_node(opened, prepared, _levels(opened, node))
 
     def told(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         cells = sum(one.rows * len(one.own) for one in prepared) * _common(prepared)
@@ -283,19 +238,19 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         )
     common = _common(prepared)
     return TablesRelease(
-        policy,
-        opened,
-        rows,
-        counts,
-        people_in,
-        people_out,
-        Fraction(cost) / common,
-        Fraction(search.bound) / common,
-        sum(one.rows * len(one.own) for one in prepared),
-        search.nodes_tested,
-        search.stopped,
-        key,
-        seconds,
+        policy=policy,
+        opened=opened,
+        rows=rows,
+        counts=counts,
+        key=key,
+        seconds=seconds,
+        people_in=people_in,
+        people_out=people_out,
+        cost=Fraction(cost) / common,
+        bound=Fraction(search.bound) / common,
+        cells=sum(one.rows * len(one.own) for one in prepared),
+        nodes_tested=search.nodes_tested,
+        stopped=search.stopped,
     )
 
 
@@ -371,7 +326,7 @@ class Preparing:
         return PreparedPart(member, part, hierarchies, labels, costs.unit, frequency.rows)
 
 
-def measured(opened: OpenedTables, prepared: list[PreparedPart], levels: dict[str, int]) -> Cost | float:
+def cost_of_node(opened: OpenedTables, prepared: list[PreparedPart], levels: dict[str, int]) -> Cost | float:
     """Return what the rows that are left at a node cost, in the common unit; impossible where too many are left out."""
     rows = ReleasedRows(opened, levels)
     try:

@@ -34,7 +34,7 @@ from kanon_sql.release.ledger.store import (
     remember,
     remembered_policy,
 )
-from kanon_sql.release.publish.files import copy_of, file_as_rows
+from kanon_sql.release.publish.files import file_as_rows, plain_copy
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kanon_sql.release.ledger.store import ReleaseKind
-    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.found import FoundTables
     from kanon_sql.release.tables.opened import Member
 
 Format = Literal["csv", "parquet"]
@@ -67,7 +67,7 @@ class PublishedTables:
     not_remembered: str | None = None
 
 
-def to_schema(release: TablesRelease, name: str, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
+def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
     """Make the tables of a schema of the database that they are made from; see ``TablesRelease.to_schema``."""
     engine, members = release.opened.engine, release.opened.members
     if not name.strip() or folded(name) in {SCHEMA, "information_schema", "pg_catalog"}:
@@ -101,7 +101,7 @@ def to_schema(release: TablesRelease, name: str, *, replace: bool, ignore_ledger
     return PublishedTables(name, verification, release.seconds, publishing.unwritable)
 
 
-def to_database(release: TablesRelease, path: Path, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
+def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
     """Make the tables of a new DuckDB file; see ``TablesRelease.to_database``."""
     engine, members = release.opened.engine, release.opened.members
     _require_free(release, path, replace=replace)
@@ -129,7 +129,7 @@ def to_database(release: TablesRelease, path: Path, *, replace: bool, ignore_led
     return PublishedTables(str(path), verification, release.seconds, publishing.unwritable)
 
 
-def to_directory(release: TablesRelease, path: Path, *, format_name: Format, ignore_ledger: bool) -> PublishedTables:
+def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignore_ledger: bool) -> PublishedTables:
     """Write the tables as files of a new directory; see ``TablesRelease.to_directory``."""
     engine, members = release.opened.engine, release.opened.members
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -146,7 +146,7 @@ def to_directory(release: TablesRelease, path: Path, *, format_name: Format, ign
         with timed(release.seconds, "publish"):
             for member in members:
                 query = release.rows.released(member, publishing.seed)
-                engine.run(copy_of(query, files[member.name], format_name), f"write {member.name}")
+                engine.run(plain_copy(query, files[member.name], format_name), f"write {member.name}")
                 types = {column.name: column.type for column in release.rows.published_columns(member)}
                 outputs[member.name] = file_as_rows(files[member.name], format_name, types)
         verification = publishing.verified(outputs)
@@ -169,7 +169,7 @@ def _named(rename: Callable[[], object], path: Path) -> None:
         raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def _require_free(release: TablesRelease, path: Path, *, replace: bool) -> None:
+def _require_free(release: FoundTables, path: Path, *, replace: bool) -> None:
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
     database = Path(release.opened.place)
@@ -189,7 +189,7 @@ def _require_own_names(members: tuple[Member, ...]) -> None:
 
 
 @contextmanager
-def _pseudonyms(release: TablesRelease) -> Iterator[None]:
+def _pseudonyms(release: FoundTables) -> Iterator[None]:
     release.rows.make_pseudonyms(release.key)
     try:
         yield
@@ -207,7 +207,7 @@ class _Publishing:
         unwritable: why it cannot be remembered; None if it can.
     """
 
-    release: TablesRelease
+    release: FoundTables
     ignore: bool
     unwritable: str | None = None
 

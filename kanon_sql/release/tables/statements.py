@@ -92,7 +92,7 @@ class ReleasedRows:
         for member in self._members:
             view = sql.create_view(self.rows[member.name], opened.labelled_rows(member, self.levels), temporary=True)
             self._create(view, f"the rows of {member.name} with the person of each, and their labels")
-        labels = [] if opened.people is None else [column_of(one.column) for one in opened.people.hierarchies]
+        labels = [] if opened.people is None else [sql.column(one.column.name) for one in opened.people.hierarchies]
         query = sql.query(
             "tables/people",
             values={"labels": labels, "k": k},
@@ -115,7 +115,7 @@ class ReleasedRows:
     def _make_events(self) -> None:
         queries = []
         for number, member in enumerate(self._with_kinds):
-            labels = [column_of(one.column) for one in self.opened.known_with(member)]
+            labels = [sql.column(one.column.name) for one in self.opened.known_with(member)]
             kinds = sql.query(
                 "tables/kinds",
                 values={"labels": labels, "first": number * _ROOM},
@@ -306,7 +306,3 @@ def kept_value(column: Column, table: str) -> exp.Expr:
     own: exp.Expr = sql.column(column.name, table)
     kind = published_type(column)
     return own if kind == column.type else sql.cast(own, kind)
-
-
-def column_of(column: Column) -> exp.Column:
-    return sql.column(column.name)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.release.tables.anonymize import TableCounts
+    from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
 _PERSON, _CLASS, _EVENT = "person", "class", "event"
