@@ -15,12 +15,15 @@ from kanon_sql.cli.options.destination_options import (
     BackupOption,
     DelimiterOption,
     DryRunOption,
+    FileFormatOption,
     HoldOutRequest,
     InPlaceOption,
     IntoOption,
+    IntoSchemaOption,
     KindOption,
     LockOption,
     OutDecimalOption,
+    OutDirOption,
     OutEncodingOption,
     OutOrStdoutOption,
     ReportRequest,
@@ -31,6 +34,7 @@ from kanon_sql.cli.options.destination_options import (
     check_policy_file,
     figures_apart,
     instead_of_stdout,
+    is_of_several,
     save_policy_as,
     sent_to_stdout,
     what_is_there,
@@ -125,6 +129,9 @@ def anonymize_command(
     out_decimal: OutDecimalOption = None,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
+    into_schema: IntoSchemaOption = None,
+    out_dir: OutDirOption = None,
+    file_format: FileFormatOption = None,
     hold_out: Annotated[
         float | None,
         typer.Option(
@@ -169,6 +176,8 @@ def anonymize_command(
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
+    if is_of_several(context, requested.file, into_schema=into_schema, out_dir=out_dir, file_format=file_format):
+        return _anonymize_several(context, requested)
     base, in_file = requested.read()
     pointed_at, table = named_table(source, table, base.origin)
     destination = asked_destination(
@@ -232,7 +241,7 @@ def anonymize_command(
                 _print_script(
                     release, release.script(own, destination, lookups=lookups, replace=replace_existing), sql, own, talk
                 )
-                return
+                return None
             draft = reported.before(release, destination, talk)
             talk(Progress("Publishing"))
             with writing_held_out(release.prepared.source, None if dry_run else control, replace=replace_existing):
@@ -248,6 +257,13 @@ def anonymize_command(
                 _print_published(printed_summary(release, published) | _held_out(opened, control), output_format)
             if output_format == "table" and published.in_place is None and not dry_run and _can_be_repeated(release):
                 _say_what_next(context, source, opened, talk)
+    return None
+
+
+def _anonymize_several(context: typer.Context, requested: RequestedPolicy) -> None:
+    from kanon_sql.cli.commands.several_tables import anonymize_several
+
+    anonymize_several(context, {**requested.said, **context.params})
 
 
 def _held_out(source: Source, control: Path | None) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.destination_options import is_of_several
 from kanon_sql.cli.options.policy_options import (
     assignments,
     note_repeated_columns,
@@ -60,6 +61,12 @@ def check_command(
     hierarchies: shared.HierarchiesOption = None,
     standard: shared.StandardOption = None,
     policy_file: shared.PolicyOption = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema", metavar="NAME", help="Of a policy of several tables: the schema that has the released tables."
+        ),
+    ] = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -71,6 +78,11 @@ def check_command(
 ) -> None:
     """Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not."""
     check_options(context)
+    if is_of_several(context, policy_file, schema=schema):
+        from kanon_sql.cli.commands.several_tables import check_several
+
+        check_several(context, context.params)
+        return
     base, in_file = policy_in(policy_file)
     named = named_release(
         NamedRelease(source, table, original, original_table),

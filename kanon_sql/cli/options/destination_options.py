@@ -9,7 +9,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
+from kanon_sql.policy.tables import has_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,28 @@ _OUT = "Write the release to a .parquet, .csv, .json, .xlsx or .duckdb file"
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}.")]
 OutOrStdoutOption = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}, or as CSV to stdout (-).")
+]
+IntoSchemaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--into-schema",
+        metavar="NAME",
+        rich_help_panel="Destination",
+        help="Of a policy of several tables: put the released tables into this schema of the database.",
+    ),
+]
+OutDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out-dir",
+        metavar="DIR",
+        rich_help_panel="Destination",
+        help="Of a policy of several tables: write a file for each table into this new directory.",
+    ),
+]
+FileFormatOption = Annotated[
+    Literal["csv", "parquet"] | None,
+    typer.Option("--file-format", rich_help_panel="Destination", help="Of the files of --out-dir (default: csv)."),
 ]
 InPlaceOption = Annotated[
     bool,
@@ -337,3 +360,15 @@ def require_own_file(out: Path, others: list[str | Path | None]) -> None:
     for other in others:
         if other is not None and Path(other).resolve() == out.resolve():
             raise UsageError(f"{out} cannot be the report too: give it another name.")
+
+
+def is_of_several(context: typer.Context, policy_file: Path | None, **of_several: object) -> bool:
+    """Tell whether a policy file is of several tables; refuse options that are for such a one where it is not."""
+    if policy_file is not None and has_tables(policy_file):
+        return True
+    given = given_options(context)
+    if found := [given[name] for name, value in of_several.items() if value is not None and name in given]:
+        raise UsageError(
+            f"{found[0]} is for a policy of several tables: name one with --policy (kanon init DATABASE writes it)."
+        )
+    return False

@@ -110,6 +110,10 @@ class Entry:
         """Whether it was released together with other tables, whose people and events decide what was left out."""
         return OF_SEVERAL_TABLES in self.policy
 
+    def was_made_with(self, other: Entry) -> bool:
+        """Tell whether it was released together with another one."""
+        return self.together and other.together and self.made_at == other.made_at
+
     @property
     def models(self) -> list[dict[str, Any]]:
         """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
@@ -337,10 +341,10 @@ def forget_entries(engine: DuckDBEngine, entries: list[Entry]) -> None:
 
 
 def forgotten(entries: list[Entry], which: str) -> list[Entry]:
-    """Return the entries with a name or path; where none has it, the entry with that number."""
+    """Return the entries with a name or path, or with that number where none has it; and those released with them."""
     named = [entry for entry in entries if folded(which) in {folded(entry.name), folded(entry.target[1])}]
     found = named or [entry for entry in entries if str(entry.number) == which]
     if not found:
         known = ", ".join(dict.fromkeys(entry.name for entry in entries)) or "none"
         raise UsageError(f"The ledger has no release {which!r}. Remembered: {known}.")
-    return found
+    return [entry for entry in entries if any(entry is one or entry.was_made_with(one) for one in found)]

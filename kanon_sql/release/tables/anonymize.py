@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -23,20 +23,22 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.base import Column
+from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.equality import published
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.hierarchy.lookup_relation import code_name
+from kanon_sql.hierarchy.lookup_relation import code_name, lookup_statement
+from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.costs import Objective, cell_cost, level_costs
 from kanon_sql.measures.labels import NUMBER, Labels, make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
+from kanon_sql.release.script import logged_script
 from kanon_sql.release.tables import publish
 from kanon_sql.release.tables.found import FoundTables, TableCounts
 from kanon_sql.release.tables.opened import PERSON, open_policy
@@ -47,6 +49,7 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.duckdb.connection import Resources
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.base import Cost
     from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.publish import Format, PublishedTables
+    from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
 
 _FINISHING = 1.5  # seconds that publishing and verifying take, for each second of preparing
@@ -101,6 +105,7 @@ class TablesRelease(FoundTables):
         cells: cells of quasi-identifiers.
         nodes_tested: nodes of single tables that were tested.
         stopped: why the search ended before the proof was complete.
+        found_at, left_at: the logged statements between which people and events were found.
     """
 
     people_in: int
@@ -110,6 +115,8 @@ class TablesRelease(FoundTables):
     cells: int
     nodes_tested: int
     stopped: Stopped | None
+    found_at: int
+    left_at: int
 
     @property
     def loss(self) -> float:
@@ -158,6 +165,62 @@ class TablesRelease(FoundTables):
             ignore_ledger: whether to publish whatever earlier releases there are.
         """
         return publish.to_directory(self, Path(path), format_name=format_name, ignore_ledger=ignore_ledger)
+
+    def verified(self, schema: str = "released") -> TablesVerification:
+        """Make the release in memory and verify it there; nothing is published."""
+        return publish.preview(self, schema)
+
+    def script(self, schema: str = "released", *, everything: bool = False) -> str:
+        """Return the SQL that makes and verifies the release as the tables of a schema; nothing is published.
+
+        The key of pseudonyms is left open. ``everything`` begins with all statements that were run to find it.
+        """
+        engine = self.opened.engine
+        lookups = [] if everything else list(self._lookups())
+        before = len(engine.statements)
+        self.verified(schema)
+        logged = engine.statements
+        if not everything:
+            tried = [one for one in engine.statements[before:] if _is_of_release(one.statement)]
+            logged = [*lookups, *engine.statements[self.found_at : self.left_at], *tried]
+        return logged_script([replace(one, statement=_without_memory(one.statement)) for one in logged])
+
+    def _lookups(self) -> Iterator[Logged]:
+        """Return the statements that make the hierarchies, as far as the release joins them."""
+        for member in self.opened.members:
+            for hierarchy in member.hierarchies:
+                level = self.rows.levels[hierarchy.column.name]
+                if hierarchy.stored is not None or not 0 < level < hierarchy.height:
+                    continue
+                if isinstance(hierarchy.rule, PrefixRule):
+                    raise UsageError(
+                        f"The script would have to write out the values that {hierarchy.column.name} has in the table, "
+                        "those of suppressed rows too: load the hierarchy into the database (kanon hierarchy load), or "
+                        "leave --sql out."
+                    )
+                made = lookup_statement(self.opened.engine, hierarchy, levels=(level,))
+                yield Logged(f"the labels of {hierarchy.column.name}", made, {})
+
+    def summary(self, published: PublishedTables | None = None) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            "destination": None if published is None else published.destination,
+            "k": self.policy.k,
+            "km": self.policy.km,
+            "people_in": self.people_in,
+            "people_out": self.people_out,
+            "tables": [asdict(one) | {"suppressed": one.suppressed} for one in self.counts],
+            "loss": self.loss,
+            "gap": self.gap,
+            "optimal": self.optimal,
+            "nodes_tested": self.nodes_tested,
+            "stopped": self.stopped,
+            "verification": None if published is None else published.verification.summary(),
+            "not_remembered": None if published is None else published.not_remembered,
+            "seed": self.policy.seed,
+            "key": self.key.origin,
+            "seconds": self.seconds,
+        }
 
     def close(self) -> None:
         """Let go of the database."""
@@ -228,9 +291,11 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         raise TypeError("A search without a result raises")
     node, cost = search.best
     progress(Progress("Finding what is left"))
+    found_at = len(opened.engine.statements)
     with timed(seconds, "rows"):
         rows = ReleasedRows(opened, _levels(opened, node))
         rows.make()
+        left_at = len(opened.engine.statements)
         people_in, people_out, counts = counted_rows(opened, rows)
     if not people_out:
         raise NoSolutionError(
@@ -251,7 +316,25 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         cells=sum(one.rows * len(one.own) for one in prepared),
         nodes_tested=search.nodes_tested,
         stopped=search.stopped,
+        found_at=found_at,
+        left_at=left_at,
     )
+
+
+def _is_of_release(statement: exp.Expr) -> bool:
+    """Tell whether a statement makes a release or checks it, rather than the connection."""
+    return isinstance(statement, exp.Create) or any(
+        one.catalog == publish.MEMORY for one in statement.find_all(exp.Table)
+    )
+
+
+def _without_memory(statement: exp.Expr) -> exp.Expr:
+    """Return a statement that names tables of a schema without the database that they were tried in."""
+    found = statement.copy()
+    for table in found.find_all(exp.Table):
+        if table.catalog == publish.MEMORY:
+            table.set("catalog", None)
+    return found
 
 
 def _deadline(policy: TablesPolicy, opened: OpenedTables, begun: float) -> float | None:

@@ -19,7 +19,7 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import Roles, assign_roles
+from kanon_sql.policy.roles import NamedColumns, Roles, assign_roles
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import require_canonical
 from kanon_sql.release.publication import as_published
@@ -143,7 +143,7 @@ class OpenedTables:
 
     def kind_of(self, member: Member) -> Member | None:
         """Return the table whose kinds of events decide about a row: itself, or the next one that has any."""
-        return next((own for own in self.path(member) if own.hierarchies), None)
+        return next((own for own in self.path(member) if own.quasi_identifiers), None)
 
     def rows(
         self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()
@@ -302,9 +302,10 @@ def _written(opened: OpenDatabase, table: tuple[str, str]) -> str:
 
 
 def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
-    """Raise where the database has tables that the policy says nothing of."""
+    """Raise where a schema of the tables has others that the policy says nothing of."""
     named = {(source.relation.db or opened.schema, source.relation.name) for source in tables.values()}
-    if left := [_written(opened, table) for table in opened.tables if table not in named]:
+    schemas = {schema for schema, _ in named}
+    if left := [_written(opened, table) for table in opened.tables if table[0] in schemas and table not in named]:
         raise UsageError(
             f"The policy says nothing of {counted(len(left), 'table')} of {opened.place}: {', '.join(left)}. Give each "
             'a section: with rows = "dropped", it is not released.'
@@ -362,8 +363,8 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
             (everything,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")
             if everything != rows:
                 raise UsageError(
-                    f"{member.name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is to "
-                    "be its key: give them one, or leave key out if no other table refers to it."
+                    f"{member.name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is "
+                    "to be its key: give them one, or leave key out if no other table refers to it."
                 )
         if rows != values:
             what = "person" if name == table.person else "key"
@@ -394,3 +395,40 @@ def _references(member: Member, policy: TablesPolicy) -> Iterator[tuple[Column, 
     people = next((table for table in policy.tables if table.rows == _PEOPLE), None)
     if people is not None and people.name != member.name and isinstance(people.person, str):
         yield reference, people.name, people.person
+
+
+def open_released(
+    source: object, policy: TablesPolicy, schema: str | None, resources: Resources | None = None
+) -> OpenedTables:
+    """Return released tables as a policy describes them, with neither hierarchies nor what is known of their originals.
+
+    Raises:
+        UsageError: a table, a key or a quasi-identifier is not there.
+        SourceError: the database cannot be opened.
+    """
+    opened = open_tables(source, resources)
+    if opened is None:
+        raise UsageError("Tables that were released together are checked in a DuckDB database: name its file.")
+    with closed_on_error(opened.engine):
+        _require_duckdb(opened)
+        members = tuple(_released(opened, policy, table, schema) for table in _in_order(policy))
+        return OpenedTables(opened.engine, opened.place, policy, members)
+
+
+def _released(opened: OpenDatabase, policy: TablesPolicy, table: TablePolicy, schema: str | None) -> Member:
+    relation = sql.relation(table.name.rpartition(".")[2], schema)
+    if opened.engine.kind_of(relation) is None:
+        where = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
+        raise UsageError(f"{where} has no table {relation.name!r}: say where the released tables are (--schema NAME).")
+    source = Source(opened.engine, relation, table.name, writable=False)
+    names = {column.name: f"{table.name}.{column.name}" for column in source.columns}
+    if table.rows == "kept":
+        return Member(table, source, None, (), (), names)
+    keys = tuple(_keys(table, policy, source))
+    named = NamedColumns(
+        quasi_identifiers=table.columns.quasi_identifiers,
+        pseudonymize=tuple(key.column.name for key in keys),
+        rest="keep",
+    )
+    roles = assign_roles(named, source.columns, source.name, may_have_none=True)
+    return Member(table, source, roles, (), keys, names)

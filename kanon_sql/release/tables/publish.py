@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.opened import Member
 
 Format = Literal["csv", "parquet"]
+MEMORY = "memory"
+"""The database that a connection to a file has beside it."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,26 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
     return PublishedTables(name, verification, release.seconds, publishing.unwritable)
 
 
+def preview(release: FoundTables, name: str) -> TablesVerification:
+    """Make and verify the tables of a schema in memory, and drop them again; nothing is written anywhere.
+
+    The statements are logged: they are what a release to that schema is made by.
+    """
+    engine, members = release.opened.engine, release.opened.members
+    _require_own_names(members)
+    publishing = _Publishing(release, ignore=True)
+    schema = exp.Table(db=sql.identifier(name), catalog=sql.identifier(MEMORY))
+    targets = {one.name: sql.relation(one.relation.name, name, MEMORY) for one in members}
+    with _pseudonyms(release):
+        engine.run(exp.Create(this=schema, kind="SCHEMA", exists=True), f"schema {name}")
+        try:
+            for member in members:
+                publishing.make(member, targets[member.name])
+            return publishing.verified(targets)
+        finally:
+            engine.run_unlogged(exp.Drop(tables=[schema.copy()], kind="SCHEMA", exists=True, cascade=True))
+
+
 def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
     """Make the tables of a new DuckDB file; see ``TablesRelease.to_database``."""
     engine, members = release.opened.engine, release.opened.members
@@ -117,13 +139,13 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
                 for member in members:
                     publishing.make(member, targets[member.name])
             verification = publishing.verified(targets)
-            prints = publishing.fingerprints(targets)
             engine.detach(attached)
         finally:
             engine.abandon(attached)
         lift_deadlines()
         with alone(engine), publishing.recording():
             publishing.check()
+            prints = dict.fromkeys(targets, fingerprint.of_file(directory / "new.duckdb"))
             publishing.remember("file", dict.fromkeys(targets, (None, str(path.resolve()))), prints)
             _named(lambda: take_name(directory / "new.duckdb", path), path)
     return PublishedTables(str(path), verification, release.seconds, publishing.unwritable)
@@ -276,11 +298,9 @@ class _Publishing:
         return verification
 
     def fingerprints(self, targets: Mapping[str, exp.Table]) -> dict[str, str]:
-        engine = self.release.opened.engine
+        engine, title = self.release.opened.engine, "fingerprint of the release"
         return {
-            member.name: fingerprint.of_rows(
-                engine, targets[member.name], [column.name for column in member.published], "fingerprint of the release"
-            )
+            member.name: fingerprint.of_rows(engine, targets[member.name], *_fingerprinted(member, title))
             for member in self.release.opened.members
         }
 
@@ -308,6 +328,7 @@ class _Publishing:
             remembered[OF_SEVERAL_TABLES] = {"km": opened.policy.km, "tables": [one.name for one in opened.members]}
             if member.roles is None:
                 remembered["models"] = []  # nothing is promised of a table that is kept as it is
+            quasi_identifiers, _, sensitive = _fingerprinted(member, "")
             hierarchies = tuple(
                 KeptHierarchy(column.name, None, fingerprint.of_hierarchy(engine, hierarchy))
                 for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)
@@ -325,6 +346,12 @@ class _Publishing:
                 None,
                 hierarchies,
                 found[member.name],
-                fingerprint.of_source(engine, member.relation, [column.name for column in member.published]),
+                fingerprint.of_source(engine, member.relation, [*quasi_identifiers, *sensitive]),
             )
             remember(engine, entry)
+
+
+def _fingerprinted(member: Member, title: str) -> tuple[list[str], str, list[str]]:
+    """Return the columns that a fingerprint is of, as the ledger takes them: quasi-identifiers and sensitive ones."""
+    sensitive = () if member.roles is None else member.roles.sensitive
+    return [one.name for one in member.quasi_identifiers], title, [one.name for one in sensitive]

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import published_type
-from kanon_sql.release.pseudonyms import DIGITS, INNER, OUTER, PSEUDONYM_TYPE, keyed_hash, require_unprofiled
+from kanon_sql.release.pseudonyms import DIGITS, INNER, OUTER, PSEUDONYM_TYPE, TITLE, keyed_hash, require_unprofiled
 from kanon_sql.release.tables.opened import PERSON
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
@@ -171,7 +171,9 @@ class ReleasedRows:
             for before, own in zip(together, others, strict=False)
         ]
         ranked = [exp.Array(expressions=[sql.column("people", own), sql.column(EVENT, own)]) for own in together]
-        rarest = exp.Bracket(this=sql.least(ranked), expressions=[sql.literal(1)], offset=0, safe=False)
+        rarest: exp.Expr = sql.column(EVENT, "counted")
+        if others:  # the first of two lists is the one whose first number that differs is less
+            rarest = exp.Bracket(this=sql.least(ranked), expressions=[sql.literal(1)], offset=0, safe=False)
         query = sql.query(
             "tables/too_rare",
             values={"rarest": rarest, "events": [sql.column(EVENT, own) for own in together], "k": k},
@@ -207,7 +209,7 @@ class ReleasedRows:
     # The rows
 
     def make_pseudonyms(self, key: Key) -> None:
-        """Make the pseudonyms of persons, and of rows that others refer to: equal in all tables, and in one domain only."""
+        """Make the pseudonyms of persons, and of rows that others refer to: equal in all tables, in one domain only."""
         engine = self.opened.engine
         require_unprofiled(engine)
         for member in self._members:
@@ -227,7 +229,7 @@ class ReleasedRows:
                 statement = sql.create_table(table, query, temporary=True)
                 engine.rows(
                     statement,
-                    f"pseudonyms for {owner or 'persons'}, by a key that is not shown",
+                    f"For {owner or 'persons'}: {TITLE}",
                     {INNER: key.inner, OUTER: key.outer},
                 )
                 self._pseudonyms[column.domain] = table
@@ -250,7 +252,7 @@ class ReleasedRows:
         return owner, query.where(exp.Is(this=own.copy(), expression=exp.null()).not_())
 
     def left(self, member: Member) -> tuple[exp.Table, list[tuple[exp.Expr, exp.Expr]]]:
-        """Return the rows of a table with their labels, and the joins that leave those of released people and events."""
+        """Return the rows of a table with their labels, and the joins that leave what is released of them."""
         rows_name, opened = "rows_of_table", self.opened
         same_person = exp.EQ(this=sql.column(PERSON, "people"), expression=sql.column(PERSON, rows_name))
         joins: list[tuple[exp.Expr, exp.Expr]] = [(sql.aliased(self.people, "people"), same_person)]

@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -63,6 +63,7 @@ class TablesVerification:
         raw_keys: by column, values that are no pseudonyms, NULL among them.
         foreign_labels: by column, labels that its hierarchy does not have at its level.
         wrong_rows: tables with another number of rows than was found before.
+        identifying: columns that are never published, and are there.
     """
 
     k: int
@@ -72,6 +73,7 @@ class TablesVerification:
     raw_keys: dict[str, int]
     foreign_labels: dict[str, int]
     wrong_rows: tuple[str, ...]
+    identifying: tuple[str, ...] = ()
 
     @property
     def fewest(self) -> int | None:
@@ -108,7 +110,12 @@ class TablesVerification:
             for name, n in self.foreign_labels.items()
             if n
         ]
+        said += [f"{name}: an identifying column, which is never published" for name in self.identifying]
         return said + [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {**asdict(self), "holds": self.holds, "fewest": self.fewest, "problems": self.problems()}
 
     def require(self) -> None:
         """Raise unless everything holds."""
@@ -203,7 +210,7 @@ class ReleasedTables:
         """Return what is published of a row, as texts."""
         return [
             sql.cast(sql.column(column.name, member.name), "VARCHAR")
-            if self.levels[member.names[column.name]]
+            if self.levels.get(member.names[column.name], 0)
             else _qualified(as_text(sql.column(column.name), column), member.name)
             for column in member.quasi_identifiers
         ]
@@ -212,7 +219,7 @@ class ReleasedTables:
         """Return the query of the events that each person of the release has, each as a list of texts."""
         queries: list[exp.Query] = []
         for member in self.opened.events:
-            if not member.hierarchies:
+            if not member.quasi_identifiers:
                 continue
             person, joins = self._persons(member)
             texts = [sql.literal(member.name), *(text for own in self.opened.path(member) for text in self._texts(own))]
@@ -289,7 +296,7 @@ class ReleasedTables:
 
     def _foreign(self, member: Member) -> list[tuple[str, int]]:
         found = []
-        for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True):
+        for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=bool(self.levels)):
             level = self.levels[member.names[column.name]]
             if not level:
                 continue

@@ -1,0 +1,179 @@
+"""``kanon anonymize`` and ``kanon check`` of a policy of several tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from kanon_sql.cli.options.shared import given_options
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.evidence.tables import check_tables
+from kanon_sql.policy.tables import read_tables_policy
+from kanon_sql.release.tables.anonymize import anonymize_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kanon_sql.policy.tables import TablesPolicy
+    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
+    from kanon_sql.release.tables.verify import TablesVerification
+
+_ANONYMIZE = frozenset(
+    {
+        *("source", "policy_file", "into_schema", "out", "out_dir", "file_format", "replace_existing", "dry_run"),
+        *("ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file", "sql", "output_format"),
+        *("quiet", "verbose"),
+    }
+)
+_CHECK = frozenset({"source", "policy_file", "schema", "k", "output_format", "quiet", "verbose"})
+
+
+def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
+    """Release the tables of a policy together: what ``kanon anonymize`` does with a policy of several tables."""
+    _require_known(context, _ANONYMIZE)
+    policy = _over(read_tables_policy(said["policy_file"]), said)
+    schema, out, directory = _destination(policy, said)
+    places = [place for place in (schema, out, directory) if place is not None]
+    if len(places) > 1:
+        raise UsageError("A release goes to one place: give one of --into-schema, --out and --out-dir.")
+    if not places and said["sql"] is None and not said["dry_run"]:
+        raise UsageError(
+            "Say where the release should go: --into-schema NAME, --out FILE or --out-dir DIR; or --sql to see the SQL "
+            "only."
+        )
+    with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
+        with anonymize_tables(said["source"], policy, progress=talk) as release:
+            _say(release, talk)
+            if said["sql"] is not None:
+                print_sql(release.script(schema or "released", everything=said["sql"] == "all"))
+                return
+            published = None if said["dry_run"] else _published(release, (schema, out, directory), said)
+            found = release.verified() if published is None else published.verification
+        talk.end()
+        if published is not None and published.not_remembered is not None:
+            talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
+    if said["output_format"] == "json":
+        print_json(release.summary(published))
+    else:
+        _print_release(release, found, published)
+
+
+def _published(
+    release: TablesRelease, destination: tuple[str | None, Path | None, Path | None], said: dict[str, Any]
+) -> PublishedTables:
+    schema, out, directory = destination
+    ignore, replaces = said["ignore_ledger"], said["replace_existing"]
+    if schema is not None:
+        return release.to_schema(schema, replace=replaces, ignore_ledger=ignore)
+    if out is not None:
+        return release.to_database(out, replace=replaces, ignore_ledger=ignore)
+    if directory is None:
+        raise TypeError("A release without a destination is tried only")
+    return release.to_directory(directory, format_name=said["file_format"] or "csv", ignore_ledger=ignore)
+
+
+def check_several(context: typer.Context, said: dict[str, Any]) -> None:
+    """Tell whether tables keep the promise of a policy of several tables: ``kanon check`` with such a policy."""
+    _require_known(context, _CHECK)
+    policy = _over(read_tables_policy(said["policy_file"]), said)
+    found = check_tables(said["source"], policy, schema=said["schema"])
+    if said["output_format"] == "json":
+        print_json(found.summary())
+    else:
+        _print_check(found, policy)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def _require_known(context: typer.Context, known: frozenset[str]) -> None:
+    if others := [option for name, option in given_options(context).items() if name not in known]:
+        raise UsageError(
+            f"{others[0]} is not for a policy of several tables: what it says of a table belongs into [tables.NAME] of "
+            "the file; what is not there is not done for several tables yet."
+        )
+
+
+def _over(policy: TablesPolicy, said: dict[str, Any]) -> TablesPolicy:
+    names = ("k", "max_suppressed", "time_limit", "seed", "key_file")
+    return replace(policy, **{name: said[name] for name in names if said.get(name) is not None})
+
+
+def _destination(policy: TablesPolicy, said: dict[str, Any]) -> tuple[str | None, Path | None, Path | None]:
+    given = (said["into_schema"], said["out"], said["out_dir"])
+    return (
+        given if any(place is not None for place in given) else (policy.into_schema, policy.out, policy.out_directory)
+    )
+
+
+def _say(release: TablesRelease, talk: Talk) -> None:
+    for one in release.counts:
+        if one.of_nobody:
+            talk.note(
+                f"{one.name}: {counted(one.of_nobody, 'row')} that {'leads' if one.of_nobody == 1 else 'lead'} to no "
+                "person are left out: nothing can be promised of them."
+            )
+        if not one.rows_out and one.rows_in:
+            talk.note(f"{one.name}: none of its {one.rows_in:,} rows is released.")
+    for member in release.opened.members:
+        for hierarchy in member.hierarchies:
+            if hierarchy.chosen:
+                talk.note(f"{hierarchy.column.name}: no hierarchy was given; {hierarchy.origin} was chosen.")
+    if release.stopped is not None:
+        talk.note(f"The search was stopped ({release.stopped}); this is the best release so far.")
+
+
+def _print_release(release: TablesRelease, verification: TablesVerification, published: PublishedTables | None) -> None:
+    place = "made and verified, written nowhere" if published is None else visible(published.destination)
+    print_prose(f"{visible(release.opened.place)} -> {place}")
+    levels = [
+        (one.name, column, level, height)
+        for one in release.counts
+        for (column, level), height in zip(one.levels.items(), _heights(release, one.name), strict=True)
+    ]
+    print_table(["table", "column", "level", "of"], levels)
+    rows = [(one.name, one.rows, one.rows_in, one.rows_out, one.suppressed, one.of_nobody) for one in release.counts]
+    print_table(["table", "rows are", "in", "out", "suppressed", "of nobody"], rows)
+    proof = "proven optimal" if release.optimal else f"at most {release.gap:.1%} more than the least there is"
+    print_pairs(
+        [
+            ("people", f"{release.people_in:,} in, {release.people_out:,} out"),
+            *_promises(verification),
+            ("loss", f"{release.loss:.4f}, {proof}"),
+            ("seconds", f"{sum(release.seconds.values()):.1f}"),
+        ]
+    )
+
+
+def _heights(release: TablesRelease, name: str) -> list[int]:
+    return [hierarchy.height for hierarchy in release.opened.member(name).hierarchies]
+
+
+def _promises(verification: TablesVerification) -> list[tuple[str, str]]:
+    pairs = []
+    for one in verification.promises:
+        what = "of a person alone" if not one.events else f"and {counted(one.events, 'event')}"
+        verdict = "DOES NOT HOLD" if one.too_rare else "holds"
+        fewest = (
+            "nothing is published"
+            if one.fewest is None
+            else f"the rarest is of {counted(one.fewest, 'person', 'people')}"
+        )
+        pairs.append((what, f"k = {verification.k:,} {verdict} in the output: {fewest}"))
+    return pairs
+
+
+def _print_check(found: TablesVerification, policy: TablesPolicy) -> None:
+    verdict = "keep the promise" if found.holds else "do NOT keep the promise"
+    print_prose(f"The tables {verdict} of the policy (k = {policy.k:,}, km = {policy.km}).")
+    print_pairs(_promises(found))
+    for problem in found.problems():
+        print_prose(problem)
+    print_prose(
+        "Nothing is promised of what is known of more events, of how many events a person has, or of columns that are "
+        "no quasi-identifiers."
+    )
