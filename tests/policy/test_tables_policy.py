@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from hospital import make_hospital
-from hypothesis import given
+from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
+from test_profile_database import databases, person_of
 
 import kanon_sql
 from kanon_sql.errors import PolicyError, UsageError
@@ -361,6 +363,50 @@ def test_the_policy_of_a_hospital(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     assert found["tables"][2]["person"] == {"through": "visit_id", "to": "visits"}
     assert kanon("init", "clinic.duckdb", "--out", "never.toml", "--sql").code == 0
     assert not (in_tmp / "never.toml").exists()
+
+
+def person_by_policy(policy: TablesPolicy, tables: dict[str, dict[str, Any]], name: str, row: int) -> Any:
+    """Return the person that a policy leads to from a row, in plain Python; None where it ends before."""
+    table = policy.table(name)
+    while table is not None and isinstance(through := table.person, Through):
+        above = policy.table(through.table)
+        assert above is not None
+        assert above.key is not None
+        keys, value = tables[above.name][above.key], tables[table.name][through.column][row]
+        if value is None or value not in keys:
+            return None
+        table, row = above, keys.index(value)
+    assert table is not None
+    return tables[table.name][str(table.person)][row]
+
+
+@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@given(databases())
+def test_the_policy_leads_to_the_person_that_the_first_way_leads_to(
+    tmp_path_factory: pytest.TempPathFactory, tables: dict[str, dict[str, Any]]
+) -> None:
+    file = tmp_path_factory.mktemp("init") / "kanon.toml"
+    with duckdb.connect() as connection:
+        for name, columns in tables.items():
+            columns["birth_year"] = [1950 + row for row in columns["id"]]
+            connection.execute(f"CREATE TABLE {name} ({', '.join(f'{column} INTEGER' for column in columns)})")
+            connection.append(name, pd.DataFrame(columns, dtype="Int64"))
+        profiles = {table.name: table for table in kanon_sql.profile_database(connection).tables}
+        try:
+            kanon_sql.init_tables_policy(connection, out=file)
+        except UsageError as error:
+            assert "by several of its columns" in str(error) or "by two of its keys" in str(error)  # noqa: PT017
+            event("refused")
+            return
+    policy = decided(file)
+    assert {table.name for table in policy.tables if table.rows == "kept"} == {
+        name for name, table in profiles.items() if not table.persons
+    }
+    for name, profile in profiles.items():
+        for row in range(len(tables[name]["id"])) if profile.persons else ():
+            person = person_of(tables, name, row, profile.persons[0])
+            assert person is None or person == person_by_policy(policy, tables, name, row)
+            event(f"{len(profile.persons[0])} steps, {person is not None}")
 
 
 @pytest.mark.parametrize("option", ["--qi", "--sensitive", "--entity", "--prepare", "--standard"])
