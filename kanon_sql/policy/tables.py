@@ -384,7 +384,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         raise UsageError(
             f"it is not decided what the rows of {', '.join(undecided)} are. Where they are about nobody, write rows = "
             '"kept" (they are published as they are) or rows = "dropped" (the table is left out). Where they are about '
-            "people, write how a row reaches its person (person), and the roles of the columns."
+            'people, write rows = "events", how a row reaches its person (person), and the roles of the columns.'
         )
     privacy, search, release = (document.get(name, {}) for name in ("privacy", "search", "release"))
     source = checked(document.get("source", {}).get("from"), str, "source.from")

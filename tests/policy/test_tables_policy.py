@@ -330,7 +330,7 @@ def test_the_policy_of_a_hospital(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     ended = kanon("init", "clinic.duckdb", "-k", "7")
     assert ended.code == 0, ended.err
     said = " ".join(ended.out.split())
-    assert 'cannot be used yet: decide what the rows of drugs are, rows = "kept" or "dropped". Then:' in said
+    assert "cannot be used yet: decide what the rows of drugs are, as the comments in it say. Then:" in said
     assert "kanon anonymize --policy kanon.toml" in said
     assert "visits.patient_id refers to patients.patient_id (by names and values): 500 rows of 500 with a value" in said
     assert "Not published until you decide: prescriptions.drug_id, prescriptions.dose" in said
@@ -445,6 +445,39 @@ def test_other_ways_are_said_and_other_references_are_left_out(in_tmp: Path) -> 
     assert note.startswith("orders: a row reaches a person in 2 ways: ordered_for -> patients.id; visit_id -> visits")
     assert "In 2 rows of 2 they lead to different people" in note
     assert note in (in_tmp / "kanon.toml").read_text(encoding="utf-8").replace("\n# ", " ")
+
+
+def test_people_who_may_be_others_wait_for_a_decision(in_tmp: Path) -> None:
+    """Patient 1 is not employee 1; visits of a patient_id that the table of patients does not have are hers by name."""
+    path = database(
+        in_tmp / "clinic.duckdb",
+        "CREATE TABLE patients AS SELECT i AS patient_id, 1950 + i AS birth_year FROM range(30) numbers(i)",
+        "CREATE TABLE visits AS SELECT 20 + i % 20 AS patient_id, 1950 + i % 9 AS birth_year FROM range(60) numbers(i)",
+        "CREATE TABLE shifts (shift_id INTEGER PRIMARY KEY, employee_id INTEGER)",
+        "CREATE TABLE swaps (shift_id INTEGER REFERENCES shifts (shift_id), sex VARCHAR)",
+        "INSERT INTO shifts SELECT i, i % 9 FROM range(60) numbers(i)",
+        "INSERT INTO swaps SELECT i, 'f' FROM range(60) numbers(i)",
+    )
+    found = kanon_sql.init_tables_policy(path, out=in_tmp / "kanon.toml")
+    assert {one.table.name: one.rows for one in found.tables} == {
+        "patients": "people",
+        "shifts": "undecided",
+        "swaps": "undecided",
+        "visits": "events",
+    }
+    with pytest.raises(PolicyError, match="not decided what the rows of shifts, swaps are"):
+        read_tables_policy(in_tmp / "kanon.toml")
+    shifts = decided(in_tmp / "kanon.toml", "events").table("shifts")
+    assert shifts is not None
+    assert (shifts.person, shifts.key) == ("employee_id", "shift_id")
+    text = (in_tmp / "kanon.toml").read_text(encoding="utf-8")
+    assert "# shifts reaches people by employee_id, and other tables by patients.patient_id: nothing says that" in text
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE a AS SELECT i % 9 AS employee_id, i AS age FROM range(30) numbers(i)")
+        connection.execute("CREATE TABLE b AS SELECT i % 9 AS patient_id, i AS age FROM range(30) numbers(i)")
+        connection.execute("CREATE TABLE c AS FROM b")
+        alone = kanon_sql.init_tables_policy(connection, out=in_tmp / "other.toml")
+    assert {one.table.name: one.rows for one in alone.tables} == {"a": "undecided", "b": "events", "c": "events"}
 
 
 def test_a_row_that_has_the_key_of_the_row_above_goes_where_that_goes(in_tmp: Path) -> None:

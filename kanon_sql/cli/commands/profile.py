@@ -340,7 +340,7 @@ def _print_proposed(found: TablesProposal, source: str | None, out: Path) -> Non
         )
     lacking = [] if found.has_quasi_identifiers else ["name a quasi-identifier in one of the tables"]
     if found.undecided:
-        lacking.insert(0, f'decide what the rows of {_names(found.undecided)} are, rows = "kept" or "dropped"')
+        lacking.insert(0, f"decide what the rows of {_names(found.undecided)} are, as the comments in it say")
     if lacking:
         print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
     else:

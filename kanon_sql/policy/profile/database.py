@@ -316,7 +316,9 @@ def _found(
     """
     known = {(one.table, one.columns) for one in declared}
     named = [
-        (to, key, _names_of_key(to, key), _is_own_key(to.own_name, key)) for to in tables for key in sorted(to.unique)
+        (to, key, _names_of_key(to.own_name, key), _is_own_key(to.own_name, key))
+        for to in tables
+        for key in sorted(to.unique)
     ]
     for table in tables:
         for column in table.columns:
@@ -339,11 +341,16 @@ def _found(
                     break
 
 
-def _names_of_key(to: _Table, key: str) -> list[tuple[str, ...]]:
+def _names_of_key(table: str, key: str) -> list[tuple[str, ...]]:
     """Return what the name of a column that refers to a key ends with: ``patient_id``, or ``patient``, of patients."""
-    ones, words = _singular(to.own_name), parts_of_name(key)
+    ones, words = _singular(table), parts_of_name(key)
     full = [(*one, *words) for one in ones] if is_number(words) else [words]
-    return [*full, *ones] if _is_own_key(to.own_name, key) else full
+    return [*full, *ones] if _is_own_key(table, key) else full
+
+
+def is_called_after(column: str, table: str, key: str) -> bool:
+    """Tell whether a column is called like what refers to a key of a table, whatever its values are."""
+    return _is_called_so(parts_of_name(column), _names_of_key(table, key))
 
 
 def _numbers_rows(table: _Table, column: Column) -> bool:

@@ -4,7 +4,8 @@
 2. The way from a row to its person: a column that has the person, or a reference to a row of another table.
 3. The roles of columns, as for one table. A column that refers to a person or an event in another way than the one that
    was taken is left out: as it is, it would name a row whose key becomes a pseudonym.
-4. Tables without a way to a person wait for a decision: the file cannot be used before.
+4. Tables without a way to a person wait for a decision, and so do those whose people may be others: where the numbers
+   of patients and of employees were taken for the same people, k would be of neither. The file cannot be used before.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kanon_sql.engine.sources.open_source import open_tables
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED
-from kanon_sql.policy.profile.database import profile_of_tables
+from kanon_sql.policy.profile.database import is_called_after, profile_of_tables
 from kanon_sql.policy.profile.profiler import POLICY_FILE, profile_of
 from kanon_sql.policy.profile.result import (
     ROLE_SETTINGS,
@@ -33,7 +34,7 @@ from kanon_sql.policy.profile.result import (
 )
 from kanon_sql.policy.profile.words import without_rules
 from kanon_sql.policy.tables import Through, parse_tables_policy
-from kanon_sql.sql.names import unused_name
+from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     import os
@@ -51,10 +52,10 @@ class TableProposal:
 
     Attributes:
         table: its keys and ways to people.
-        rows: what they are; ``undecided`` where no way to a person was found.
+        rows: what they are; ``undecided`` where no way to a person was found, or one that may be to other people.
         person: the column that names the person, or how a row reaches the one that has it.
         key: the column that others go through.
-        profile: its columns with their roles, without those that become pseudonyms; None where it is undecided.
+        profile: its columns with their roles, without those that become pseudonyms; None where there is no way.
         notes: what the way and the roles rest on, and what is to be looked at, in sentences.
     """
 
@@ -169,7 +170,7 @@ def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> Tabl
     keys = ways.keys()
     found = {}
     for one in proposed:
-        entity = one.person if one.rows == "events" and isinstance(one.person, str) else None
+        entity = one.person if one.rows != "people" and isinstance(one.person, str) else None
         of_columns = profile_of(database.source(tables[one.table.name]), entity=entity, sample=sample)
         found[one.table.name] = _with_roles(replace(one, key=keys.get(one.table.name)), of_columns, ways)
     return TablesProposal(
@@ -263,6 +264,20 @@ class _Ways:
                 )
         return {table: key for table, (_, key) in found.items()}
 
+    def other_people(self, table: TableProfile) -> str | None:
+        """Return the column that names people, where that which a table leads to may name other ones; None if not.
+
+        Columns name the same people where one refers to the other, or is called after it.
+        """
+        columns = [folded(one.person) for one in self._tables.values() if one.person is not None]
+        end = self._tables[table.way[-1].to_table] if table.way else table
+        if self.people is None:
+            most = max(columns, key=columns.count)
+            return None if folded(str(end.person)) == most else most
+        refers = self._end(end)[0] == self.people.name
+        alike = is_called_after(str(end.person), self.people.name.rpartition(".")[2], str(self.person))
+        return None if end is self.people or refers or alike else f"{self.people.name}.{self.person}"
+
     def leads_to_people(self, name: str) -> bool:
         return bool(self._tables[name].persons)
 
@@ -285,7 +300,13 @@ def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
         )
     else:
         notes.append(f"{table.name}.{column} is the number of a person, as its name says.")
-    if ways.people is not None and reference is None and not is_people:
+    other = None if is_people else ways.other_people(table)
+    if other is not None:
+        notes.append(
+            f"{table.name} reaches people by {' -> '.join(table.persons[0])}, and other tables by {other}: nothing "
+            "says that both name the same people."
+        )
+    elif ways.people is not None and reference is None and not is_people:
         notes.append(
             f"Values of {table.name}.{column} are not those of {ways.people.name}.{ways.person}, as far as was found: "
             "look whether both name the same people."
@@ -294,7 +315,8 @@ def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
         notes.append(
             f"{table.name} has a row for each person too, as {ways.people.name} has: its rows are taken as events."
         )
-    return TableProposal(table, "people" if is_people else "events", person, notes=tuple(notes))
+    rows: Literal["people", "events", "undecided"] = "people" if is_people else "events"
+    return TableProposal(table, rows if other is None else "undecided", person, notes=tuple(notes))
 
 
 def _with_roles(one: TableProposal, profile: Profile, ways: _Ways) -> TableProposal:
@@ -386,12 +408,12 @@ def write_tables_proposal(
     head.append(_SETTINGS.format(k=k, max_suppressed=DEFAULT_MAX_SUPPRESSED, schema=schema))
     where = (found.source,)
     if found.has_quasi_identifiers:  # what is written reads back, when it is decided
-        parse_tables_policy("".join([*head, *_tables(found, where, "dropped")]), path)
-    write_whole(path, "".join([*head, *_tables(found, where, "")]), "The policy")
+        parse_tables_policy("".join([*head, *_tables(found, where, decided=True)]), path)
+    write_whole(path, "".join([*head, *_tables(found, where, decided=False)]), "The policy")
     return origin is not None
 
 
-def _tables(found: TablesProposal, where: Sequence[str], decision: str) -> Iterable[str]:
+def _tables(found: TablesProposal, where: Sequence[str], *, decided: bool) -> Iterable[str]:
     for one in found.tables:
         if one.profile is None:
             yield _UNDECIDED.format(
@@ -399,19 +421,22 @@ def _tables(found: TablesProposal, where: Sequence[str], decision: str) -> Itera
                 rows=counted(one.table.rows, "row"),
                 columns=comment_text(", ".join(one.table.columns)),
                 key=toml_key(one.table.name),
-                decision=toml_value(decision),
+                decision=toml_value("dropped" if decided else ""),
             )
         else:
-            yield from _table(one, one.profile, where)
+            yield from _table(one, one.profile, where, decided=decided)
 
 
-def _table(one: TableProposal, profile: Profile, where: Sequence[str]) -> Iterable[str]:
+def _table(one: TableProposal, profile: Profile, where: Sequence[str], *, decided: bool) -> Iterable[str]:
     rows = "one for each person" if one.rows == "people" else "events of people"
     yield f"\n# {comment_text(one.table.name)}: {counted(one.table.rows, 'row')}, {rows}.\n"
     lines = [line for note in one.notes for line in wrap(comment_text(note), _WIDTH, break_long_words=False)]
     yield from (f"# {line}\n" for line in lines)
+    if one.rows == "undecided":
+        yield '# Decide: rows = "events" where both name the same people; else write a policy of its own for this\n'
+        yield "# table, and leave this section out. Until then, this file is refused.\n"
     yield f"[tables.{toml_key(one.table.name)}]\n"
-    yield toml_line("rows", one.rows)
+    yield toml_line("rows", one.rows if one.rows != "undecided" else "events" if decided else "")
     if isinstance(one.person, Through):
         person: Mapping[str, str] = {"through": one.person.column, "to": one.person.table}
         yield f"person = {{ {', '.join(f'{name} = {toml_value(value)}' for name, value in person.items())} }}\n"
