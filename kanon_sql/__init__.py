@@ -68,7 +68,9 @@ if TYPE_CHECKING:
     )
     from kanon_sql.policy.profile.profiler import init_policy, profile
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
+    from kanon_sql.policy.profile.tables import TableProposal, TablesProposal, init_tables_policy
     from kanon_sql.policy.roles import NamedColumns
+    from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through, read_tables_policy, write_tables_policy
     from kanon_sql.release.anonymize import anonymize
     from kanon_sql.release.append.append import Appended, apply
     from kanon_sql.release.in_place.clean import Cleaned, clean
@@ -147,6 +149,14 @@ _HOME = {
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
     "init_policy": "policy.profile.profiler",
+    "init_tables_policy": "policy.profile.tables",
+    "TableProposal": "policy.profile.tables",
+    "TablesProposal": "policy.profile.tables",
+    "TablePolicy": "policy.tables",
+    "TablesPolicy": "policy.tables",
+    "Through": "policy.tables",
+    "read_tables_policy": "policy.tables",
+    "write_tables_policy": "policy.tables",
     "profile": "policy.profile.profiler",
     "profile_database": "policy.profile.database",
     "DatabaseProfile": "policy.profile.database",
@@ -212,9 +222,14 @@ __all__ = [
     "Suggestion",
     "TCloseness",
     "TableKey",
+    "TablePolicy",
     "TableProfile",
+    "TableProposal",
     "TableReference",
+    "TablesPolicy",
+    "TablesProposal",
     "TextFile",
+    "Through",
     "TimeLimitError",
     "UnsuitableError",
     "UsageError",
@@ -229,6 +244,7 @@ __all__ = [
     "export_hierarchy",
     "forget",
     "init_policy",
+    "init_tables_policy",
     "known",
     "ledger",
     "measure",
@@ -236,10 +252,12 @@ __all__ = [
     "profile",
     "profile_database",
     "read_policy",
+    "read_tables_policy",
     "report",
     "risk",
     "suggest_hierarchies",
     "write_policy",
+    "write_tables_policy",
 ]
 
 

@@ -212,10 +212,7 @@ class TablesPolicy:
         if self.source is not None:
             Origin(self.source)  # complains of one that is empty, or has a password in it
         if sum(place is not None for place in (self.into_schema, self.out, self.out_directory)) > 1:
-            raise UsageError(
-                "A release goes to one place: give one of into_schema (--into-schema), out (--out) and out_directory "
-                "(--out-dir)."
-            )
+            raise UsageError("A release goes to one place: give one of into_schema, out and out_directory.")
         if self.into_schema is not None and not self.into_schema.strip():
             raise UsageError("into_schema is empty: name a schema there, or leave it out.")
         self._require_names()
@@ -387,7 +384,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         raise UsageError(
             f"it is not decided what the rows of {', '.join(undecided)} are. Where they are about nobody, write rows = "
             '"kept" (they are published as they are) or rows = "dropped" (the table is left out). Where they are about '
-            "people, write how a row reaches its person (person), and the roles of the columns."
+            'people, write rows = "events", how a row reaches its person (person), and the roles of the columns.'
         )
     privacy, search, release = (document.get(name, {}) for name in ("privacy", "search", "release"))
     source = checked(document.get("source", {}).get("from"), str, "source.from")
@@ -430,9 +427,11 @@ def _require_settings(section: str, settings: Any) -> None:  # noqa: ANN401 - wh
 def _table(name: str, settings: dict[str, Any]) -> TablePolicy:
     where = f"{TABLES}.{name}"
     of_one = SECTIONS["columns"] | set(BY_COLUMN)
-    for setting in settings:
+    for setting, value in settings.items():
         if setting not in _OF_TABLE:
             why = _NOT_YET if setting in of_one else "there is no such setting"
+            if isinstance(value, dict):
+                why += f'; a table of the schema {name} is written [{TABLES}."{name}.{setting}"]'
             raise UsageError(f"[{where}] {setting}: {why}.")
     hierarchies = settings.get("hierarchies", {})
     if not isinstance(hierarchies, dict):

@@ -43,7 +43,9 @@ from kanon_sql.policy.profile.profiler import (
     write_init,
 )
 from kanon_sql.policy.profile.standards import smallest_class_for
+from kanon_sql.policy.profile.tables import propose_tables, write_tables_proposal
 from kanon_sql.policy.standards import standards_named
+from kanon_sql.policy.tables import Through
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile
     from kanon_sql.policy.profile.result import Profile
+    from kanon_sql.policy.profile.tables import TableProposal, TablesProposal
     from kanon_sql.risks.estimators.subsets import SubsetRisk
 
 _SHOWN = 3  # subsets of each number of columns
@@ -105,7 +108,7 @@ def profile_command(
     if table is None and (database := open_tables(source)) is not None:
         with database.engine, Talk(database.engine, quiet=quiet, verbose=verbose):
             if len(database.tables) > 1:
-                _require_none_of_columns(context, database)
+                _require_none_of_columns(context, database, "sample")
                 tables = profile_of_tables(database)
                 if sql:
                     print_sql(logged_script(database.engine.statements, dialect))
@@ -138,9 +141,9 @@ def profile_command(
     print_command(command("init", source, opened, *_written_to(free_name(Path(POLICY_FILE))), *said))
 
 
-def _require_none_of_columns(context: typer.Context, database: OpenDatabase) -> None:
+def _require_none_of_columns(context: typer.Context, database: OpenDatabase, *others: str) -> None:
     given = given_options(context)
-    about = [given[name] for name in ("quasi_identifiers", "sensitive", "entity", "sample", "prepare") if name in given]
+    about = [given[name] for name in ("quasi_identifiers", "sensitive", "entity", "prepare", *others) if name in given]
     if about:
         raise UsageError(
             f"{database.place} has {len(database.tables)} tables, and {about[0]} is for the columns of one: name it "
@@ -186,10 +189,27 @@ def init_command(
     """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit.
 
     Until it is edited, it publishes quasi-identifiers only, generalized. Every other column waits for your decision.
+
+    For a database with several tables, without TABLE, it is a policy of all of them, with the way from rows to people.
     """
     check_options(context)
     if not sql:
         require_free(out, replace=replace)
+    if table is None and (database := open_tables(source)) is not None:
+        with database.engine, Talk(database.engine, quiet=quiet, verbose=verbose):
+            if len(database.tables) > 1:
+                _require_none_of_columns(context, database, "standard")
+                proposed = propose_tables(database, sample=sample)
+                if sql:
+                    print_sql(logged_script(database.engine.statements, dialect))
+                    return
+                smallest = DEFAULT_K if k is None else k
+                named = write_tables_proposal(proposed, database, source, out, k=smallest, replace_existing=replace)
+                if output_format == "json":
+                    print_json({"policy": str(out), **proposed.summary()})
+                else:
+                    _print_proposed(proposed, None if named else source, out)
+                return
     standards = standards_named(standard or [])
     smallest = smallest_class_for(k, standards)
     opened = open_source(source, table)
@@ -295,9 +315,44 @@ def _print_tables(found: DatabaseProfile, source: str) -> None:
         )
     for text in found.notes:
         print_prose(f"- {text}")
-    print_prose("Next, look at the columns of each table:")
+    print_prose("Next, write a policy for all of them and edit it:")
+    written = _written_to(free_name(Path(POLICY_FILE)))
+    print_command(as_called() + command_line("init", [shown_source(source)], *written).removeprefix("kanon"))
+    print_prose("Or look at the columns of each table:")
     for table in found.tables:
         print_command(as_called() + command_line("profile", [shown_source(source), table.name]).removeprefix("kanon"))
+
+
+def _print_proposed(found: TablesProposal, source: str | None, out: Path) -> None:
+    """Print a policy of several tables; ``source`` is None where the file names the database."""
+    print_table(
+        ["table", "rows are", "a row reaches its person by", "quasi-identifiers"],
+        [(one.table.name, one.rows, _way(one), _names(one.quasi_identifiers)) for one in found.tables],
+        prose="quasi-identifiers",
+    )
+    file = visible(str(out))
+    for text in [note for one in found.tables for note in one.notes]:
+        print_prose(f"- {text}")
+    if waiting := [f"{one.table.name}.{name}" for one in found.tables for name in one.awaiting_decision]:
+        print_prose(
+            f"Not published until you decide: {_names(tuple(waiting))}. To publish one as it is, take # decide: away "
+            f"before it in {file}."
+        )
+    lacking = [] if found.has_quasi_identifiers else ["name a quasi-identifier in one of the tables"]
+    if found.undecided:
+        lacking.insert(0, f"decide what the rows of {_names(found.undecided)} are, as the comments in it say")
+    if lacking:
+        print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
+    else:
+        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
+    named = [] if source is None else [shown_source(source)]
+    print_command(as_called() + command_line("anonymize", named, "--policy", str(out)).removeprefix("kanon"))
+
+
+def _way(one: TableProposal) -> str:
+    if isinstance(one.person, Through):
+        return f"{one.person.column} -> {one.person.table}"
+    return "none found" if one.person is None else one.person
 
 
 def _keys(table: TableProfile) -> str:

@@ -378,6 +378,23 @@ class OpenDatabase:
         bare = schema == self.schema and self.catalog is None
         return sql.relation(name) if bare else sql.relation(name, schema, self.catalog)
 
+    def name(self, table: tuple[str, str]) -> str:
+        """Return what messages and policy files call a table: with its schema, where that is not the current one."""
+        return table[1] if table[0] == self.schema else ".".join(table)
+
+    def source(self, table: tuple[str, str]) -> Source:
+        """Return one of the tables as a source, in the engine of the database."""
+        if isinstance(self.engine, Workbench):
+            return _in_warehouse(self.engine, None, ".".join(table))
+        database = Path(self.place) if self.catalog is None else None
+        return Source(self.engine, self.relation(table), self.name(table), database=database)
+
+    def schemas(self) -> set[str]:
+        """Return the names of schemas that have a table or a view."""
+        if isinstance(self.engine, Workbench):
+            return {each.schema for each in self.engine.warehouse.relations()}
+        return {row[1] for row in self.engine.rows(sql.statement("catalog/tables"), "names that are taken")}
+
 
 def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase | None:  # noqa: ANN401 - as for ``open_source``
     """Return a DuckDB or PostgreSQL database with its tables; None where a source is none.

@@ -68,6 +68,14 @@ class TableReference:
     rows: int
     unmatched: int
 
+    @property
+    def note_on_unmatched(self) -> str:
+        """How many rows refer to nothing, in words."""
+        return (
+            f"{self.table}.{', '.join(self.columns)}: {counted(self.unmatched, 'row')} of {self.rows:,} with a value "
+            f"that {self.to_table} does not have."
+        )
+
 
 @dataclass(frozen=True)
 class TableProfile:
@@ -84,6 +92,8 @@ class TableProfile:
         rows_of_others: for each of these but the first, the rows that it leads to another person than the first; None
             where the two end at columns that do not refer to each other.
         one_each: whether no two rows are of one person.
+        way: the references of the first of ``persons`` that has none of several columns; of the first where all have.
+        person: the column that this one ends with; None where there is none.
     """
 
     name: str
@@ -93,6 +103,16 @@ class TableProfile:
     persons: tuple[tuple[str, ...], ...]
     rows_of_others: tuple[int | None, ...]
     one_each: bool
+    way: tuple[TableReference, ...] = ()
+    person: str | None = None
+
+    @property
+    def note_on_ways(self) -> str | None:
+        """What is to be decided where there are several, in words."""
+        if len(self.persons) < 2:  # noqa: PLR2004 - two can differ
+            return None
+        ways = "; ".join(" -> ".join(path) for path in self.persons)
+        return f"{self.name}: a row reaches a person in {len(self.persons)} ways: {ways}. {_compared(self)}"
 
 
 @dataclass(frozen=True)
@@ -112,25 +132,13 @@ class DatabaseProfile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be decided or looked at, in words."""
-        said = []
-        for table in self.tables:
-            if len(table.persons) > 1:
-                ways = "; ".join(" -> ".join(path) for path in table.persons)
-                said.append(
-                    f"{table.name}: a row reaches a person in {len(table.persons)} ways: {ways}. {_compared(table)}"
-                )
+        said = [note for table in self.tables if (note := table.note_on_ways) is not None]
         if without := [table.name for table in self.tables if not table.persons]:
             said.append(
                 f"No path to a person was found from {', '.join(without)}. That is no proof that their rows are about "
                 "nobody: a table may name people by columns whose names do not say so."
             )
-        said += [
-            f"{one.table}.{', '.join(one.columns)}: {counted(one.unmatched, 'row')} of {one.rows:,} with a value that "
-            f"{one.to_table} does not have."
-            for one in self.references
-            if one.unmatched
-        ]
-        return tuple(said)
+        return (*said, *(one.note_on_unmatched for one in self.references if one.unmatched))
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
@@ -238,8 +246,9 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
     ]
     unique.sort(key=lambda name: not _is_own_key(table[1], name))
     keys = declared or [TableKey((name,), declared=False) for name in unique]
-    name = table[1] if table[0] == database.schema else ".".join(table)
-    return _Table(name, table[1], relation, int(rows), columns, tuple(keys), frozenset((*alone, *unique)))
+    return _Table(
+        database.name(table), table[1], relation, int(rows), columns, tuple(keys), frozenset((*alone, *unique))
+    )
 
 
 def _as_there(names: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
@@ -307,7 +316,9 @@ def _found(
     """
     known = {(one.table, one.columns) for one in declared}
     named = [
-        (to, key, _names_of_key(to, key), _is_own_key(to.own_name, key)) for to in tables for key in sorted(to.unique)
+        (to, key, _names_of_key(to.own_name, key), _is_own_key(to.own_name, key))
+        for to in tables
+        for key in sorted(to.unique)
     ]
     for table in tables:
         for column in table.columns:
@@ -330,11 +341,16 @@ def _found(
                     break
 
 
-def _names_of_key(to: _Table, key: str) -> list[tuple[str, ...]]:
+def _names_of_key(table: str, key: str) -> list[tuple[str, ...]]:
     """Return what the name of a column that refers to a key ends with: ``patient_id``, or ``patient``, of patients."""
-    ones, words = _singular(to.own_name), parts_of_name(key)
+    ones, words = _singular(table), parts_of_name(key)
     full = [(*one, *words) for one in ones] if is_number(words) else [words]
-    return [*full, *ones] if _is_own_key(to.own_name, key) else full
+    return [*full, *ones] if _is_own_key(table, key) else full
+
+
+def is_called_after(column: str, table: str, key: str) -> bool:
+    """Tell whether a column is called like what refers to a key of a table, whatever its values are."""
+    return _is_called_so(parts_of_name(column), _names_of_key(table, key))
 
 
 def _numbers_rows(table: _Table, column: Column) -> bool:
@@ -412,6 +428,7 @@ def _with_people(
 ) -> TableProfile:
     ways = _ways_to_people(table, tables, references)
     own = [way.column for way in ways if not way.references]
+    usable = [way for way in ways if all(len(one.columns) == 1 for one in way.references)] or ways
     return TableProfile(
         table.name,
         table.rows,
@@ -420,6 +437,8 @@ def _with_people(
         tuple(way.columns for way in ways),
         _rows_of_others(database, table, ways, tables, references),
         len(own) == 1 and own[0] in table.unique,
+        usable[0].references if usable else (),
+        usable[0].column if usable else None,
     )
 
 

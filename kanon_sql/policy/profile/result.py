@@ -205,7 +205,7 @@ class Profile:
 # it is stands behind ``# decide:`` until a person takes that away: names and values may mislead the profile, and a
 # column that is published by oversight is how people get hurt.
 
-_SETTINGS: tuple[tuple[str, frozenset[ProposedRole], str], ...] = (
+ROLE_SETTINGS: tuple[tuple[str, frozenset[ProposedRole], str], ...] = (
     ("identifying", frozenset({"identifying"}), "Never published."),
     (
         "quasi_identifiers",
@@ -249,11 +249,11 @@ def _commented_policy(
     profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str], origin: Origin | None
 ) -> str:
     parts = [
-        _HEAD.format(table=_comment(profile.table)),
+        _HEAD.format(table=comment_text(profile.table)),
         *_source(origin),
         *_prepared(profile),
         *_columns(profile),
-        *_hierarchies(profile, where),
+        *hierarchy_lines(profile, where),
     ]
     parts += [_PRIVACY.format(k=k), *_standards(profile), *_models(profile), _SEARCH, *_release(into, out)]
     return "".join(parts)
@@ -262,10 +262,10 @@ def _commented_policy(
 def _source(origin: Origin | None) -> Iterable[str]:
     if origin is not None:
         yield "\n[source]\n"
-        yield _set("from", origin.source)
+        yield toml_line("from", origin.source)
         if origin.table is not None:
-            yield _set("table", origin.table)
-        yield from (_set(name, value) for name, value in vars(origin.text).items() if value is not None)
+            yield toml_line("table", origin.table)
+        yield from (toml_line(name, value) for name, value in vars(origin.text).items() if value is not None)
 
 
 def _prepared(profile: Profile) -> Iterable[str]:
@@ -275,12 +275,12 @@ def _prepared(profile: Profile) -> Iterable[str]:
     yield "# What is done to a column before all else; the other lines follow from it.\n"
     for column in profile.prepared:
         rules = column.rules[0] if len(column.rules) == 1 else list(column.rules)
-        line = f"{_key(column.name)} = {_list(column.rules) if isinstance(rules, list) else _value(rules)}"
-        yield line + ("\n" if column.reason is None else f"  # {_comment(column.reason)}\n")
+        line = f"{toml_key(column.name)} = {_list(column.rules) if isinstance(rules, list) else toml_value(rules)}"
+        yield line + ("\n" if column.reason is None else f"  # {comment_text(column.reason)}\n")
 
 
 def _list(texts: Sequence[str]) -> str:
-    return f"[{', '.join(map(_value, texts))}]"
+    return f"[{', '.join(map(toml_value, texts))}]"
 
 
 def _columns(profile: Profile) -> Iterable[str]:
@@ -288,42 +288,42 @@ def _columns(profile: Profile) -> Iterable[str]:
     entity = profile.entity
     if entity is not None:
         yield "# k counts people, not rows: this column names the person. It is never published.\n"
-        yield _set("entity", entity)
+        yield toml_line("entity", entity)
     elif profile.repeated is not None:
         yield _REPEATED
-        yield f"{_DECIDE}{_set('entity', profile.repeated.columns[0])}"
-    for setting, roles, text in _SETTINGS:
+        yield f"{_DECIDE}{toml_line('entity', profile.repeated.columns[0])}"
+    for setting, roles, text in ROLE_SETTINGS:
         columns = [column for column in profile.columns if column.role in roles and column.name != entity]
         yield f"\n# {text}\n"
         if setting == _GENERALIZED and not columns:
             yield "# None was found: name the columns here that others could know, such as age, sex, a town, a date.\n"
-        yield from _array(setting, columns)
+        yield from array_lines(setting, columns)
     if proposed := [name for name in profile.quasi_identifiers if name not in profile.named]:
         yield _PROPOSED
-        yield _set("proposed", proposed)
+        yield toml_line("proposed", proposed)
     yield '\n# Columns that are named nowhere above: "drop" leaves them out, "keep" publishes them.\nrest = "drop"\n'
 
 
-def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
+def array_lines(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
     """Yield an array of names, one on a line with the reason as a comment."""
     if not columns:
         yield f"{setting} = []\n"
         return
-    names = [f"    {_DECIDE if column.awaits_decision else ''}{_value(column.name)}," for column in columns]
+    names = [f"    {_DECIDE if column.awaits_decision else ''}{toml_value(column.name)}," for column in columns]
     widest = min(max(len(name) for name in names), 40)
     yield f"{setting} = [\n"
     for name, column in zip(names, columns, strict=True):
-        yield f"{name:<{widest}}  # {_comment(column.reason)}\n"
+        yield f"{name:<{widest}}  # {comment_text(column.reason)}\n"
         for hint in column.hints:
-            yield f"{'':<{widest}}  # ! {_comment(hint)}\n"
+            yield f"{'':<{widest}}  # ! {comment_text(hint)}\n"
     yield "]\n"
 
 
-def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
+def hierarchy_lines(profile: Profile, where: Sequence[str], section: str | None = None) -> Iterable[str]:
     """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
     rules = profile.hierarchies
     inside = {"directory", "columns"} & set(rules)
-    yield f"\n[hierarchies{'.columns' if inside else ''}]\n"
+    yield f"\n[{section or ('hierarchies.columns' if inside else 'hierarchies')}]\n"
     yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
     if not profile.rows:
         yield "# None is written: the table has no rows, and nothing is known of its values. kanon anonymize chooses\n"
@@ -331,13 +331,13 @@ def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
         return
     for name in profile.quasi_identifiers:
         if name not in rules:
-            yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
+            yield f"# {comment_text(name)} has a hierarchy in the database, which is taken.\n"
     for name, rule in rules.items():
-        yield f"{_set(name, rule).rstrip()}  # {_comment(_in_words(rule))}\n"
+        yield f"{toml_line(name, rule).rstrip()}  # {comment_text(_in_words(rule))}\n"
         if (near := profile.nearly_fitting.get(name)) and name not in {column.name for column in profile.prepared}:
             values = f"{near.missing:,} of {near.distinct:,} values"
             command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", name])
-            yield f"#   {near.rule} fits but for {values}: {_comment(command)} tells how to list them\n"
+            yield f"#   {near.rule} fits but for {values}: {comment_text(command)} tells how to list them\n"
 
 
 def _in_words(rule: str) -> str:
@@ -377,10 +377,10 @@ def _models(profile: Profile) -> Iterable[str]:
     least = values_asked_for(profile.standards)
     if least > 1 and (published := [name for name in sensitive if name in profile.named]):
         yield "# Among people who are alike, so many values of a sensitive column: a standard asks for it.\n"
-        yield f"l = {{ {', '.join(f'{_key(name)} = {least}' for name in published)} }}\n"
+        yield f"l = {{ {', '.join(f'{toml_key(name)} = {least}' for name in published)} }}\n"
         return
     yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
-    wanted = ", ".join(f"{_key(name)} = 2" for name in sensitive)
+    wanted = ", ".join(f"{toml_key(name)} = 2" for name in sensitive)
     yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
 
 
@@ -389,25 +389,25 @@ def _release(into: str | None, out: str | None) -> Iterable[str]:
     if into is None and out is None:
         yield '# into = "released"                # a table in the database, or out = "released.csv"\n'
     if into is not None:
-        yield f"{_set('into', into).rstrip()}  # a table in the database; or out, a file of this name\n"
+        yield f"{toml_line('into', into).rstrip()}  # a table in the database; or out, a file of this name\n"
     if out is not None:
-        yield f"{_set('out', out).rstrip()}  # a file beside this one: .csv, .parquet or .json\n"
+        yield f"{toml_line('out', out).rstrip()}  # a file beside this one: .csv, .parquet or .json\n"
 
 
-def _set(name: str, value: str | list[str]) -> str:
+def toml_line(name: str, value: str | list[str]) -> str:
     import tomli_w
 
     return tomli_w.dumps({name: value})
 
 
-def _value(text: str) -> str:
-    return _set("x", text).partition(" = ")[2].strip()
+def toml_value(text: str) -> str:
+    return toml_line("x", text).partition(" = ")[2].strip()
 
 
-def _key(text: str) -> str:
-    return _set(text, "").rpartition(" = ")[0]
+def toml_key(text: str) -> str:
+    return toml_line(text, "").rpartition(" = ")[0]
 
 
-def _comment(text: str) -> str:
+def comment_text(text: str) -> str:
     """Return a text that stays a comment: on one line, without characters that TOML has no place for."""
     return "".join(character if character.isprintable() else "?" for character in text)

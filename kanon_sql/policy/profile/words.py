@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -160,6 +161,11 @@ def hints_for(figures: ColumnFigures, proposal: Proposal, column: Column) -> tup
     is_quasi = proposal.role == "quasi-identifying"
     found = [*_spoilt(figures.spelling, proposal.kind, is_quasi=is_quasi), *_spelt(figures.spelling)]
     return tuple(found if is_quasi else [*found, *_there_once(figures, column)])
+
+
+def without_rules(hint: str) -> str:
+    """Return a hint without the rules by which a column could be published, for a policy that has none."""
+    return re.sub(r"Publish it by a rule \(--publish: [^)]*\), m", "M", hint)
 
 
 def _there_once(figures: ColumnFigures, column: Column) -> Iterable[str]:

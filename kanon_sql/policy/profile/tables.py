@@ -1,0 +1,457 @@
+"""``init_tables_policy``: a commented kanon.toml for a whole database, from its profile and those of its tables.
+
+1. The table of people: no two rows of it are of one person. Where there are several, the one that most others lead to.
+2. The way from a row to its person: a column that has the person, or a reference to a row of another table.
+3. The roles of columns, as for one table. A column that refers to a person or an event in another way than the one that
+   was taken is left out: as it is, it would name a row whose key becomes a pseudonym.
+4. Tables without a way to a person wait for a decision, and so do those whose people may be others: where the numbers
+   of patients and of employees were taken for the same people, k would be of neither. The file cannot be used before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.engine.files import require_free, write_whole
+from kanon_sql.engine.sources.addresses import seen_from
+from kanon_sql.engine.sources.open_source import open_tables
+from kanon_sql.errors import UsageError, counted
+from kanon_sql.policy.destination import origin_of
+from kanon_sql.policy.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED
+from kanon_sql.policy.profile.database import is_called_after, profile_of_tables
+from kanon_sql.policy.profile.profiler import POLICY_FILE, profile_of
+from kanon_sql.policy.profile.result import (
+    ROLE_SETTINGS,
+    array_lines,
+    comment_text,
+    hierarchy_lines,
+    toml_key,
+    toml_line,
+    toml_value,
+)
+from kanon_sql.policy.profile.words import without_rules
+from kanon_sql.policy.tables import Through, parse_tables_policy
+from kanon_sql.sql.names import folded, unused_name
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import OpenDatabase
+    from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile, TableReference
+    from kanon_sql.policy.profile.result import Profile
+
+
+@dataclass(frozen=True)
+class TableProposal:
+    """What is proposed for one of the tables.
+
+    Attributes:
+        table: its keys and ways to people.
+        rows: what they are; ``undecided`` where no way to a person was found, or one that may be to other people.
+        person: the column that names the person, or how a row reaches the one that has it.
+        key: the column that others go through.
+        profile: its columns with their roles, without those that become pseudonyms; None where there is no way.
+        notes: what the way and the roles rest on, and what is to be looked at, in sentences.
+    """
+
+    table: TableProfile
+    rows: Literal["people", "events", "undecided"]
+    person: str | Through | None = None
+    key: str | None = None
+    profile: Profile | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        return () if self.profile is None else self.profile.quasi_identifiers
+
+    @property
+    def awaiting_decision(self) -> tuple[str, ...]:
+        """The columns that would be published as they are, and that are left to a person."""
+        return () if self.profile is None else self.profile.awaiting_decision
+
+    def summary(self) -> dict[str, Any]:
+        person = self.person
+        columns = () if self.profile is None else self.profile.columns
+        return {
+            "name": self.table.name,
+            "rows": self.table.rows,
+            "rows_are": self.rows,
+            "person": {"through": person.column, "to": person.table} if isinstance(person, Through) else person,
+            "key": self.key,
+            "columns": [{"name": one.name, "role": one.role, "reason": one.reason} for one in columns],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class TablesProposal:
+    """What is proposed for the tables of a database.
+
+    Attributes:
+        source: the database.
+        tables: in their order there.
+    """
+
+    source: str
+    tables: tuple[TableProposal, ...]
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The tables of which a person has to say what their rows are."""
+        return tuple(one.table.name for one in self.tables if one.rows == "undecided")
+
+    @property
+    def has_quasi_identifiers(self) -> bool:
+        return any(one.quasi_identifiers for one in self.tables)
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            "source": self.source,
+            "tables": [one.summary() for one in self.tables],
+            "undecided": list(self.undecided),
+        }
+
+
+def init_tables_policy(
+    source: Any,  # noqa: ANN401 - a path, a URL or a connection; open_tables says which
+    *,
+    out: str | os.PathLike[str] = POLICY_FILE,
+    replace: bool = False,
+    k: int = DEFAULT_K,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> TablesProposal:
+    """Write a commented policy file for all tables of a database; return what it proposes.
+
+    Args:
+        source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
+        out: the file.
+        replace: whether a file of that name is replaced.
+        k: the smallest class that is written into it.
+        sample: as for ``profile``, of each table.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        UsageError: the file is there already, the source is no such database, or its tables have no way to a person
+            that a policy can have.
+        SourceError: the source cannot be read, or the file cannot be written.
+    """
+    require_free(Path(out), replace=replace)
+    database = open_tables(source, resources)
+    if database is None:
+        raise UsageError("Only a DuckDB file or a PostgreSQL database has tables that refer to each other.")
+    try:
+        found = propose_tables(database, sample=sample)
+        write_tables_proposal(found, database, source, Path(out), k=k, replace_existing=replace)
+        return found
+    finally:
+        database.engine.close()
+
+
+def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> TablesProposal:
+    """Return what is proposed for the tables of an open database."""
+    profile = profile_of_tables(database)
+    ways = _Ways(profile)
+    tables = {database.name(table): table for table in database.tables}
+    proposed = [_of_people(one, ways) for one in profile.tables if one.persons]
+    if not proposed:
+        raise UsageError(
+            f"No way to a person was found from any table of {profile.source}: the names of columns do not say who a "
+            "row is about. Write the policy by hand (docs/policy.md), or one for a single table: name it after "
+            f"{profile.source}."
+        )
+    keys = ways.keys()
+    found = {}
+    for one in proposed:
+        entity = one.person if one.rows != "people" and isinstance(one.person, str) else None
+        of_columns = profile_of(database.source(tables[one.table.name]), entity=entity, sample=sample)
+        found[one.table.name] = _with_roles(replace(one, key=keys.get(one.table.name)), of_columns, ways)
+    return TablesProposal(
+        profile.source,
+        tuple(found.get(one.name) or TableProposal(one, "undecided") for one in profile.tables),
+    )
+
+
+class _Ways:
+    """How rows of the tables reach their people, in the one way that a policy can have."""
+
+    def __init__(self, profile: DatabaseProfile) -> None:
+        self.references = profile.references
+        self._tables = {table.name: table for table in profile.tables}
+        for table in profile.tables:
+            if several := next((one for one in table.way if len(one.columns) > 1), None):
+                raise UsageError(
+                    f"{table.name} reaches its person by {several.table} ({', '.join(several.columns)}), which refers "
+                    f"to a key of several columns of {several.to_table}; a policy of several tables has keys of one "
+                    f"column. Add one to {several.to_table} that numbers its rows, and one to {several.table} that has "
+                    "these numbers; or write a policy for each table by itself."
+                )
+        self.people = self._people()
+        self.person = self._column_of_people()
+
+    def _people(self) -> TableProfile | None:
+        """Return the table with a row for each person: the one that most others lead to."""
+        candidates = [table for table in self._tables.values() if table.one_each]
+        ends = [self._end(table) for table in self._tables.values()]
+        return max(candidates, key=lambda table: sum(end[0] == table.name for end in ends), default=None)
+
+    def _end(self, table: TableProfile) -> tuple[str | None, str | None]:
+        """Return the table that a way leads to, and the column that it goes in by."""
+        if table.way:
+            return table.way[-1].to_table, table.way[-1].to_columns[0]
+        to_people = self.reference(table.name, table.person)
+        return (None, None) if to_people is None else (to_people.to_table, to_people.to_columns[0])
+
+    def reference(self, table: str, column: str | None) -> TableReference | None:
+        """Return the reference that a column of a table is, to the table of people before all others."""
+        found = [one for one in self.references if one.table == table and one.columns == (column,)]
+        return min(found, key=lambda one: not self._tables[one.to_table].one_each, default=None)
+
+    def _column_of_people(self) -> str | None:
+        """Return the column that names people in their table: the one that other tables refer to."""
+        if self.people is None:
+            return None
+        ends = {table.name: self._end(table) for table in self._tables.values() if table is not self.people}
+        by_column = {column: name for name, (to, column) in ends.items() if to == self.people.name}
+        if len(by_column) > 1:
+            columns = ", ".join(f"{column} (by {name})" for column, name in by_column.items())
+            raise UsageError(
+                f"Other tables refer to {self.people.name} by several of its columns: {columns}. A policy of several "
+                "tables has one column for people: add it to the tables that have another one, or write a policy for "
+                "each table by itself."
+            )
+        return next(iter(by_column), self.people.person)
+
+    def step(self, table: TableProfile) -> tuple[str | Through | None, str]:
+        """Return the column of a table that names the person, or what it goes through; and by which key it does."""
+        if table is self.people:
+            return self.person, ""
+        if not table.way:
+            return table.person, ""
+        first = table.way[0]
+        column, key, to = first.columns[0], first.to_columns[0], self._tables[first.to_table]
+        above, key_above = self.step(to)
+        if above == key:
+            return column, ""
+        if isinstance(above, Through) and above.column == key:  # the key of a row there is that of the row above it
+            return Through(column, above.table), key_above
+        return Through(column, to.name), key
+
+    def keys(self) -> dict[str, str]:
+        """Return, by table, the key that others go through.
+
+        Raises:
+            UsageError: they go through several of one table.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        for table in self._tables.values():
+            person, key = self.step(table)
+            if not isinstance(person, Through):
+                continue
+            other, its_key = found.setdefault(person.table, (table.name, key))
+            if its_key != key:
+                raise UsageError(
+                    f"{other} and {table.name} refer to {person.table} by two of its keys, {its_key} and {key}; a "
+                    "policy of several tables has one key for each. Add it to the table that has the other one, or "
+                    "write a policy for each table by itself."
+                )
+        return {table: key for table, (_, key) in found.items()}
+
+    def other_people(self, table: TableProfile) -> str | None:
+        """Return the column that names people, where that which a table leads to may name other ones; None if not.
+
+        Columns name the same people where one refers to the other, or is called after it.
+        """
+        columns = [folded(one.person) for one in self._tables.values() if one.person is not None]
+        end = self._tables[table.way[-1].to_table] if table.way else table
+        if self.people is None:
+            most = max(columns, key=columns.count)
+            return None if folded(str(end.person)) == most else most
+        refers = self._end(end)[0] == self.people.name
+        alike = is_called_after(str(end.person), self.people.name.rpartition(".")[2], str(self.person))
+        return None if end is self.people or refers or alike else f"{self.people.name}.{self.person}"
+
+    def leads_to_people(self, name: str) -> bool:
+        return bool(self._tables[name].persons)
+
+
+def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
+    """Return the way from the rows of a table to their people, with the figures that it rests on."""
+    person, _ = ways.step(table)
+    is_people = table is ways.people
+    column = person.column if isinstance(person, Through) else person
+    reference = table.way[0] if table.way else ways.reference(table.name, column)
+    notes = [] if table.note_on_ways is None else [f"{table.note_on_ways} The first is written here."]
+    if is_people:
+        notes.append(f"{table.name}.{column} has a value of its own in each of {counted(table.rows, 'row')}.")
+    elif reference is not None:
+        by = "a foreign key" if reference.declared else "by names and values"
+        notes.append(
+            f"{table.name}.{column} refers to {reference.to_table}.{reference.to_columns[0]} ({by}): "
+            f"{counted(reference.rows, 'row')} of {table.rows:,} with a value, {reference.unmatched:,} of them without "
+            "a match."
+        )
+    else:
+        notes.append(f"{table.name}.{column} is the number of a person, as its name says.")
+    other = None if is_people else ways.other_people(table)
+    if other is not None:
+        notes.append(
+            f"{table.name} reaches people by {' -> '.join(table.persons[0])}, and other tables by {other}: nothing "
+            "says that both name the same people."
+        )
+    elif ways.people is not None and reference is None and not is_people:
+        notes.append(
+            f"Values of {table.name}.{column} are not those of {ways.people.name}.{ways.person}, as far as was found: "
+            "look whether both name the same people."
+        )
+    if table.one_each and not is_people and ways.people is not None:
+        notes.append(
+            f"{table.name} has a row for each person too, as {ways.people.name} has: its rows are taken as events."
+        )
+    rows: Literal["people", "events", "undecided"] = "people" if is_people else "events"
+    return TableProposal(table, rows if other is None else "undecided", person, notes=tuple(notes))
+
+
+def _with_roles(one: TableProposal, profile: Profile, ways: _Ways) -> TableProposal:
+    """Return a proposal with the roles of its columns, but for those that become pseudonyms."""
+    column = one.person.column if isinstance(one.person, Through) else one.person
+    names_rows = {
+        name: "it is a key, and names a row" for key in one.table.keys if len(key.columns) == 1 for name in key.columns
+    }
+    names_rows |= {
+        name: f"it refers to {reference.to_table} in another way than the one to a person that was taken, and names a "
+        "row of it"
+        for reference in ways.references
+        if reference.table == one.table.name and ways.leads_to_people(reference.to_table)
+        for name in reference.columns
+    }
+    columns = tuple(
+        replace(each, hints=tuple(map(without_rules, each.hints)))
+        if each.role in {"identifying", "quasi-identifying"} or each.name not in names_rows
+        else replace(each, role="identifying", reason=names_rows[each.name], hints=())
+        for each in profile.columns
+        if each.name not in {column, one.key}
+    )
+    known = {each.name for each in columns if each.role == "quasi-identifying"}
+    own = replace(
+        profile,
+        entity=None,
+        columns=columns,
+        hierarchies={name: rule for name, rule in profile.hierarchies.items() if name in known},
+    )
+    return replace(one, profile=own)
+
+
+# The file
+
+
+_WIDTH = 116
+_HEAD = """\
+# What a release of the tables of this database must be, together: {source}
+# Written by kanon init: a proposal, made from names and values of columns, from keys, and from references between
+# tables. It cannot know what others know about the people in them. Read each line, and move columns to where they
+# belong.
+#
+# identifying: never published. quasi_identifiers: others could know them, and so they are generalized. sensitive,
+# insensitive: published as they are. Columns in person and key are published as pseudonyms, by which tables join.
+# A column behind "# decide:" is not published. To publish it as it is, take "# decide: " away; if others could know
+# it, move it to quasi_identifiers instead. Other columns: rest = "drop" leaves them out, "keep" publishes them.
+# proposed: published columns whose role is a proposal. Check each, then take it out of the list.
+"""
+_SETTINGS = """
+[privacy]
+k = {k}                               # people who share what is published of a person
+km = 1                              # ... and of any so many events of hers, which an attacker may know: 1, 2 or 3
+
+[search]
+max_suppressed = {max_suppressed}               # the share of people, and of events of each table, that may be left out
+time_limit = 60                     # seconds; then the best so far is taken
+
+[release]
+{schema}  # a schema in the database; or out = "released.duckdb", or out_directory = "released"
+"""
+_UNDECIDED = """
+# {name}: {rows}. No way to a person was found. That is no proof that the rows are about nobody: look at the columns
+# ({columns}).
+# Decide: rows = "kept" publishes the table as it is, "dropped" leaves it out. Until then, this file is refused.
+[tables.{key}]
+rows = {decision}
+"""
+
+
+def write_tables_proposal(
+    found: TablesProposal,
+    database: OpenDatabase,
+    source: Any,  # noqa: ANN401 - what was pointed at
+    path: Path,
+    *,
+    k: int,
+    replace_existing: bool,
+) -> bool:
+    """Write the policy file of a proposal: whole, and one that can be read once the tables are decided, or not at all.
+
+    ``source`` is what the database was opened by. Return whether the file names it.
+    """
+    require_free(path, replace=replace_existing)
+    origin = origin_of(source, None, database.source(database.tables[0]))
+    head = [_HEAD.format(source=comment_text(found.source))]
+    if origin is not None:
+        head.append(f"\n[source]\n{toml_line('from', seen_from(path.parent, origin.source))}")
+    schema = toml_line("into_schema", unused_name("released", database.schemas())).rstrip()
+    head.append(_SETTINGS.format(k=k, max_suppressed=DEFAULT_MAX_SUPPRESSED, schema=schema))
+    where = (found.source,)
+    if found.has_quasi_identifiers:  # what is written reads back, when it is decided
+        parse_tables_policy("".join([*head, *_tables(found, where, decided=True)]), path)
+    write_whole(path, "".join([*head, *_tables(found, where, decided=False)]), "The policy")
+    return origin is not None
+
+
+def _tables(found: TablesProposal, where: Sequence[str], *, decided: bool) -> Iterable[str]:
+    for one in found.tables:
+        if one.profile is None:
+            yield _UNDECIDED.format(
+                name=comment_text(one.table.name),
+                rows=counted(one.table.rows, "row"),
+                columns=comment_text(", ".join(one.table.columns)),
+                key=toml_key(one.table.name),
+                decision=toml_value("dropped" if decided else ""),
+            )
+        else:
+            yield from _table(one, one.profile, where, decided=decided)
+
+
+def _table(one: TableProposal, profile: Profile, where: Sequence[str], *, decided: bool) -> Iterable[str]:
+    rows = "one for each person" if one.rows == "people" else "events of people"
+    yield f"\n# {comment_text(one.table.name)}: {counted(one.table.rows, 'row')}, {rows}.\n"
+    lines = [line for note in one.notes for line in wrap(comment_text(note), _WIDTH, break_long_words=False)]
+    yield from (f"# {line}\n" for line in lines)
+    if one.rows == "undecided":
+        yield '# Decide: rows = "events" where both name the same people; else write a policy of its own for this\n'
+        yield "# table, and leave this section out. Until then, this file is refused.\n"
+    yield f"[tables.{toml_key(one.table.name)}]\n"
+    yield toml_line("rows", one.rows if one.rows != "undecided" else "events" if decided else "")
+    if isinstance(one.person, Through):
+        person: Mapping[str, str] = {"through": one.person.column, "to": one.person.table}
+        yield f"person = {{ {', '.join(f'{name} = {toml_value(value)}' for name, value in person.items())} }}\n"
+    elif one.person is not None:
+        yield toml_line("person", one.person)
+    if one.key is not None:
+        yield toml_line("key", one.key)
+    for setting, roles, _ in ROLE_SETTINGS:
+        columns = [column for column in profile.columns if column.role in roles]
+        if setting == "quasi_identifiers" and not columns:
+            yield "# None was found: name the columns here that others could know, such as a date or a place.\n"
+        if columns or setting == "quasi_identifiers":
+            yield from array_lines(setting, columns)
+    if profile.quasi_identifiers:
+        yield toml_line("proposed", list(profile.quasi_identifiers))
+    yield 'rest = "drop"\n'
+    if profile.quasi_identifiers:
+        yield from hierarchy_lines(profile, (*where, one.table.name), f"tables.{toml_key(one.table.name)}.hierarchies")
