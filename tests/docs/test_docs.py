@@ -28,6 +28,7 @@ LONG = {
     "attacks",
     "census",
     "choose-k",
+    "clinic",
     "choose-quasi-identifiers",
     "differential-privacy",
     "dp-answers",

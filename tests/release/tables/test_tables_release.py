@@ -1,0 +1,376 @@
+"""Several tables that are released together: the promise by an oracle, the optimum by exhaustive search."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kanon_sql.errors import JointReleaseError, NoSolutionError, UsageError
+from kanon_sql.evidence.tables import check_tables
+from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through
+from kanon_sql.release.tables.anonymize import anonymize_tables
+from tests.oracles.tables import Described, raw_keys, violations
+from tests.support.hospital import make_hospital
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+HOSPITAL = (
+    TablePolicy(
+        "patients",
+        "people",
+        "patient_id",
+        columns=NamedColumns(identifying=("name",), quasi_identifiers=("birth_date", "sex", "zip")),
+        hierarchies={"birth_date": "date:year,decade", "zip": "mask:right:1,2,3,4", "sex": "flat"},
+    ),
+    TablePolicy(
+        "visits",
+        person="patient_id",
+        key="visit_id",
+        columns=NamedColumns(quasi_identifiers=("admission_date", "ward"), sensitive=("diagnosis",)),
+        hierarchies={"admission_date": "date:month,quarter,year", "ward": "flat"},
+    ),
+    TablePolicy(
+        "results",
+        person=Through("visit_id", "visits"),
+        columns=NamedColumns(identifying=("result_id",), quasi_identifiers=("test",), insensitive=("value",)),
+        hierarchies={"test": "flat"},
+    ),
+    TablePolicy(
+        "prescriptions",
+        person=Through("visit_id", "visits"),
+        columns=NamedColumns(identifying=("id",), insensitive=("drug_id", "dose")),
+    ),
+    TablePolicy("drugs", "kept"),
+)
+
+
+def described(policy: TablesPolicy) -> dict[str, Described]:
+    found = {}
+    for table in policy.tables:
+        person = (table.person.column, table.person.table) if isinstance(table.person, Through) else table.person
+        found[table.name] = Described(table.rows, person, table.key, table.columns.quasi_identifiers)
+    return {name: table for name, table in found.items() if table.rows != "dropped"}
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
+    relation = connection.table(table)
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+def released_rows(file: Path, policy: TablesPolicy, schema: str = "released") -> dict[str, list[dict[str, Any]]]:
+    with duckdb.connect(str(file), read_only=True) as connection:
+        return {name: rows_of(connection, f'{schema}."{name}"') for name in described(policy)}
+
+
+def raw_values(file: Path, policy: TablesPolicy) -> dict[tuple[str, str], set[Any]]:
+    with duckdb.connect(str(file), read_only=True) as connection:
+        rows = {name: rows_of(connection, f'"{name}"') for name in described(policy)}
+    return {
+        (name, column): {row[column] for row in rows[name]}
+        for name in rows
+        for column in (rows[name][0] if rows[name] else {})
+    }
+
+
+@pytest.mark.parametrize("km", [1, pytest.param(2, marks=pytest.mark.thorough)])
+def test_hospital(tmp_path: Path, km: int) -> None:
+    """Nobody, and no m events of anybody, is shared by fewer than k people; no row leads nowhere; no key is raw."""
+    file = make_hospital(tmp_path / "hospital.duckdb", 10_000 if km == 1 else 500)
+    policy = TablesPolicy(HOSPITAL, k=5, km=km, max_suppressed=1.0, seed=1)
+    with anonymize_tables(file, policy) as release:
+        assert release.optimal
+        published = release.to_schema("released")
+    released = released_rows(file, policy)
+    assert violations(released, described(policy), 5, km) == []
+    assert raw_keys(released, described(policy), raw_values(file, policy)) == []
+    assert {name: len(rows) for name, rows in released.items()} == published.verification.rows
+    assert set(released["patients"][0]) == {"patient_id", "birth_date", "sex", "zip"}
+    assert len(released["visits"]) > 0.5 * 25 * len(released["patients"]) / 10
+    assert check_tables(file, policy, schema="released").holds
+
+
+ODD = "sélect \"'; --"
+_VALUES = st.sampled_from([None, "a1", "a2", "b1", "b2"])
+_PERSONS = st.one_of(st.none(), st.integers(1, 6))
+
+
+@st.composite
+def databases(draw: st.DrawFn) -> dict[str, list[tuple[Any, ...]]]:
+    """Draw people, visits of theirs and of nobody, and drugs of visits; names, values and keys may be NULL."""
+    persons = draw(st.lists(st.integers(1, 6), unique=True, max_size=6))
+    people = [(person, draw(_VALUES)) for person in persons]
+    visits = [
+        (draw(_PERSONS), number, draw(_VALUES), draw(st.integers(0, 9))) for number in range(draw(st.integers(0, 12)))
+    ]
+    drugs = [(draw(st.one_of(st.none(), st.integers(0, 13))), draw(_VALUES)) for _ in range(draw(st.integers(0, 12)))]
+    return {"people": people, "visits": visits, "drugs": drugs}
+
+
+def make_database(tables: dict[str, list[tuple[Any, ...]]]) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(f'CREATE TABLE people ("select" INTEGER, "{ODD_NAME}" VARCHAR)')
+    connection.execute("CREATE TABLE visits (person INTEGER, number INTEGER, ward VARCHAR, cost INTEGER)")
+    connection.execute('CREATE TABLE "drugs" ("visit" INTEGER, "Drug" VARCHAR)')
+    for name, rows in tables.items():
+        for row in rows:
+            connection.table(name).insert(row)
+    return connection
+
+
+ODD_NAME = ODD.replace('"', '""')
+
+
+def small_policy(*, with_people: bool, **settings: Any) -> TablesPolicy:
+    people = TablePolicy(
+        "people",
+        "people",
+        "select",
+        columns=NamedColumns(quasi_identifiers=(ODD,)),
+        hierarchies={ODD: "mask:right:1"},
+    )
+    visits = TablePolicy(
+        "visits",
+        person="person",
+        key="number",
+        columns=NamedColumns(quasi_identifiers=("ward",), insensitive=("cost",)),
+        hierarchies={"ward": "mask:right:1"},
+    )
+    drugs = TablePolicy(
+        "drugs",
+        person=Through("visit", "visits"),
+        columns=NamedColumns(quasi_identifiers=("Drug",)),
+        hierarchies={"Drug": "mask:right:1"},
+    )
+    first = people if with_people else TablePolicy("people", "dropped")
+    return TablesPolicy((first, visits, drugs), **settings)
+
+
+@given(databases(), st.booleans(), st.integers(1, 3), st.integers(1, 2))
+def test_small_databases(tables: dict[str, list[tuple[Any, ...]]], with_people: bool, k: int, km: int) -> None:
+    """Whatever stands in the tables: the promise holds in what is released, or nothing is."""
+    policy = small_policy(with_people=with_people, k=k, km=km, max_suppressed=1.0)
+    connection = make_database(tables)
+    try:
+        with anonymize_tables(connection, policy) as release:
+            release.to_schema("released")
+    except NoSolutionError:
+        schemas = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'released'").fetchone()
+        assert schemas == (0,)
+        return
+    released = {name: rows_of(connection, f"released.{name}") for name in described(policy)}
+    assert violations(released, described(policy), k, km) == []
+
+
+# The optimum
+
+_LABELS = {None: (None, "*", "*"), **{value: (value, value[0] + "*", "*") for value in ("a1", "a2", "b1", "b2")}}
+
+
+def label(value: str | None, level: int) -> str | None:
+    """Return a label of ``mask:right:1``: the value, its first character, the root; NULL goes to the root."""
+    return _LABELS[value][level]
+
+
+def loss_of(value: str | None, level: int, leaves: Sequence[str | None]) -> Fraction:
+    """Return LM of a cell: (M - 1) / (N - 1), M of the N leaves having its label; a value as it is costs nothing."""
+    if len(leaves) < 2 or level == 0:
+        return Fraction(0)
+    shown = label(value, level)
+    under = len(leaves) if shown == "*" else sum(label(leaf, level) == shown for leaf in leaves)
+    return Fraction(under - 1, len(leaves) - 1)
+
+
+def exhaustive(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction) -> Fraction | None:
+    """Return the least loss of any node with one known event, counted in plain Python; None where there is none."""
+    of_person = dict(tables["people"])
+    visits = [(person, number, ward) for person, number, ward, _ in tables["visits"] if person in of_person]
+    by_number = {number: (person, ward) for person, number, ward in visits}
+    drugs = [(*by_number[visit], drug) for visit, drug in tables["drugs"] if visit in by_number]
+    leaves = [
+        sorted({*column}, key=str) for column in (of_person.values(), [w for *_, w in visits], [d for *_, d in drugs])
+    ]
+    cells = len(of_person) + len(visits) + len(drugs)
+    least: Fraction | None = None
+    for p, w, d in itertools.product(range(3), repeat=3):
+        classes = Counter(label(value, p) for value in of_person.values())
+        left = {person for person, value in of_person.items() if classes[label(value, p)] >= k}
+        wards, taken = defaultdict(set), defaultdict(set)
+        for person, _, ward in visits:
+            wards[label(of_person[person], p), label(ward, w)].add(person)
+        for person, ward, drug in drugs:
+            taken[label(of_person[person], p), label(ward, w), label(drug, d)].add(person)
+        kept_visits = [one for one in visits if len(wards[label(of_person[one[0]], p), label(one[2], w)]) >= k]
+        kept_drugs = [
+            one for one in drugs if len(taken[label(of_person[one[0]], p), label(one[1], w), label(one[2], d)]) >= k
+        ]
+        kept = [(len(of_person), len(left)), (len(visits), len(kept_visits)), (len(drugs), len(kept_drugs))]
+        if not left or any(before - after > limit * before for before, after in kept):
+            continue
+        lost = sum((before - after for before, after in kept), Fraction(0))
+        lost += sum(loss_of(of_person[person], p, leaves[0]) for person in left)
+        lost += sum(loss_of(ward, w, leaves[1]) for *_, ward in kept_visits)
+        lost += sum(loss_of(drug, d, leaves[2]) for *_, drug in kept_drugs)
+        loss = lost / cells if cells else Fraction(0)
+        least = loss if least is None else min(least, loss)
+    return least
+
+
+@given(databases(), st.integers(1, 3), st.sampled_from([Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]))
+def test_optimum(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction) -> None:
+    """The loss is the least of all nodes, by exhaustive search over the levels of all tables together."""
+    policy = small_policy(with_people=True, k=k, km=1, max_suppressed=float(limit))
+    expected = exhaustive(tables, k, limit)
+    try:
+        with anonymize_tables(make_database(tables), policy) as release:
+            assert release.optimal
+            assert expected is not None
+            assert release.loss == pytest.approx(float(expected))
+    except NoSolutionError:
+        assert expected is None
+
+
+# What a user meets
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Path:
+    return make_hospital(tmp_path / "clinic.duckdb", 300)
+
+
+POLICY = TablesPolicy(HOSPITAL, k=5, max_suppressed=1.0, seed=7)
+
+
+def test_destinations(tmp_path: Path, hospital: Path) -> None:
+    """A schema, a file and a directory have the same rows, but for pseudonyms."""
+    with anonymize_tables(hospital, POLICY) as release:
+        release.to_schema("released")
+        release.to_database(tmp_path / "new.duckdb", ignore_ledger=True)
+        release.to_directory(tmp_path / "files", format_name="parquet", ignore_ledger=True)
+    in_schema = released_rows(hospital, POLICY)
+    in_file = released_rows(tmp_path / "new.duckdb", POLICY, "main")
+    with duckdb.connect() as connection:
+        in_files = {}
+        for name in in_schema:
+            connection.read_parquet(str(tmp_path / "files" / f"{name}.parquet")).create(name)
+            in_files[name] = rows_of(connection, name)
+    keys = {"patient_id", "visit_id"}
+
+    def without_keys(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+        return Counter(tuple(value for name, value in row.items() if name not in keys) for row in rows)
+
+    for name, rows in in_schema.items():
+        assert without_keys(rows) == without_keys(in_file[name]) == without_keys(in_files[name])
+    assert check_tables(tmp_path / "new.duckdb", POLICY).holds
+
+
+def test_second_release_is_refused(hospital: Path) -> None:
+    """Two releases of the same tables say more together than each: the second one needs a decision."""
+    with anonymize_tables(hospital, POLICY) as release:
+        release.to_schema("released")
+        with pytest.raises(JointReleaseError, match="earlier release"):
+            release.to_schema("again")
+    with duckdb.connect(str(hospital), read_only=True) as connection:
+        found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'again'").fetchone()
+    assert found == (0,)
+
+
+def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
+    """With a key file pseudonyms are the same in every release; those of persons and of visits never are."""
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    policy = TablesPolicy(HOSPITAL, k=5, max_suppressed=1.0, key_file=key)
+    for schema in ("one", "two"):
+        with anonymize_tables(hospital, policy) as release:
+            release.to_schema(schema, ignore_ledger=True)
+    one, two = released_rows(hospital, policy, "one"), released_rows(hospital, policy, "two")
+    persons = {row["patient_id"] for row in one["patients"]}
+    assert persons == {row["patient_id"] for row in two["patients"]}
+    assert not persons & {row["visit_id"] for row in one["visits"]}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            "UPDATE released.visits SET patient_id = NULL WHERE patient_id = (SELECT min(patient_id) FROM released.visits)",
+            "no pseudonym",
+        ),
+        (
+            "DELETE FROM released.patients WHERE patient_id = (SELECT min(patient_id) FROM released.visits)",
+            "no released row",
+        ),
+        (
+            "UPDATE released.visits SET ward = 'theirs alone' WHERE visit_id = (SELECT min(visit_id) FROM released.visits)",
+            "fewer than",
+        ),
+        (
+            "UPDATE released.patients SET zip = 'hers alone' WHERE patient_id = (SELECT min(patient_id) FROM released.patients)",
+            "fewer than",
+        ),
+    ],
+)
+def test_check_finds_what_is_wrong(hospital: Path, spoil: str, message: str) -> None:
+    with anonymize_tables(hospital, POLICY) as release:
+        release.to_schema("released")
+    with duckdb.connect(str(hospital)) as connection:
+        connection.execute(spoil)
+    found = check_tables(hospital, POLICY, schema="released")
+    assert not found.holds
+    assert any(message in problem for problem in found.problems())
+
+
+def test_script_makes_the_release(hospital: Path) -> None:
+    """The script that --sql prints makes the same rows as the release, with a key of one's own."""
+    with anonymize_tables(hospital, POLICY) as release:
+        script = release.script("by_script")
+        release.to_schema("released")
+    with duckdb.connect(str(hospital)) as connection:
+        bound = {"kanon_inner_key": bytes(64), "kanon_outer_key": bytes(64)}
+        for statement in connection.extract_statements(script):
+            connection.execute(statement, {name: bound[name] for name in statement.named_parameters})
+    made, published = released_rows(hospital, POLICY, "by_script"), released_rows(hospital, POLICY)
+    for name in published:
+        columns = [column for column in published[name][0] if column not in {"patient_id", "visit_id"}]
+        rows = [Counter(tuple(row[column] for column in columns) for row in found[name]) for found in (made, published)]
+        assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("INSERT INTO patients SELECT * FROM patients LIMIT 1", "repeated"),
+        ("INSERT INTO visits SELECT * FROM visits LIMIT 1", "repeated"),
+        ("UPDATE visits SET visit_id = NULL WHERE visit_id = 1", "without a value"),
+        ("CREATE TABLE staff (name VARCHAR)", "says nothing of 1 table"),
+        ("ALTER TABLE drugs ADD COLUMN patient_id INTEGER", "called like a key"),
+        ("ALTER TABLE visits ALTER patient_id TYPE VARCHAR", "cast one of them"),
+        ("ALTER TABLE results ADD COLUMN note VARCHAR", "no role"),
+    ],
+)
+def test_refused(hospital: Path, statement: str, message: str) -> None:
+    with duckdb.connect(str(hospital)) as connection:
+        connection.execute(statement)
+    with pytest.raises(UsageError, match=message):
+        anonymize_tables(hospital, POLICY)
+
+
+def test_rows_of_nobody_are_left_out(hospital: Path) -> None:
+    with duckdb.connect(str(hospital)) as connection:
+        connection.execute("UPDATE visits SET patient_id = NULL WHERE visit_id = 1")
+        connection.execute("UPDATE visits SET patient_id = 100000 WHERE visit_id = 2")
+        (results,) = connection.execute("SELECT count(*) FROM results WHERE visit_id IN (1, 2)").fetchone() or (None,)
+    with anonymize_tables(hospital, POLICY) as release:
+        counts = {one.name: one for one in release.counts}
+        assert (counts["visits"].of_nobody, counts["results"].of_nobody) == (2, results)
+        release.to_schema("released")
+    assert check_tables(hospital, POLICY, schema="released").holds
