@@ -107,7 +107,8 @@ def broken_references(
             known = {row[column] for row in rows}
             if people is not None:
                 known = {row[str(described[people].person)] for row in released.get(people, [])}
-        found += [("orphan", name, column) for row in rows if row[column] not in known - {None}]
+        known.discard(None)
+        found += [("orphan", name, column) for row in rows if row[column] not in known]
     return found
 
 

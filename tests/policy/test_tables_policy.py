@@ -11,8 +11,9 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
+from effort import examples
 from hospital import make_hospital
-from hypothesis import Phase, event, given, settings
+from hypothesis import Phase, event, given
 from hypothesis import strategies as st
 from test_profile_database import databases, person_of
 
@@ -380,7 +381,7 @@ def person_by_policy(policy: TablesPolicy, tables: dict[str, dict[str, Any]], na
     return tables[table.name][str(table.person)][row]
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@examples(25, quick=4, deadline=None, phases=[Phase.generate])
 @given(databases())
 def test_the_policy_leads_to_the_person_that_the_first_way_leads_to(
     tmp_path_factory: pytest.TempPathFactory, tables: dict[str, dict[str, Any]]
