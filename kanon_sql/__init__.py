@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.evidence.report.reporter import report
     from kanon_sql.evidence.risk import risk
+    from kanon_sql.evidence.tables import check_tables
     from kanon_sql.hierarchy.export import export_hierarchy
     from kanon_sql.hierarchy.suggest import Suggestion, suggest_hierarchies
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
@@ -78,6 +79,10 @@ if TYPE_CHECKING:
     from kanon_sql.release.prepared_table import Compared, Comparison, PreparedTable, SatisfyingNode, prepare
     from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
+    from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables
+    from kanon_sql.release.tables.found import TableCounts
+    from kanon_sql.release.tables.publish import PublishedTables
+    from kanon_sql.release.tables.verify import Promise, TablesVerification
     from kanon_sql.risks.estimators.assessment import Risk
 
 _HOME = {
@@ -146,6 +151,13 @@ _HOME = {
     "Resources": "engine.duckdb.connection",
     "TextFile": "engine.sources.encodings",
     "risk": "evidence.risk",
+    "anonymize_tables": "release.tables.anonymize",
+    "check_tables": "evidence.tables",
+    "Promise": "release.tables.verify",
+    "PublishedTables": "release.tables.publish",
+    "TableCounts": "release.tables.found",
+    "TablesRelease": "release.tables.anonymize",
+    "TablesVerification": "release.tables.verify",
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
     "init_policy": "policy.profile.profiler",
@@ -209,7 +221,9 @@ __all__ = [
     "PreparedTable",
     "Profile",
     "Progress",
+    "Promise",
     "Published",
+    "PublishedTables",
     "RecursiveCLDiversity",
     "Release",
     "Remembered",
@@ -221,6 +235,7 @@ __all__ = [
     "SourceError",
     "Suggestion",
     "TCloseness",
+    "TableCounts",
     "TableKey",
     "TablePolicy",
     "TableProfile",
@@ -228,6 +243,8 @@ __all__ = [
     "TableReference",
     "TablesPolicy",
     "TablesProposal",
+    "TablesRelease",
+    "TablesVerification",
     "TextFile",
     "Through",
     "TimeLimitError",
@@ -236,9 +253,11 @@ __all__ = [
     "VerificationError",
     "__version__",
     "anonymize",
+    "anonymize_tables",
     "apply",
     "attack",
     "check",
+    "check_tables",
     "clean",
     "dp",
     "export_hierarchy",

@@ -1,11 +1,11 @@
 /* Which kinds of events each person has; $through is the kind of the event that it goes through. */
 SELECT DISTINCT
-  people.kanon_person,
-  people.class,
+  released_people.kanon_person,
+  released_people.class,
   $event AS event,
   $through AS through
 FROM rows_of_events
-JOIN people
-  ON people.kanon_person = rows_of_events.kanon_person
+JOIN released_people
+  ON released_people.kanon_person = rows_of_events.kanon_person
 JOIN kinds
   ON $is_kind

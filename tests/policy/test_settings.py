@@ -109,6 +109,7 @@ OTHER_OPTIONS = {  # of the run, not of the release
     ),
     *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
     *("--dry-run", "--ignore-ledger", "--encoding", "--decimal"),
+    *("--into-schema", "--out-dir", "--file-format"),  # of a policy of several tables: tests/cli/test_several_tables.py
     *("--hold-out", "--control"),  # a policy file does not say which rows were held out: test_hold_out.py
     *("--prepare", "--publish"),  # names of columns, as --hierarchy: test_preparing.py, test_publish_options.py
 }

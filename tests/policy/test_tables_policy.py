@@ -316,7 +316,8 @@ def test_two_kinds_of_file_are_told_apart(in_tmp: Path, kanon: Callable[..., End
 
 def decided(path: Path, rows: str = "kept") -> TablesPolicy:
     text = path.read_text(encoding="utf-8")
-    return parse_tables_policy(text.replace('rows = ""', f'rows = "{rows}"'), path)
+    of_people = text.replace('rows = ""\nperson', 'rows = "events"\nperson')
+    return parse_tables_policy(of_people.replace('rows = ""', f'rows = "{rows}"'), path)
 
 
 def database(path: Path, *statements: str) -> Path:

@@ -146,7 +146,7 @@ class ReleasedRows:
         return sql.query(
             "tables/events",
             values={"event": sql.column(EVENT, kinds), "through": reached},
-            tables={"people": self.people, rows: self.rows[member.name]},
+            tables={"released_people": self.people, rows: self.rows[member.name]},
             joins={kinds: joins},
         )
 

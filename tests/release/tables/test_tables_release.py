@@ -302,7 +302,7 @@ def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
     ("spoil", "message"),
     [
         (
-            "UPDATE released.visits SET patient_id = NULL WHERE patient_id = (SELECT min(patient_id) FROM released.visits)",
+            "UPDATE released.visits SET patient_id = NULL WHERE visit_id = (SELECT min(visit_id) FROM released.visits)",
             "no pseudonym",
         ),
         (
@@ -310,11 +310,11 @@ def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
             "no released row",
         ),
         (
-            "UPDATE released.visits SET ward = 'theirs alone' WHERE visit_id = (SELECT min(visit_id) FROM released.visits)",
+            "UPDATE released.visits SET ward = 'hers' WHERE visit_id = (SELECT min(visit_id) FROM released.visits)",
             "fewer than",
         ),
         (
-            "UPDATE released.patients SET zip = 'hers alone' WHERE patient_id = (SELECT min(patient_id) FROM released.patients)",
+            "UPDATE released.patients SET zip = '1' WHERE patient_id = (SELECT min(patient_id) FROM released.patients)",
             "fewer than",
         ),
     ],
