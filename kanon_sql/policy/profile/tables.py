@@ -433,8 +433,8 @@ def _table(one: TableProposal, profile: Profile, where: Sequence[str], *, decide
     lines = [line for note in one.notes for line in wrap(comment_text(note), _WIDTH, break_long_words=False)]
     yield from (f"# {line}\n" for line in lines)
     if one.rows == "undecided":
-        yield '# Decide: rows = "events" where both name the same people; else rows = "dropped", without person, key and\n'
-        yield "# roles, and a policy of its own for this table. Until then, this file is refused.\n"
+        yield '# Decide: rows = "events" where both name the same people; else rows = "dropped", without person, key\n'
+        yield "# and roles, and a policy of its own for this table. Until then, this file is refused.\n"
     yield f"[tables.{toml_key(one.table.name)}]\n"
     yield toml_line("rows", one.rows if one.rows != "undecided" else "events" if decided else "")
     if isinstance(one.person, Through):
