@@ -19,10 +19,12 @@ from kanon_sql.classes.frequency import frequency_query
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.evidence.report.proof import release_rows, require_same_rows
 from kanon_sql.policy.policy import Destination
+from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.search.mondrian import arrays
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
 from kanon_sql.sql.names import needs_quotes, unused_name
+from tests.support.hospital import make_hospital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -654,3 +656,26 @@ def test_no_name_can_end_the_comment_above_a_statement() -> None:
     with duckdb.connect() as connection:
         statements = [statement.query.strip() for statement in connection.extract_statements(script)]
     assert not any(statement.startswith("DROP TABLE kanon_source") for statement in statements)
+
+
+def test_approved_script_of_several_tables(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The statements that release a small clinic, two events known."""
+    file = make_hospital(tmp_path / "clinic.duckdb", 40)
+    policy = kanon.TablesPolicy(
+        (
+            kanon.TablePolicy("patients", "people", "patient_id", columns=NamedColumns((), ("sex",), rest="drop")),
+            kanon.TablePolicy(
+                "visits", person="patient_id", key="visit_id", columns=NamedColumns((), ("ward",), rest="drop")
+            ),
+            kanon.TablePolicy(
+                "results", person=kanon.Through("visit_id", "visits"), columns=NamedColumns((), ("test",), rest="drop")
+            ),
+            *(kanon.TablePolicy(name, "dropped") for name in ("prescriptions", "drugs")),
+        ),
+        k=3,
+        km=2,
+        max_suppressed=1.0,
+        seed=1,
+    )
+    with kanon.anonymize_tables(file, policy) as made:
+        require_approved(made.script(), "several-tables.duckdb.sql", request)
