@@ -121,7 +121,7 @@ JOIN kanon_kinds_36 AS kinds
 JOIN kanon_kinds_35 AS through_kinds
   ON rows_of_events."visits.ward" IS NOT DISTINCT FROM through_kinds."visits.ward";
 
--- what fewer than 3 people of a class have of 1 known events
+-- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare_18 AS
 WITH counted AS (
   SELECT
@@ -209,7 +209,7 @@ WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
--- what fewer than 3 people of a class have of 1 known events
+-- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare_18 AS
 WITH counted AS (
   SELECT
@@ -297,7 +297,7 @@ WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
--- what fewer than 3 people of a class have of 1 known events
+-- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare_18 AS
 WITH counted AS (
   SELECT
@@ -397,7 +397,7 @@ WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
--- what fewer than 3 people of a class have of 1 known events
+-- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare_18 AS
 WITH counted AS (
   SELECT

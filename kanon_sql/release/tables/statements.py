@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import published_type
+from kanon_sql.errors import counted
 from kanon_sql.release.pseudonyms import DIGITS, INNER, OUTER, PSEUDONYM_TYPE, TITLE, keyed_hash, require_unprofiled
 from kanon_sql.release.tables.opened import PERSON
 from kanon_sql.sql import build as sql
@@ -182,7 +183,7 @@ class ReleasedRows:
         )
         engine.run(
             sql.create_table(self._too_rare, query, temporary=True),
-            f"what fewer than {k} people of a class have of {events} known events",
+            f"what fewer than {k:,} people of a class have of {counted(events, 'known event')}",
         )
         title = "leave out what is too rare"
         leave_out = sql.statement("tables/leave_out", tables={"events": self.events, "too_rare": self._too_rare})
