@@ -49,6 +49,8 @@ def program() -> NoReturn:
 def main() -> NoReturn:
     """Run the command line and end with its exit code."""
     gc.set_threshold(_ALLOCATIONS)
+    # numpy multiplies no matrices here; threads for that take longer to begin than most searches.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     hears_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # nohup and & turn it off
     # What is ignored stays ignored: SIGHUP under nohup. There is no SIGHUP on Windows.
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -60,6 +62,7 @@ def main() -> NoReturn:
         signal.signal(number, _end_at_once)
     gc.disable()  # modules make many objects and drop none
     run = _loaded(sys.argv[1:])
+    gc.freeze()  # they are neither counted nor gone through again
     gc.enable()
     streams = Streams()
     try:

@@ -113,7 +113,8 @@ def within(limit: float | None, begun: float, *, found: bool = False) -> Iterato
 
 
 def next_deadline() -> float | None:
-    return min((deadline.at for deadline in _DEADLINES.get() if not deadline.reached), default=None)
+    deadlines = _DEADLINES.get()
+    return min((deadline.at for deadline in deadlines if not deadline.reached), default=None) if deadlines else None
 
 
 def check_deadline(step: str = "") -> None:

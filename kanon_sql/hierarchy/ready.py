@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -72,6 +71,8 @@ def ready_made_names() -> list[str]:
 
 @cache
 def catalogue() -> dict[str, ReadyMade]:
+    import tomllib
+
     directory = data_directory("hierarchies")
     text = (directory / "catalogue.toml").read_text(encoding="utf-8")
     return {name: _entry(name, table, directory) for name, table in sorted(tomllib.loads(text).items())}

@@ -274,4 +274,5 @@ def _key(placement: Placement, alias: str) -> exp.Expr:
 
 
 def _unless_root(alias: str, value: exp.Expr, at_root: int) -> exp.Expr:
-    return exp.Case().when(sql.column("at_root", alias), sql.literal(at_root)).else_(value)
+    at_top = exp.Case().when(sql.column("at_root", alias), sql.literal(at_root), copy=False)
+    return at_top.else_(value, copy=False)

@@ -78,10 +78,10 @@ class GlobalCertaintyPenalty:
             share = sql.greatest([wider, sql.literal(0)])  # of a label all of whose values are beyond the range
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())
-            return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
+            return _if(without_width, sql.literal(0), _whole(share))
         of_leaves = sql.column("leaves") / float(max(1, labels.leaves))
         single = sql.column("leaves").eq(1)
-        return exp.Case().when(single, sql.literal(0)).else_(_whole(of_leaves))
+        return _if(single, sql.literal(0), _whole(of_leaves))
 
     def value(self, mean: Fraction) -> float:
         return float(mean)
@@ -132,7 +132,7 @@ class NonUniformEntropy:
         # Rounding must not lift the label of all rows above the root.
         least = sql.least([whole, sql.literal(self.full(labels))])
         has_rows = sql.column("n") > 0
-        return exp.Case().when(has_rows, least).else_(sql.literal(0))
+        return _if(has_rows, least, sql.literal(0))
 
     def value(self, mean: Fraction) -> float:
         return float(mean)
@@ -141,6 +141,10 @@ class NonUniformEntropy:
 CELL_MEASURES: dict[str, CellMeasure] = {
     measure.name: measure for measure in (Loss(), GlobalCertaintyPenalty(), Precision(), NonUniformEntropy())
 }
+
+
+def _if(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Case:
+    return exp.Case().when(condition, yes, copy=False).else_(no, copy=False)
 
 
 def _half(number: exp.Expr) -> exp.Expr:

@@ -291,7 +291,7 @@ def _code_of_class(keys: Sequence[int], word: int) -> exp.Expr:
     if len(keys) > 1:
         key = exp.Case(this=sql.column(f"key_{word}", "levels"))
         for number in keys:
-            key = key.when(sql.literal(number), sql.column(key_name(number), "classes"))
+            key.when(sql.literal(number), sql.column(key_name(number), "classes"), copy=False)
     shifted = exp.Paren(this=exp.BitwiseRightShift(this=key, expression=sql.column(f"shift_{word}", "levels")))
     return exp.BitwiseAnd(this=shifted, expression=sql.column(mask_name(word), "levels"))
 
@@ -418,25 +418,35 @@ def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]
 
 def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:
     """Return what cells cost together: the cost of each, for all rows that have it."""
-    return exp.Sum(this=sql.column(N, relation) * exp.Paren(this=cost))
+    return exp.Sum(this=exp.Mul(this=sql.column(N, relation), expression=exp.Paren(this=cost)))
 
 
 def _cost_by_number(labels: Sequence[Labels], measure: CellMeasure, relation: str | None = None) -> exp.Expr:
     """Return the cost of a cell with a label, whichever column it is of."""
+    full = _by_number({column.number: sql.literal(measure.full(column)) for column in labels})
+    below = _by_number({column.number: measure.cost(column) for column in labels})
+    return _cost_with_root(full, below, relation)
+
+
+def _by_number(values: Mapping[int, exp.Expr]) -> exp.Expr:
+    """Return the value of the column that a label is of."""
     alike: dict[exp.Expr, list[int]] = {}
-    for column in labels:
-        alike.setdefault(cell_cost(column, measure, relation), []).append(column.number)
+    for number, value in values.items():
+        alike.setdefault(value, []).append(number)
     *others, last = alike
     case = exp.Case()
-    for cost in others:
-        of_columns = sql.column(NUMBER, relation).isin(*alike[cost])
-        case = case.when(of_columns, cost, copy=False)
+    for value in others:
+        case.when(sql.column(NUMBER).isin(*alike[value]), value, copy=False)
     return case.else_(last, copy=False) if others else last
 
 
 def cell_cost(column: Labels, measure: CellMeasure, relation: str | None) -> exp.Expr:
     """Return the cost of a cell with a label, over the columns of the labels relation."""
-    case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
+    return _cost_with_root(sql.literal(measure.full(column)), measure.cost(column), relation)
+
+
+def _cost_with_root(full: exp.Expr, below: exp.Expr, relation: str | None) -> exp.Expr:
+    case = exp.Case().when(sql.column("at_root"), full, copy=False).else_(below, copy=False)
     if relation is not None:
         for reference in case.find_all(exp.Column):
             reference.set("table", sql.identifier(relation))

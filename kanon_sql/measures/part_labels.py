@@ -115,7 +115,7 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         PART, sql.named(exp.Min(this=place), "low"), sql.named(exp.Max(this=place.copy()), "high")
     ).from_(tuples.copy())
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
-    query = query.with_("spans", as_=spans.group_by(PART))
+    query = query.with_("spans", as_=spans.group_by(PART, copy=False), copy=False)
     single = sql.column("low", "spans").eq(sql.column("high", "spans"))
     value = text_of(sql.column(VALUE, _LOW), own)
     level = _level(column)
@@ -239,17 +239,17 @@ def _with_ends(query: exp.Select, column: Places) -> exp.Select:
     """Join the places that a span goes from and to; and NULL, where numbers leave it out."""
     for alias, name in ((_LOW, "low"), (_HIGH, "high")):
         condition = sql.column("place", alias).eq(sql.column(name, "spans"))
-        query = query.join(sql.aliased(column.relation, alias), on=condition, join_type="left")
+        query = query.join(sql.aliased(column.relation, alias), on=condition, join_type="left", copy=False)
     if column.ordered and column.finite is not None:  # the ends that have a number
         lowest = sql.greatest([sql.column("low", "spans"), sql.literal(column.finite[0])])
         highest = sql.least([sql.column("high", "spans"), sql.literal(column.finite[1])])
         some = lowest <= highest
         for alias, place in ((_LOWEST, lowest), (_HIGHEST, highest)):
             there = exp.and_(some.copy(), exp.EQ(this=sql.column("place", alias), expression=place.copy()))
-            query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left")
+            query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
     if column.ordered and column.null is not None:
         is_null = sql.column("place", _NULL).eq(column.null)
-        query = query.join(sql.aliased(column.relation, _NULL), on=is_null, join_type="left")
+        query = query.join(sql.aliased(column.relation, _NULL), on=is_null, join_type="left", copy=False)
     return query
 
 

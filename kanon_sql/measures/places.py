@@ -100,26 +100,37 @@ def make_places(
 ) -> tuple[Places, ...]:
     """Return the places of all columns; numbers and dates in the order of their values, or of their trees."""
     engine = frequency.engine
-    found = []
+    relations = []
     for column, hierarchy in zip(labels, hierarchies, strict=True):
         name = hierarchy.column.name
         query = _places_query(column, hierarchy, ordered=column.numeric and not by_tree)
-        relation = make_table(engine, f"kanon_places_{name}", query, f"places of {name}")
-        has_rows = sql.column(N) > 0
-        of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
-        finite = sql.column("number").is_(exp.null()).not_()
-        odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
-        facts = exp.select(
-            sql.where(exp.Max(this=sql.column("place")), of_null),
-            sql.where(sql.count_rows(), has_rows),
-            sql.where(sql.count_rows(), odd),
-            sql.where(exp.Min(this=sql.column("place")), finite),
-            sql.where(exp.Max(this=sql.column("place")), finite.copy()),
-        )
-        null, different, infinite, *ends = engine.row(facts.from_(relation.copy()), f"NULLs of {name}")
+        relations.append(make_table(engine, f"kanon_places_{name}", query, f"places of {name}"))
+    facts = sql.union_all([_facts_query(number, relation) for number, relation in enumerate(relations)])
+    found = []
+    for number, null, different, infinite, *ends in sorted(engine.rows(facts, "NULLs of the columns")):
+        column = labels[number]
         within = (ends[0], ends[1]) if infinite and column.numeric and not by_tree else None
-        found.append(Places(column, hierarchy, relation, null, different, within, by_tree))
+        found.append(Places(column, hierarchies[number], relations[number], null, different, within, by_tree))
     return tuple(found)
+
+
+def _facts_query(number: int, relation: exp.Table) -> exp.Select:
+    """Return the query of a column's number, the place of its NULL, its values, those that are infinite, and its ends.
+
+    Values without rows are not counted.
+    """
+    has_rows = sql.column(N) > 0
+    of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
+    finite = sql.column("number").is_(exp.null()).not_()
+    odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
+    return exp.select(
+        sql.literal(number),
+        sql.where(exp.Max(this=sql.column("place")), of_null),
+        sql.where(sql.count_rows(), has_rows),
+        sql.where(sql.count_rows(), odd),
+        sql.where(exp.Min(this=sql.column("place")), finite),
+        sql.where(exp.Max(this=sql.column("place")), finite.copy()),
+    ).from_(relation.copy())
 
 
 def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp.Query:
@@ -175,10 +186,10 @@ def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp
     ]
     return (
         exp.select("*", sql.named(sql.cast(up_to, "BIGINT"), "up_to"), *above)
-        .from_("placed")
-        .with_("leaves", as_=leaves)
-        .with_("counted", as_=counted)
-        .with_("placed", as_=placed)
+        .from_("placed", copy=False)
+        .with_("leaves", as_=leaves, copy=False)
+        .with_("counted", as_=counted, copy=False)
+        .with_("placed", as_=placed, copy=False)
     )
 
 

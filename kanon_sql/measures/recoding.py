@@ -341,7 +341,7 @@ def _measure_partition(
     query = exp.select().from_(sql.aliased(tables.parts, "classes"))
     for column, cells in zip(labels, tables.cells, strict=True):
         same = sql.column(PART, labels_alias(column)).eq(sql.column(PART, "classes"))
-        query = query.join(sql.aliased(cells, labels_alias(column)), on=same)
+        query = query.join(sql.aliased(cells, labels_alias(column)), on=same, copy=False)
     texts = [sql.named(sql.column(LABEL, labels_alias(column)), f"label_{column.number + 1}") for column in labels]
     written = query.select(sql.named(sql.column(PART, "classes"), "own_part"), *texts)
     members = exp.select().from_(sql.aliased(tables.tuples, "tuples"))

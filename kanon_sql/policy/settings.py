@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ def toml_text(path: Path) -> str:
 
 def toml_document(text: str, path: Path) -> dict[str, Any]:
     """Return what the text of a policy file says; ``path`` is for messages."""
+    import tomllib  # most runs read no file of settings
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -578,18 +578,16 @@ FROM (
     level,
     n,
     CASE
-      WHEN number IN (0)
-      THEN CASE WHEN at_root THEN 52 ELSE leaves - 1 END
-      WHEN number IN (1)
-      THEN CASE WHEN at_root THEN 1 ELSE leaves - 1 END
-      ELSE CASE WHEN at_root THEN 6 ELSE leaves - 1 END
+      WHEN at_root
+      THEN CASE WHEN number IN (0) THEN 52 WHEN number IN (1) THEN 1 ELSE 6 END
+      ELSE leaves - 1
     END AS loss,
     CASE
-      WHEN number IN (0)
-      THEN CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN number IN (0)
+        THEN CASE
           WHEN lower IS NULL
           THEN 0
           ELSE CAST(ROUND(
@@ -598,20 +596,12 @@ FROM (
             ) / 38.5, 0) * 1000000000
           ) AS BIGINT)
         END
-      END
-      WHEN number IN (1)
-      THEN CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
+        WHEN number IN (1)
+        THEN CASE
           WHEN leaves = 1
           THEN 0
           ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
         END
-      END
-      ELSE CASE
-        WHEN at_root
-        THEN 1000000000
         ELSE CASE
           WHEN leaves = 1
           THEN 0
@@ -619,11 +609,7 @@ FROM (
         END
       END
     END AS gcp,
-    CASE
-      WHEN number IN (0, 2)
-      THEN CASE WHEN at_root THEN 3 ELSE level END
-      ELSE CASE WHEN at_root THEN 1 ELSE level END
-    END AS "precision",
+    CASE WHEN at_root THEN CASE WHEN number IN (0, 2) THEN 3 ELSE 1 END ELSE level END AS "precision",
     CASE
       WHEN at_root
       THEN 590689060
@@ -691,11 +677,9 @@ SELECT
   SUM(
     cells.n * (
       CASE
-        WHEN labels.number IN (0)
-        THEN CASE WHEN labels.at_root THEN 52 ELSE labels.leaves - 1 END
-        WHEN labels.number IN (1)
-        THEN CASE WHEN labels.at_root THEN 1 ELSE labels.leaves - 1 END
-        ELSE CASE WHEN labels.at_root THEN 6 ELSE labels.leaves - 1 END
+        WHEN labels.at_root
+        THEN CASE WHEN labels.number IN (0) THEN 52 WHEN labels.number IN (1) THEN 1 ELSE 6 END
+        ELSE labels.leaves - 1
       END
     )
   ) AS loss

@@ -15,9 +15,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -157,12 +159,12 @@ _SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beg
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a name in small letters, without accents."""
     plain = text[:_LONGEST_NAME]
-    if plain.isascii() and plain.islower() and plain.replace(" ", "").isalpha():  # as most names and phrases are
-        return tuple(plain.split()[:_MOST_WORDS])
     if not plain.isascii():
         plain = _NUMERO.sub(r"\1o ", plain)
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", plain).translate(_LETTERS))
-        plain = "".join(character for character in plain if not unicodedata.combining(character))
+        plain = "".join(filterfalse(unicodedata.combining, plain))
+    if plain.isascii() and plain.islower() and plain.replace(" ", "").isalpha():  # as most names and phrases are
+        return tuple(plain.split()[:_MOST_WORDS])
     return tuple(word.casefold() for word in _WORD.findall(_POSSESSIVE.sub("", plain))[:_MOST_WORDS])
 
 
@@ -265,7 +267,7 @@ class Words:
     compounds: frozenset[str]
 
 
-_PLACES = {"=": "whole", "@": "person", "^": "start"}
+_PLACES = {"": "any", "=": "whole", "@": "person", "^": "start"}
 _MARKS = "".join(_PLACES)
 
 
@@ -273,23 +275,24 @@ _MARKS = "".join(_PLACES)
 def _all_words() -> Words:
     files = [_read(language) for language in LANGUAGES]
     empty = _folded(word for file in files for word in file["about"]["empty"])
-    entries: dict[str, dict[_Phrase, None]] = {}
+    entries: defaultdict[str, list[_Phrase]] = defaultdict(list)
     compounds: set[str] = set()
     for file in files:
         about = file["about"]
         for section in _SECTIONS:
             for kind, phrases in file.get(section, {}).items():
                 _require_kind(kind)
+                places = {mark: _Phrase(kind, place, about["head"] == "first") for mark, place in _PLACES.items()}
                 for phrase in phrases:
-                    entry = _Phrase(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
+                    entry = places.get(phrase[0], places[""])
                     for letters in _letters(phrase.lstrip(_MARKS), empty):
-                        entries.setdefault(letters, {})[entry] = None
+                        entries[letters].append(entry)
                         if about.get("compounds"):
                             compounds.add(letters)
         if about.get("compounds"):
             compounds |= _folded([*about["people"], *about["carriers"]])
     return Words(
-        entries={letters: tuple(found) for letters, found in entries.items()},
+        entries={letters: tuple(dict.fromkeys(found)) for letters, found in entries.items()},
         people=_folded(word for file in files for word in file["about"]["people"]),
         carriers=_folded(word for file in files for word in file["about"]["carriers"]),
         numbers=_folded(word for file in files for word in file["about"]["numbers"]),

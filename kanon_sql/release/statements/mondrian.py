@@ -53,8 +53,8 @@ class MondrianStatements(Statements):
         """Return all rows with the labels of their boxes: every box is published."""
         boxed = _boxed_query(self.publication, self._recoding, with_entity=False)
         query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns))
-        query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED)
-        return query.with_(GENERALIZED, as_=boxed, recursive=True)
+        query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED, copy=False)
+        return query.with_(GENERALIZED, as_=boxed, recursive=True, copy=False)
 
     def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002 - part of what every recoding answers
         labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
@@ -262,8 +262,9 @@ def _walked(
     )
     # Boxes have higher numbers than cuts.
     arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
-    query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True)
-    return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
+    query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True, copy=False)
+    arriving = step_name(publication, "arrived")
+    return query.with_(arriving, as_=arrived, materialized=True, recursive=True, copy=False)
 
 
 def labelled_combinations_query(publication: Publication, recoding: LabelledCombinations) -> exp.Select:

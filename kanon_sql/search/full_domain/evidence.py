@@ -455,8 +455,10 @@ class Evidence:
 
     def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
         """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
+        if not self._expects_many or self.monotone or not self.bounds_are_free:
+            return None
         of_rows = screens(self.problem.models)
-        if not self._expects_many or self.monotone or not of_rows or not self.bounds_are_free:
+        if not of_rows:
             return None
         steps = self.problem.lattice.steps(node)
         if any(not below & ~steps for below in self._pass_screens):  # then so does every node above

@@ -71,6 +71,8 @@ class RollUps:
 
     def source(self, node: Node) -> RollUp:
         """Return the smallest relation from which the classes of a node can be counted."""
+        if len(self._kept) == 1 and not self._kept[0].steps:  # that of the bottom
+            return self._kept[0]
         steps = self._lattice.steps(node)
         return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
 

@@ -73,17 +73,15 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     query = measured_query(members, models, coded_columns(models, kept=True))
     create(table, query, "the parts")
     # 2. What is published of them.
-    cells = []
-    types: dict[int, str | None] = {}
+    cells, several = [], []
     for column in places:
         name = column.hierarchy.column.name
         relation = engine.temporary_name(f"kanon_cells_{name}")
         create(relation, part_labels_query(finished, column, cutting), f"what is published of {name}")
-        (several,) = engine.row(
-            exp.select(_has_several_values(column)).from_(relation.copy()), f"has some part several values of {name}?"
-        )
-        types[column.number] = label_type(column, cutting) if several else None
+        several.append(exp.select(sql.literal(column.number), _has_several_values(column)).from_(relation.copy()))
         cells.append(relation)
+    differ = dict(engine.rows(sql.union_all(several), "which columns have several values in some part?"))
+    types = {column.number: label_type(column, cutting) if differ[column.number] else None for column in places}
     # 3. In terms of values.
     names = BoxColumns([column.hierarchy for column in places])
     made = {name: engine.temporary_name(f"kanon_{name}") for name in ("cuts", "boxes")}

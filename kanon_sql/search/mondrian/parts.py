@@ -55,6 +55,7 @@ class Parts:
         self.problem, self.cutting, self.places, self.costs = problem, cutting, places, costs
         self.engine = problem.frequency.engine
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
+        self._made: set[str] = set()
         self.numbers = 1  # that were given to parts
         self.rounds = 0
         self.all_finished = False  # whether the tuples are of no part that could be cut
@@ -86,10 +87,12 @@ class Parts:
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
         """Make one of the tables, from others."""
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
+        self._made.add(name)
         self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
 
     def replace(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
         """Replace one of the tables by a query of itself."""
+        self._made.add("kanon_next")
         self._run(title, lambda: sql.create_table(self["kanon_next"].copy(), query(), temporary=True))
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         renamed = exp.AlterRename(this=self[name].copy())
@@ -127,7 +130,7 @@ class Parts:
 
     def close(self) -> None:
         for name in _NAMES:
-            if name not in _KEPT:
+            if name in self._made and name not in _KEPT:
                 self.engine.run(sql.drop(self[name]), f"drop {name}")
 
     # What the statements of a round are made of
@@ -215,6 +218,7 @@ class Parts:
         return sql.union_all([failed.distinct(), *(side.from_(sides.copy()).where(allowed.copy()) for side in new)])
 
     def _create(self, name: str, query: exp.Query, title: str) -> None:
+        self._made.add(name)
         self.engine.run(sql.create_table(self[name].copy(), query, temporary=True), title)
 
     def _run(self, title: str, statement: Callable[[], exp.Expr], **parameters: int) -> list[tuple[int, ...]]:
