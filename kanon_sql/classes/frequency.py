@@ -99,6 +99,11 @@ class FrequencySet:
         people = [PERSONS, ENTITY] if self.counts_people else []
         return [N, *people, *(column.code for column in self.sensitive)]
 
+    @property
+    def has_people_once(self) -> bool:
+        """Whether the frequency set of a node has each person in a class once: there are no sensitive values in it."""
+        return self.counts_people and not self.sensitive
+
     def masks(self, node: Node) -> tuple[int, ...]:
         """Return the mask of each key that generalizes to a node."""
         masks = [0] * self.keys
@@ -210,7 +215,12 @@ def build_frequency(
 
 
 def roll_up_query(
-    frequency: FrequencySet, relation: exp.Table, node: Node, counts: Sequence[exp.Expr] | None = None
+    frequency: FrequencySet,
+    relation: exp.Table,
+    node: Node,
+    counts: Sequence[exp.Expr] | None = None,
+    *,
+    people_together: bool = False,
 ) -> exp.Select:
     """Return the frequency set of a node, made from that of a node below it (Incognito's roll-up).
 
@@ -219,14 +229,19 @@ def roll_up_query(
         relation: the one that it is made from.
         node: the node.
         counts: aggregates that take the place of the sensitive values.
+        people_together: whether all people of a class are counted in ``persons``: then no node above it can be made of
+            this.
     """
     masked = [
         sql.named(exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask)), key_name(key))
         for key, mask in enumerate(frequency.masks(node))
     ]
     codes = [] if counts is not None else [sql.column(own.code) for own in frequency.sensitive]
-    person = [sql.column(ENTITY)] if frequency.counts_people else []
-    persons = [sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS)] if frequency.counts_people else []
+    person: list[exp.Expr] = [sql.column(ENTITY)] if frequency.counts_people else []
+    persons: list[exp.Expr] = [sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS)] if frequency.counts_people else []
+    if people_together:
+        everybody = exp.Add(this=sql.sum_of(sql.column(PERSONS)), expression=sql.count_distinct(person.pop()))
+        persons = [sql.named(everybody, PERSONS), sql.named(sql.cast(exp.null(), "BIGINT"), ENTITY)]
     return sql.select(
         "classes/roll_up",
         values={"masked": masked, "counts": [*persons, *person, *(counts or ()), *codes], "values": [*person, *codes]},

@@ -93,6 +93,7 @@ def classes_query(
     bounds: bool = False,
     packing: Packing | None = None,
     nodes: exp.Expr | None = None,
+    merged: bool = False,
 ) -> exp.Select:
     """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
 
@@ -106,6 +107,7 @@ def classes_query(
             by models that are not monotone.
         packing: where counts stand in the relation, if they stand side by side.
         nodes: of several nodes, the relation of the masks of each with its number: see ``nodes_query``.
+        merged: whether the relation is the frequency set of this very node (see ``FrequencySet.has_people_once``).
     """
     masked = _masked_keys(masks)
     numbered = [] if nodes is None else [sql.column(NODE)]
@@ -113,7 +115,8 @@ def classes_query(
     some_classes = [_one_class_in_several([key.this for key in masked])] if probe else []
     of_rows = [model for model in models if isinstance(model, RowModel)]
     if len(of_rows) == len(models):
-        measures = [sql.named(model.coded_measure(), measure_name(number)) for number, model in enumerate(of_rows)]
+        measured = [model.coded_measure(merged=merged) for model in of_rows]
+        measures = [sql.named(measure, measure_name(number)) for number, measure in enumerate(measured)]
         values: dict[str, sql.Given] = {"masked": masked, "measures": measures, "some_classes": some_classes}
         return sql.select(
             "classes/node_test",
@@ -198,6 +201,7 @@ def node_query(
     with_sizes: bool = False,
     packing: Packing | None = None,
     nodes: exp.Expr | None = None,
+    merged: bool = False,
 ) -> exp.Select:
     """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
 
@@ -226,7 +230,9 @@ def node_query(
             sql.named(exp.Coalesce(this=total, expressions=[sql.literal(0)]), name)
             for total, name in zip(squares, ("squares", "suppressed_squares"), strict=True)
         ]
-    classes = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing, nodes=nodes)
+    classes = classes_query(
+        relation, masks, models, probe=probe, bounds=bounds, packing=packing, nodes=nodes, merged=merged
+    )
     node = [] if nodes is None else [sql.column(NODE)]
     if nodes is not None and bounds:
         by_rows = sql.negated(is_published(models, rows_alone=True))

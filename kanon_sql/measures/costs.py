@@ -174,7 +174,7 @@ def _costs_of(
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
 
-def hidden_costs(
+def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail, what is charged
     frequency: FrequencySet,
     relation: exp.Table,
     node: Node,
@@ -183,6 +183,8 @@ def hidden_costs(
     costs: Sequence[Costs],
     packing: Packing | None = None,
     statements: dict[tuple[Any, ...], exp.Query] | None = None,
+    *,
+    merged: bool = False,
 ) -> list[list[int]]:
     """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit.
 
@@ -197,6 +199,7 @@ def hidden_costs(
         costs: what each measure charges.
         packing: where counts stand in the relation, if they stand side by side.
         statements: where statements are kept for nodes to come; they differ by levels and masks, which are bound.
+        merged: whether the relation is the frequency set of this very node.
     """
     measures = [cost.measure for cost in costs]
     lowest = _lowest_charged(measures)
@@ -204,10 +207,10 @@ def hidden_costs(
     found: dict[int, list[int]] = {}
     if charged:
         masks = frequency.masks(node)
-        shape = ("hidden costs", relation.name, *(mask != 0 for mask in masks))
+        shape = ("hidden costs", relation.name, merged, *(mask != 0 for mask in masks))
         kept = {} if statements is None else statements
         if shape not in kept:
-            kept[shape] = _hidden_costs_query(relation, masks, models, labels, measures, packing)
+            kept[shape] = _hidden_costs_query(relation, masks, models, labels, measures, packing, merged=merged)
         bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
         for column in labels:
             level = node[column.number]
@@ -234,6 +237,8 @@ def _hidden_costs_query(
     labels: Sequence[Labels],
     measures: Sequence[CellMeasure],
     packing: Packing | None,
+    *,
+    merged: bool,
 ) -> exp.Query:
     """Return the query of what suppressed rows would cost: a row for each column in which labels are looked up.
 
@@ -274,6 +279,7 @@ def _hidden_costs_query(
                         [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)],
                         models,
                         packing=packing,
+                        merged=merged,
                     ),
                 )
             ]

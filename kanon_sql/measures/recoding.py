@@ -124,7 +124,7 @@ def _measure_node(
 ) -> tuple[dict[str, float | None], ClassCounts]:
     """Measure a node from the frequency set, or from what was rolled up from it: one roll-up serves all measures."""
     engine = frequency.engine
-    roll_up = roll_up_query(frequency, source, node)
+    roll_up = roll_up_query(frequency, source, node, people_together=frequency.has_people_once)
     relation = make_table(engine, "kanon_classes", roll_up, f"classes of the release, {node}")
     row = engine.row(_class_counts_query(frequency, relation, node, models), "sizes of the classes")
     labelled = tuple(column[level] for column, level in zip(costs[0].labels, node, strict=True))

@@ -79,8 +79,11 @@ class RowModel(PrivacyModel, Protocol):
     over the rows of the table (``readable_measure``, for what is published and verified). Both give the same number.
     """
 
-    def coded_measure(self) -> exp.Expr:
-        """Return the class's measure as an aggregate over the frequency set."""
+    def coded_measure(self, *, merged: bool = False) -> exp.Expr:
+        """Return the class's measure as an aggregate over the frequency set.
+
+        ``merged`` says that the rows of the class are of different people: the frequency set of its own node.
+        """
 
     def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
         """Return the class's measure as an aggregate over rows; ``entity`` is the column that names a person."""

@@ -46,6 +46,15 @@ def rolled_up(release: kanon.Release, below: Node, node: Node) -> tuple[int, int
     return frequency.engine.row(node_query(relation, frequency.masks(node), release.policy.models))
 
 
+def merged(release: kanon.Release, node: Node, *, people_together: bool) -> tuple[int, int]:
+    """Test a node on its own frequency set, in which people need not be told apart any more."""
+    frequency = release.prepared.frequency
+    relation = frequency.engine.temporary_name("merged")
+    query = roll_up_query(frequency, frequency.relation, node, people_together=people_together)
+    frequency.engine.run(create_table(relation, query, temporary=True))
+    return frequency.engine.row(node_query(relation, frequency.masks(node), release.policy.models, merged=True))
+
+
 def together(release: kanon.Release, nodes: list[Node]) -> list[tuple[int, int]]:
     """Test several nodes in one statement."""
     frequency = release.prepared.frequency
@@ -83,6 +92,9 @@ def test_same_counts_as_the_oracle_on_any_node_of_random_tables(case: Case, data
         assert coded(release, node) == counts
         assert readable(release, node) == counts
         assert rolled_up(release, below, node) == counts
+        assert merged(release, node, people_together=False) == counts
+        if release.prepared.frequency.has_people_once:
+            assert merged(release, node, people_together=True) == counts
         if case.rows:
             assert together(release, [below, node, below]) == [coded(release, below), counts, coded(release, below)]
 

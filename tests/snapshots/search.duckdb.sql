@@ -696,12 +696,11 @@ CREATE TEMPORARY TABLE kanon_classes AS
 SELECT
   key_0 & 32512 AS key_0,
   CAST(SUM(n) AS BIGINT) AS n,
-  CAST(SUM(persons) AS BIGINT) AS persons,
-  entity
+  CAST(SUM(persons) AS BIGINT) + COUNT(DISTINCT entity) AS persons,
+  CAST(NULL AS BIGINT) AS entity
 FROM kanon_frequency
 GROUP BY
-  key_0 & 32512,
-  entity;
+  key_0 & 32512;
 
 -- sizes of the classes
 SELECT

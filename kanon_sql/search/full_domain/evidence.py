@@ -484,17 +484,18 @@ class Evidence:
         if shared is not None and self._shares_tests(shared) and not (probe or of_rows):
             suppressed = self._shared_test(shared, node, classes)
             return suppressed, suppressed
+        source, merged = self._source(node, classes)
         if of_rows and classes is None:
-            relation = self.roll_ups.rows_alone(node)
+            relation, merged = self.roll_ups.rows_alone(node), False
         else:
-            relation = (classes or self.roll_ups.source(node)).relation
+            relation = source.relation
         kind = "probe" if probe else "screen" if of_rows else "test"
         found = self._ahead.pop(node, None) if kind == "test" else None
         if found is None:
             statement, values = self._masked(
                 node,
                 relation,
-                kind,
+                f"{kind} of people apart" if merged else kind,
                 lambda masks: node_query(
                     relation,
                     masks,
@@ -502,6 +503,7 @@ class Evidence:
                     probe=probe,
                     with_sizes=not (probe or self.bounds_are_free),
                     packing=self._packing,
+                    merged=merged,
                 ),
             )
             found = self.problem.frequency.engine.row(statement, f"{kind} node {node}", values)
@@ -510,6 +512,12 @@ class Evidence:
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
         return int(suppressed), int(below)
+
+    def _source(self, node: Node, classes: RollUp | None) -> tuple[RollUp, bool]:
+        """Return where the classes of a node are counted, and whether that has each person in a class once."""
+        source = classes or self.roll_ups.source(node)
+        same = source.steps == self.problem.lattice.steps(node)
+        return source, same and self.problem.frequency.has_people_once
 
     def _masked(
         self, node: Node, relation: exp.Table, kind: str, query: Callable[[list[exp.Expr | int]], exp.Select]
@@ -558,15 +566,17 @@ class Evidence:
         if suppressed == 0:
             return problem.costs.generalization(node)
         if node not in self._exact:
+            source, merged = self._source(node, classes)
             (hidden,) = hidden_costs(
                 problem.frequency,
-                (classes or self.roll_ups.source(node)).relation,
+                source.relation,
                 node,
                 self.models_of(node),
                 problem.labels,
                 [problem.costs],
                 self._packing,
                 self._statements if self.known is None else None,
+                merged=merged,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]
