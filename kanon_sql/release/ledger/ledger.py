@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,7 +38,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
@@ -99,7 +100,7 @@ class Ledger:
     beside_replaced: list[dict[str, object]] = field(default_factory=list)
     _seen: list[Entry] = field(default_factory=list)
     _source_print: str | None = None
-    _prints: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _prints: dict[tuple[exp.Table, tuple[str, ...]], str] = field(default_factory=dict)
     _held: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -171,7 +172,7 @@ class Ledger:
             self._require_same_rest(earlier)
         with timed(seconds, "ledger"):
             self._warn_of_changes(earlier)
-            own = self._hierarchies()
+            own = self._hierarchies
             doubtful = [
                 entry
                 for entry in earlier
@@ -219,9 +220,9 @@ class Ledger:
         if not self.prepared.source.in_warehouse and all(
             find_column(name, columns) is not None for name in entry.fingerprinted_source
         ):
-            yield self._print_of(tuple(entry.fingerprinted_source))
+            yield self._print_of(entry.fingerprinted_source)
         if all(find_column(name, columns) is not None for name in entry.quasi_identifiers):
-            yield self._print_of(tuple(entry.quasi_identifiers))
+            yield self._print_of(entry.quasi_identifiers)
 
     @property
     def _sensitive(self) -> list[str]:
@@ -243,10 +244,12 @@ class Ledger:
         only_read = self.appends and source.preparation is not None and not source.preparation.rules
         return source.table if only_read else source.relation
 
-    def _print_of(self, names: tuple[str, ...]) -> str:
-        if names not in self._prints:
-            self._prints[names] = fingerprint.of_source(self._engine, self.prepared.source.relation, names)
-        return self._prints[names]
+    def _print_of(self, names: Sequence[str], rows: exp.Table | None = None) -> str:
+        rows = rows or self.prepared.source.relation
+        key = (rows, tuple(names))
+        if key not in self._prints:
+            self._prints[key] = fingerprint.of_source(self._engine, rows, names)
+        return self._prints[key]
 
     def remember(
         self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: exp.Table | Path | None = None
@@ -281,9 +284,9 @@ class Ledger:
             remembered_policy(self.policy, publication.roles, self._prepared),
             # What was held out is in no class, and would be in one if the release were made again by its levels.
             None if self.prepared.source.held_out is not None else publication.recoding.levels(publication.hierarchies),
-            self._hierarchies(),
+            self._hierarchies,
             own,
-            self._source_print or fingerprint.of_source(engine, self._rows_of_source, self._fingerprinted_source),
+            self._source_print or self._print_of(self._fingerprinted_source, self._rows_of_source),
         )
         if any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
             return
@@ -510,6 +513,7 @@ class Ledger:
     def _schema(self) -> str:
         return self._engine.current_schema()
 
+    @cached_property
     def _hierarchies(self) -> tuple[KeptHierarchy, ...]:
         source, hierarchies = self.prepared.source, self.publication.hierarchies
         rules = given_rules(source, [hierarchy.column for hierarchy in hierarchies], self.policy)
