@@ -91,6 +91,7 @@ CREATE TABLE texts AS FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) tex
 CREATE TABLE whole_table AS FROM source;
 CREATE TABLE rows_of_people AS FROM (VALUES (1, 30, 'f'), (2, 30, 'f'), (3, 40, 'm')) rows(kanon_person, age, sex);
 CREATE TABLE rows_of_events AS FROM rows_of_people;
+CREATE TABLE numbered AS FROM (VALUES (1, 0), (2, 1)) numbered(kanon_person, number);
 CREATE TABLE rows_of_table AS FROM rows_of_people;
 CREATE TABLE released_people AS FROM (VALUES (1, 1), (2, 1)) people(kanon_person, class);
 CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
@@ -320,13 +321,12 @@ LISTS = {
 }
 """What stands for the placeholders of files with lists."""
 LISTS |= {
+    "tables/coded_rows": {
+        "codes": "hierarchy.code",
+        "is_value": "CAST(rows_of_events.age AS TEXT) = hierarchy.value",
+    },
     "tables/events": {"event": "kinds.event", "through": "NULL", "is_kind": "kinds.age = rows_of_events.age"},
     "tables/kinds": {"labels": "age, sex", "first": "0"},
-    "tables/label_costs": {
-        "label": "lookup.level_1",
-        "cost": "labels.leaves - 1",
-        "is_label": "lookup.code = labels.code AND labels.level = 1",
-    },
     "tables/people": {"labels": "age, sex", "k": "2"},
     "tables/promise": {
         "k": "2",

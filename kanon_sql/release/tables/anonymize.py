@@ -23,25 +23,23 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.base import Logged
 from kanon_sql.engine.duckdb.connection import waited
-from kanon_sql.engine.equality import published
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
 from kanon_sql.errors import NoSolutionError, UsageError
-from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.hierarchy.lookup_relation import code_name, lookup_statement
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.measures.cell_measures import CELL_MEASURES
-from kanon_sql.measures.costs import Objective, cell_cost, level_costs
-from kanon_sql.measures.labels import NUMBER, Labels, make_labels
+from kanon_sql.measures.costs import Objective, level_costs
+from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.tables import publish
 from kanon_sql.release.tables.found import FoundTables, TableCounts
 from kanon_sql.release.tables.opened import PERSON, open_policy
+from kanon_sql.release.tables.prepared import PreparedPart
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
 from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, Problem, rows_allowed
@@ -62,33 +60,6 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Stopped
 
 _FINISHING = 1.5  # seconds that publishing and verifying take, for each second of preparing
-
-
-@dataclass(frozen=True)
-class PreparedPart:
-    """A table with quasi-identifiers, coded and ready to be searched.
-
-    Attributes:
-        member: the table.
-        part: of the search.
-        hierarchies: of all columns that its rows are known by.
-        labels: the same.
-        unit: of its costs, in a cell that is lost.
-        rows: its rows that are of somebody.
-    """
-
-    member: Member
-    part: Part
-    hierarchies: tuple[Hierarchy, ...]
-    labels: tuple[Labels, ...]
-    unit: int
-    rows: int
-
-    @property
-    def own(self) -> list[int]:
-        """The places of its own columns among those that its rows are known by."""
-        names = {one.column.name for one in self.member.hierarchies}
-        return [place for place, one in enumerate(self.hierarchies) if one.column.name in names]
 
 
 @dataclass(kw_only=True)
@@ -276,7 +247,10 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         prepared = Preparing(opened).parts
     search = TablesSearch([one.part for one in prepared], _lattice(opened))
     if policy.km > 1:
-        search.measure = lambda node: cost_of_node(opened, prepared, _levels(opened, node))
+        with timed(seconds, "fetch"):
+            from kanon_sql.release.tables.known_events import KnownEvents  # with arrays
+
+            search.measure = KnownEvents(opened, prepared)
 
     def told(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         cells = sum(one.rows * len(one.own) for one in prepared) * _common(prepared)
@@ -407,86 +381,6 @@ class Preparing:
         )
         part = Part(member.name, EvidenceOfPart(problem), columns, own, 1)
         return PreparedPart(member, part, hierarchies, labels, costs.unit, frequency.rows)
-
-
-def cost_of_node(opened: OpenedTables, prepared: list[PreparedPart], levels: dict[str, int]) -> Cost | float:
-    """Return what the rows that are left at a node cost, in the common unit; impossible where too many are left out."""
-    rows = ReleasedRows(opened, levels)
-    try:
-        rows.make()
-        total = 0
-        for one in prepared:
-            left, lost = _cost_of_rows(opened, rows, one)
-            suppressed = one.rows - left
-            if suppressed > one.part.evidence.problem.limit:
-                return IMPOSSIBLE
-            costs = one.part.evidence.problem.costs
-            total += one.part.weight * (lost + suppressed * sum(costs.full))
-        return total
-    finally:
-        rows.close()
-
-
-def _cost_of_rows(opened: OpenedTables, rows: ReleasedRows, one: PreparedPart) -> tuple[int, int]:
-    """Return how many rows of a table are left, and what their cells cost in the unit of the table."""
-    costs = one.part.evidence.problem.costs
-    relation, joins = rows.left(one.member)
-    charged: list[exp.Expr] = []
-    for place in one.own:
-        hierarchy, labels, level = (
-            one.hierarchies[place],
-            one.labels[place],
-            rows.levels[one.hierarchies[place].column.name],
-        )
-        weight = costs.weights[place]
-        if level == hierarchy.height or not weight:
-            charged.append(sql.literal(costs.full[place]))
-            continue
-        alias = f"costs_{place + 1}"
-        own = sql.column(hierarchy.column.name, relation.alias)
-        joins.append(
-            (_label_costs(hierarchy, labels, level).subquery(alias), sql.same(own, sql.column("label", alias)))
-        )
-        charged.append(exp.Mul(this=sql.column("cost", alias), expression=sql.literal(weight)))
-    lost = exp.Coalesce(this=exp.Sum(this=_plus(charged)), expressions=[sql.literal(0)])
-    query = exp.select(sql.count_rows(), lost).from_(relation)
-    for joined, condition in joins:
-        query = query.join(joined, on=condition)
-    left, cost = opened.engine.row(query, f"what the cells of {one.member.name} cost")
-    return int(left), int(cost)
-
-
-def _plus(terms: list[exp.Expr]) -> exp.Expr:
-    first, *others = terms
-    for term in others:
-        first = exp.Add(this=first, expression=term)
-    return first
-
-
-def _label_costs(hierarchy: Hierarchy, labels: Labels, level: int) -> exp.Query:
-    plain = Column(VALUE, hierarchy.column.type)
-    label = published(sql.column(VALUE, "lookup"), plain) if level == 0 else sql.column(level_name(level), "lookup")
-    same_code = [
-        exp.EQ(
-            this=sql.bits(sql.column(code_name(word), "lookup"), placement.word.mask(level)),
-            expression=sql.column(code_name(word), "labels"),
-        )
-        for word, placement in enumerate(labels.placements)
-    ]
-    is_label = [
-        exp.EQ(this=sql.column(NUMBER, "labels"), expression=sql.literal(labels.number)),
-        exp.EQ(this=sql.column("level", "labels"), expression=sql.literal(level)),
-        *same_code,
-    ]
-    return sql.query(
-        "tables/label_costs",
-        values={
-            "label": label,
-            "cost": cell_cost(labels, CELL_MEASURES["loss"], "labels"),
-            "is_label": sql.all_of(is_label),
-        },
-        tables={"lookup": hierarchy.relation, "labels": labels.facts},
-    )
 
 
 def counted_rows(opened: OpenedTables, rows: ReleasedRows) -> tuple[int, int, tuple[TableCounts, ...]]:

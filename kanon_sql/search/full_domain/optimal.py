@@ -299,17 +299,14 @@ def _descend(evidence: Evidence, start: Node) -> None:
 
 
 def _improve(evidence: Evidence) -> None:
-    """From the best node, go to better neighbours until there is none.
-
-    Neighbours differ by one level of one column, or by one level down in one column and one up in another.
-    """
+    """From the best node, go to better neighbours until there is none."""
     improved = True
     while improved and evidence.best is not None:
         improved = False
         node, _, cost = evidence.best
-        neighbours = sorted(_neighbours(evidence.problem.lattice, node), key=evidence.problem.costs.generalization)
-        evidence.look_ahead(each for each in neighbours if _may_cost_less(evidence, each, evidence.best_cost))
-        for neighbour in neighbours:
+        near = sorted(neighbours(evidence.problem.lattice, node), key=evidence.problem.costs.generalization)
+        evidence.look_ahead(each for each in near if _may_cost_less(evidence, each, evidence.best_cost))
+        for neighbour in near:
             if _may_cost_less(evidence, neighbour, evidence.best_cost):
                 evidence.test(neighbour)
         improved = evidence.best_cost < cost
@@ -319,7 +316,8 @@ def _may_cost_less(evidence: Evidence, node: Node, cost: Cost | float) -> bool:
     return evidence.least_cost(node, evidence.suppresses_at_least(node)) < cost
 
 
-def _neighbours(lattice: Lattice, node: Node) -> Iterator[Node]:
+def neighbours(lattice: Lattice, node: Node) -> Iterator[Node]:
+    """Return the nodes that differ by one level of one column, or by one down in one column and one up in another."""
     lower = list(steps_down(node))
     higher = [column for column, level in enumerate(node) if level < lattice.heights[column]]
     yield from lower

@@ -19,7 +19,9 @@ at ``a``, and so do all together:
 5. Split the interval in the column in which the costs of the two ends differ most, where the cost is half way.
 6. At the end, undo generalization that costs nothing.
 
-With more events known, more is suppressed than with one: the bounds hold, and ``measure`` says what a node costs.
+With more events known, more is suppressed than with one: these bounds hold, and ``measure`` says what a node costs and
+has better bounds, which take longer: they are looked at where these do not suffice. The search begins at a good node
+then, found by local search from the top.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, unti
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.search.full_domain.evidence import Evidence
+from kanon_sql.search.full_domain.optimal import neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,10 +93,13 @@ class Part:
 
 
 class Measure(Protocol):
-    """Says what a node costs where more is suppressed than one event by itself asks for."""
+    """Says what nodes cost where more is suppressed than one event by itself asks for."""
 
-    def __call__(self, node: Node) -> Cost | float:
-        """Return the exact cost; impossible where too much is suppressed."""
+    def cost(self, node: Node, most: Cost | float) -> Cost | float:
+        """Return the exact cost, if it is no more than ``most``; else some cost above. Impossible if too much goes."""
+
+    def least(self, lower: Node, upper: Node) -> Cost | float:
+        """Return a cost that no node of an interval is below; impossible if all suppress too much."""
 
 
 @dataclass
@@ -116,6 +122,7 @@ class TablesSearch:
     bound: Cost = 0
     stopped: Stopped | None = None
     _costs: dict[Node, Cost | float] = field(default_factory=dict, repr=False)
+    _bounded: set[Node] = field(default_factory=set, repr=False)
 
     def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
         """Search to the proof, to the deadline or to Ctrl-C.
@@ -125,11 +132,16 @@ class TablesSearch:
             TimeLimitError, SearchInterruptedError: it ended before a first node was measured.
         """
         for part in self.parts:
-            part.evidence.require_top()
+            if part.evidence.problem.limit < part.evidence.problem.frequency.rows:
+                part.evidence.require_top()
+            else:  # all of its rows may go, if too few people have any
+                part.evidence.test(part.evidence.problem.lattice.top)
         try:
             with until(deadline):
                 for part in self.parts:
                     part.evidence.expect_many()
+                if self.measure is not None:
+                    self._improve()
                 self._prove(progress)
                 self._lower_for_free()
         except (KeyboardInterrupt, DeadlineReachedError) as reason:
@@ -151,8 +163,8 @@ class TablesSearch:
 
     @property
     def nodes_tested(self) -> int:
-        """How many nodes of parts were tested."""
-        return sum(part.evidence.nodes_tested for part in self.parts)
+        """How many nodes were tested: of parts, or of all tables where ``measure`` tests them."""
+        return sum(part.evidence.nodes_tested for part in self.parts) + len(self._bounded)
 
     def _prove(self, progress: SearchProgress | None) -> None:
         # 1. The whole lattice.
@@ -172,7 +184,7 @@ class TablesSearch:
             self._measure_if_better(upper_end)
             # 5. Split it.
             for half in self._halves(lower, upper_end) if lower != upper_end else ():
-                least = max(bound, self._least(*half))
+                least = max(bound, self._least(*half), self._least_measured(half[0], upper_end))
                 if least < self._best_cost and not isinstance(least, float):
                     heapq.heappush(waiting, (least, -next(arrival), *half))
             if progress is not None and self.best is not None:
@@ -181,7 +193,7 @@ class TablesSearch:
             self.bound = self.best[1]
 
     def _measure_if_better(self, node: Node) -> None:
-        if self._least(node, node) < self._best_cost:
+        if self._least(node, node) < self._best_cost and self._least_measured(node, node) < self._best_cost:
             cost = self._cost(node)
             if cost < self._best_cost and not isinstance(cost, float):
                 self.best = (node, cost)
@@ -194,6 +206,23 @@ class TablesSearch:
         """Return a cost that no node of an interval is below."""
         return sum(part.least_cost(lower, part.suppressed_at_least(upper)) for part in self.parts)
 
+    def _least_measured(self, lower: Node, upper: Node) -> Cost | float:
+        if self.measure is None:
+            return 0
+        self._bounded.add(upper)
+        return self.measure.least(lower, upper)
+
+    def _improve(self) -> None:
+        """From the top, go to better neighbours until there is none."""
+        self._measure_if_better(self.lattice.top)
+        improved = True
+        while improved and self.best is not None:
+            begun = self.best
+            for neighbour in neighbours(self.lattice, begun[0]):
+                check_deadline()
+                self._measure_if_better(neighbour)
+            improved = self.best != begun
+
     def _tightened(self, lower: Node, upper: Node) -> Node | None:
         """Return the upper end, tested, of what may hold a better node than the best; None if nothing may."""
         while True:
@@ -201,6 +230,12 @@ class TablesSearch:
             if least >= self._best_cost:
                 return None
             lowered = self._lowered(lower, upper, self._best_cost - least)
+            if self.measure is not None:  # it says more than tests of parts
+                narrowed = self._narrowed(self.measure, lower, lowered)
+                if narrowed is None or narrowed == upper:
+                    return narrowed
+                upper = narrowed
+                continue
             untested = [part for part in self.parts if part.node(lowered) not in part.evidence.tested]
             if lowered == upper and not untested:
                 return upper
@@ -222,6 +257,19 @@ class TablesSearch:
                     upper = with_level(upper, place, upper[place] - 1)
         return upper
 
+    def _narrowed(self, measure: Measure, lower: Node, upper: Node) -> Node | None:
+        """Return the upper end without levels at which a column alone is too much; None if nothing is left."""
+        self._bounded.add(upper)
+        if measure.least(lower, upper) >= self._best_cost:
+            return None
+        narrowed = upper
+        for place in range(len(upper)):
+            while narrowed[place] > lower[place] and (
+                measure.least(with_level(lower, place, narrowed[place]), upper) >= self._best_cost
+            ):
+                narrowed = with_level(narrowed, place, narrowed[place] - 1)
+        return narrowed
+
     def _halves(self, lower: Node, upper: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
         widest = max(
             ((part, place) for part in self.parts for place in part.own if lower[place] < upper[place]),
@@ -242,7 +290,7 @@ class TablesSearch:
             if self.measure is None:
                 self._costs[node] = sum(part.evidence.cost(part.node(node)) * part.weight for part in self.parts)
             else:
-                self._costs[node] = self.measure(node)
+                self._costs[node] = self.measure.cost(node, self._best_cost)
         return self._costs[node]
 
     def _lower_for_free(self) -> None:

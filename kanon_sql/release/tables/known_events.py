@@ -1,0 +1,633 @@
+"""What several known events leave of people and events at a node, on arrays; what it costs, and costs at least.
+
+What is left is defined by ``kanon_sql.release.tables.statements``: at a node both leave out the same, round by round.
+Rows are fetched once: for each table how many rows each person has with each combination of codes.
+
+1. Classes of people. Those of fewer than k are not released.
+2. Items: which kinds of events each person has. A kind has its number in the order of labels, as statements have it:
+   ties are decided by it. What a row goes through is a row of the same person, which is found once.
+3. Rounds. Combinations are listed when their number of events is first looked at: later on, some of them are gone.
+4. The cost of the rows that are left.
+
+Rounds do not leave the most that could be left, and what they leave at a node says little of what they leave below it.
+So ``least`` bounds what *any* choice of rows could cost that keeps the promise. Let ``v`` be a node of an interval
+``[a, b]``, and some rows be left at ``v`` that keep the promise. Below ``b`` classes and kinds are parts of those of
+``b``: whoever shares a class and kinds of events at ``v`` shares those that they are parts of. So the same rows keep
+the promise at ``b``, and
+
+- are among those that are left at ``b`` with one event known, which are the most that keep that promise: two sets of
+  rows that keep it do so together;
+- have at most one of two kinds of a person that fewer than k people of her class have both of, among these rows. Where
+  all pairs of some of her kinds are such, she keeps at most one of them: put her kinds into such cliques, and a clique
+  keeps at most the rows of the one kind that are worth most.
+
+A row that is left is worth what it costs less than a lost one: at ``v`` no more than at ``a``. Any partition into
+cliques proves a bound; ours is greedy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlglot import exp
+
+from kanon_sql.classes.known_classes import combined_codes, dense
+from kanon_sql.engine.base import Column
+from kanon_sql.engine.equality import published
+from kanon_sql.engine.progress import check_deadline
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.lookup_relation import code_name
+from kanon_sql.measures.base import IMPOSSIBLE
+from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.costs import cell_cost
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from kanon_sql.classes.known_classes import Chosen, Numbers
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.labels import Labels
+    from kanon_sql.release.tables.opened import OpenedTables
+    from kanon_sql.release.tables.prepared import PreparedPart
+
+    Worth = NDArray[np.float64]
+
+_KEPT = 20_000_000  # numbers that are kept of upper ends of intervals
+_BITS = 62  # kinds of a person that are put into cliques; she may keep all further ones
+_ROUNDED = 1e-9  # more than what rounding takes from a sum of what rows are worth, as a share of it
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """The labels of a column, by the rows of its lookup relation.
+
+    Attributes:
+        words: of the codes.
+        numbers: for each level below the root, the labels as numbers from 0 in the order in which they are sorted.
+    """
+
+    words: list[Numbers]
+    numbers: list[Numbers]
+
+
+@dataclass(frozen=True)
+class _Charged:
+    """What a column of a table costs.
+
+    Attributes:
+        column: its place among those that rows are known by.
+        place: in the lattice.
+        costs: for each level below the root, what the labels of the lookup rows cost, in the unit of the measure.
+        full: what a lost cell costs in that unit; more than 0.
+        weight: common units in one such unit.
+    """
+
+    column: int
+    place: int
+    costs: list[Numbers]
+    full: int
+    weight: int
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a table: a place for each combination of a person and codes.
+
+    Attributes:
+        part: the table.
+        person: number of the person.
+        n: rows with the combination.
+        codes: for each column that rows are known by, the row of its lookup relation.
+        lookups: of these columns.
+        places: of these columns in the lattice.
+        charged: its own columns that cost something.
+        through: where the row is that each goes through, in the rows of its table; None if they go through nothing.
+    """
+
+    part: PreparedPart
+    person: Numbers
+    n: Numbers
+    codes: list[Numbers]
+    lookups: list[_Lookup]
+    places: list[int]
+    charged: list[_Charged]
+    through: tuple[str, Numbers] | None
+
+    def numbered(self, node: Node) -> tuple[Numbers, int]:
+        """Return a number for the labels of each row at a node, in their order, and the number above all of them."""
+        codes, sizes = [], []
+        for code, lookup, place in zip(self.codes, self.lookups, self.places, strict=True):
+            if node[place] < len(lookup.numbers):
+                numbers = lookup.numbers[node[place]]
+                codes.append(numbers[code])
+                sizes.append(int(numbers.max(initial=0)) + 1)
+        return dense(*combined_codes(codes, sizes, len(self.n))) if len(self.n) else (self.n, 0)
+
+    def cost(self, node: Node, left: Chosen) -> Cost | float:
+        """Return what the table costs where some of the rows are left; impossible where too many are not."""
+        n = np.where(left, self.n, 0)
+        rows, total = int(n.sum()), 0
+        suppressed = self.part.rows - rows
+        if suppressed > self.part.part.evidence.problem.limit:
+            return IMPOSSIBLE
+        for own in self.charged:
+            level = node[own.place]
+            lost = int((n * own.costs[level][self.codes[own.column]]).sum()) if level < len(own.costs) else None
+            total += own.weight * ((rows * own.full if lost is None else lost) + suppressed * own.full)
+        return total * self.part.part.weight
+
+    def worth(self, node: Node) -> Worth:
+        """Return how much less the rows of each combination cost at a node than where they are lost, in cells."""
+        worth = np.zeros(len(self.n), dtype=np.float64)
+        for own in self.charged:
+            if node[own.place] < len(own.costs):
+                worth += 1 - own.costs[node[own.place]][self.codes[own.column]] / own.full
+        return worth * self.n
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Which kinds of events the people have who are released at a node; sorted by person and kind.
+
+    Attributes:
+        person: number of the person.
+        kind: number of the kind of event.
+        group: a number for each kind of a class.
+        through: the item that it goes through; -1 if there is none.
+        of_row: the item of each row of all tables of events; -1 for people who are not released.
+        classes: of all people; -1 for those who are not released.
+    """
+
+    person: Numbers
+    kind: Numbers
+    group: Numbers
+    through: Numbers
+    of_row: Numbers
+    classes: Numbers
+
+
+class _Rounds:
+    """Leaves out what is too rare, as ``ReleasedRows`` does."""
+
+    def __init__(self, items: _Items, k: int) -> None:
+        self.items, self.k = items, k
+        self.left = np.ones(len(items.kind), dtype=np.bool_)
+        self._kinds = int(items.kind.max(initial=0)) + 1
+        self._groups = int(items.group.max(initial=0)) + 1
+        self._listed: dict[int, tuple[list[Numbers], Numbers]] = {}
+        self._goes_through = np.flatnonzero(items.through >= 0)
+
+    def run(self, most_events: int) -> Iterator[Chosen]:
+        """Yield what is left after each time that something is left out, to the end."""
+        out = True
+        while out:
+            out = False
+            for events in range(1, most_events + 1):
+                check_deadline()
+                if self._leave_out(events):
+                    out = True
+                    yield self.left
+
+    def rare(self, events: int) -> list[Numbers]:
+        """Return the combinations of so many events that fewer than k people of a class have, as items."""
+        members, key = self.combinations(events)
+        few = np.bincount(key)[key] < self.k if len(key) else np.zeros(0, dtype=np.bool_)
+        return [own[few] for own in members]
+
+    def combinations(self, events: int) -> tuple[list[Numbers], Numbers]:
+        """Return the combinations of the items that are left: their items, and a number for equal ones of a class."""
+        if events not in self._listed:
+            self._listed[events] = self._list(events)
+        members, key = self._listed[events]
+        there = self.left[members[0]]
+        for own in members[1:]:
+            there &= self.left[own]
+        if not there.all():
+            members, key = [own[there] for own in members], key[there]
+            self._listed[events] = members, key
+        return members, key
+
+    def _list(self, events: int) -> tuple[list[Numbers], Numbers]:
+        items = np.flatnonzero(self.left)
+        person, group = self.items.person[items], self.items.group[items]
+        ends = np.searchsorted(person, person, side="right")
+        members, key, size = [np.arange(len(items))], group, self._groups
+        for _ in range(events - 1):
+            further = ends[members[-1]] - members[-1] - 1
+            before = np.repeat(np.arange(len(further)), further)
+            number = np.arange(len(before)) - np.repeat(np.cumsum(further) - further, further)
+            another = members[-1][before] + 1 + number
+            members = [*(own[before] for own in members), another]
+            if len(another):
+                key, size = dense(key[before] * self._groups + group[another], size * self._groups)
+            else:
+                key = another
+        return [items[own] for own in members], key
+
+    def _leave_out(self, events: int) -> bool:
+        rare = self.rare(events)
+        if not len(rare[0]):
+            return False
+        items = self.items
+        people = np.bincount(items.group[self.left], minlength=self._groups)
+        order = [people[items.group[own]] * self._kinds + items.kind[own] for own in rare]
+        rarest, least = rare[0], order[0]
+        for own, rank in zip(rare[1:], order[1:], strict=True):
+            rarest, least = np.where(rank < least, own, rarest), np.minimum(rank, least)
+        self.left[rarest] = False
+        further = self._goes_through
+        while len(further):
+            further = further[self.left[further]]
+            gone = ~self.left[items.through[further]]
+            self.left[further[gone]] = False
+            if not gone.any():
+                break
+        return True
+
+
+@dataclass(frozen=True)
+class _Most:
+    """The most that can be left in an interval, by its upper end: see the head of this file.
+
+    Attributes:
+        people: which people are released.
+        of_row: the item of each row of all tables of events, if it can be left; else -1.
+        items: how many there are.
+        order: the items that can be left, by clique.
+        begins: where each clique begins among them.
+        possible: whether no table has to lose more rows than it may.
+    """
+
+    people: Chosen
+    of_row: Numbers
+    items: int
+    order: Numbers
+    begins: Numbers
+    possible: bool = True
+
+    def of_events(self, worth: Worth) -> float:
+        """Return the most that events can be worth, from what the rows of each combination are."""
+        there = self.of_row >= 0
+        of_item = np.bincount(self.of_row[there], worth[there], self.items)
+        return float(np.maximum.reduceat(of_item[self.order], self.begins).sum()) if len(self.begins) else 0.0
+
+
+class KnownEvents:
+    """Says what nodes cost.
+
+    Attributes:
+        opened: the tables.
+        prepared: those with quasi-identifiers.
+    """
+
+    def __init__(self, opened: OpenedTables, prepared: Sequence[PreparedPart]) -> None:
+        self.opened, self.prepared = opened, prepared
+        self._begun: tuple[Node, _Rounds] | None = None
+        self._most: OrderedDict[Node, _Most] = OrderedDict()
+        self._rows = self._fetched()
+        people = opened.people
+        self._of_people = self._rows.pop(people.name, None) if people is not None else None
+        self._events = list(self._rows.values())
+        ends = np.cumsum([0, *(len(own.n) for own in self._events)])
+        self._begin = {name: int(begin) for name, begin in zip(self._rows, ends, strict=False)}
+        self._person = _joined([own.person for own in self._events])
+
+    def cost(self, node: Node, most: Cost | float = IMPOSSIBLE) -> Cost | float:
+        """Return what a node costs: exactly if it costs no more than ``most``; else some cost above it.
+
+        Impossible where too many rows of a table are left out.
+        """
+        rounds = self._rounds_at(node)
+        self._begun = None  # it goes on
+        items = rounds.items
+        cost = self._cost(node, items, rounds.left)
+        for left in rounds.run(self.opened.policy.km):
+            if cost > most or cost == IMPOSSIBLE:  # and what is left out further costs more
+                break
+            cost = self._cost(node, items, left)
+        return cost
+
+    def left(self, node: Node) -> tuple[Numbers, Numbers]:
+        """Return the people and kinds that are left at a node, by their numbers."""
+        rounds = self._rounds_at(node)
+        self._begun = None
+        for _ in rounds.run(self.opened.policy.km):
+            pass
+        return rounds.items.person[rounds.left], rounds.items.kind[rounds.left]
+
+    def least(self, lower: Node, upper: Node) -> Cost | float:
+        """Return a cost that no node of an interval is below."""
+        most = self._most_of(upper)
+        if not most.possible:
+            return IMPOSSIBLE
+        worth = most.of_events(_joined([own.worth(lower) for own in self._events]))
+        if self._of_people is not None:
+            worth += float(self._of_people.worth(lower)[most.people[self._of_people.person]].sum())
+        # Costs are whole numbers: what is saved is at most the next one below.
+        return max(0, self._everything - math.floor(worth * (1 + _ROUNDED) * self._cell))
+
+    @cached_property
+    def _cell(self) -> int:
+        """What a lost cell costs."""
+        (cell,) = {one.part.weight * one.unit for one in self.prepared}
+        return cell
+
+    @cached_property
+    def _everything(self) -> int:
+        """What it costs if all rows are lost."""
+        return sum(one.part.weight * one.rows * sum(one.part.evidence.problem.costs.full) for one in self.prepared)
+
+    def _cost(self, node: Node, items: _Items, left: Chosen) -> Cost | float:
+        total: Cost | float = 0
+        if self._of_people is not None:
+            total += self._of_people.cost(node, items.classes[self._of_people.person] >= 0)
+        there = items.of_row >= 0
+        there[there] = left[items.of_row[there]]
+        for name, own in self._rows.items():
+            begin = self._begin[name]
+            total += own.cost(node, there[begin : begin + len(own.n)])
+        return total
+
+    # 1. Classes
+
+    def _classes(self, node: Node) -> Numbers:
+        classes = np.zeros(self._people, dtype=np.int64)
+        if self._of_people is not None:
+            classes[self._of_people.person], _ = self._of_people.numbered(node)
+        members = np.bincount(classes)
+        return np.where(members[classes] >= self.opened.policy.k, classes, -1)
+
+    # 2. Items
+
+    def _items(self, node: Node) -> _Items:
+        classes = self._classes(node)
+        kinds, above = [], 0
+        for own in self._events:
+            numbers, size = own.numbered(node)
+            kinds.append(numbers + above)
+            above += size
+        kind, person = _joined(kinds), self._person
+        there = np.flatnonzero(classes[person] >= 0)
+        found, place = np.unique(person[there] * above + kind[there], return_inverse=True)
+        of_row = np.full(len(person), -1, dtype=np.int64)
+        of_row[there] = place
+        person, kind = found // max(1, above), found % max(1, above)
+        through = np.full(len(found), -1, dtype=np.int64)
+        for name, own in self._rows.items():
+            if own.through is not None:
+                begin = self._begin[name]
+                item = of_row[begin : begin + len(own.n)]
+                known = item >= 0
+                through[item[known]] = of_row[self._begin[own.through[0]] + own.through[1][known]]
+        _, group = np.unique(classes[person] * above + kind, return_inverse=True)
+        return _Items(person, kind, group, through, of_row, classes)
+
+    # 3. Rounds
+
+    def _rounds_at(self, node: Node) -> _Rounds:
+        """Return the rounds of a node, those of single events done: all that are too rare go in one."""
+        if self._begun is None or self._begun[0] != node:
+            rounds = _Rounds(self._items(node), self.opened.policy.k)
+            for _ in rounds.run(1):
+                pass
+            self._begun = node, rounds
+        return self._begun[1]
+
+    # What can be left in an interval
+
+    def _most_of(self, node: Node) -> _Most:
+        if node in self._most:
+            self._most.move_to_end(node)
+            return self._most[node]
+        rounds = self._rounds_at(node)
+        items = rounds.items
+        worth = _joined([own.worth(node) for own in self._events])
+        there = items.of_row >= 0
+        of_item = np.bincount(items.of_row[there], worth[there], len(items.kind)).astype(np.float64, copy=False)
+        one, other = rounds.rare(2) if self.opened.policy.km > 1 else (items.kind[:0], items.kind[:0])
+        clique = _cliques(items, rounds.left, of_item, one, other)
+        order = np.argsort(clique, kind="stable")[np.count_nonzero(clique < 0) :]
+        begins = np.flatnonzero(np.diff(clique[order], prepend=-1))
+        of_row = np.where(there, items.of_row, 0)
+        can_be_left = there & rounds.left[of_row] if len(items.kind) else there
+        of_row = np.where(can_be_left, of_row, -1)
+        most = _Most(items.classes >= 0, of_row, len(items.kind), order, begins)
+        most = replace(most, possible=self._is_possible(most))
+        self._most[node] = most
+        if len(self._most) > max(2, _KEPT // max(1, len(self._person))):
+            self._most.popitem(last=False)
+        return most
+
+    def _is_possible(self, most: _Most) -> bool:
+        tables = (
+            []
+            if self._of_people is None
+            else [(self._of_people, self._of_people.n[most.people[self._of_people.person]].sum())]
+        )
+        for name, own in self._rows.items():
+            n = np.zeros(len(self._person))
+            n[self._begin[name] : self._begin[name] + len(own.n)] = own.n
+            tables.append((own, most.of_events(n)))
+        return all(own.part.rows - left <= own.part.part.evidence.problem.limit for own, left in tables)
+
+    # The rows
+
+    def _fetched(self) -> dict[str, _Rows]:
+        opened, engine = self.opened, self.opened.engine
+        persons = engine.temporary_name("kanon_persons")
+        query = sql.query("tables/numbered_people", relations={"rows_of_people": _everybody(opened)})
+        engine.run(sql.create_table(persons, query, temporary=True), "a number for each person")
+        (self._people,) = engine.row(sql.select_count(persons), "people in the tables")
+        lookups: dict[str, _Lookup] = {}
+        found: dict[str, _Rows] = {}
+        for one in self.prepared:
+            known = opened.known_with(one.member)
+            for hierarchy in known:
+                if hierarchy.column.name not in lookups:
+                    lookups[hierarchy.column.name] = _lookup(engine, hierarchy)
+            found[one.member.name] = self._fetch(one, known, persons, lookups, found)
+        engine.run(sql.drop(persons), "drop the numbers of people")
+        return found
+
+    def _fetch(
+        self,
+        one: PreparedPart,
+        known: list[Hierarchy],
+        persons: exp.Table,
+        lookups: dict[str, _Lookup],
+        before: dict[str, _Rows],
+    ) -> _Rows:
+        opened, member = self.opened, one.member
+        names = [own.column.name for own in known]
+        joins, codes = [], []
+        for number, own in enumerate(known):
+            alias = f"hierarchy_{number + 1}"
+            is_value = sql.same(sql.column(own.column.name, "rows_of_events"), sql.column(VALUE, alias))
+            joins.append((sql.aliased(own.relation, alias), is_value))
+            codes += [
+                sql.named(sql.column(code_name(word), alias), f"code_{number}_{word}") for word in range(len(own.words))
+            ]
+        query = sql.query(
+            "tables/coded_rows",
+            values={"codes": codes},
+            tables={"numbered": persons},
+            relations={"rows_of_events": opened.raw_rows(member).subquery("rows_of_events")},
+            joins={"hierarchy": joins},
+        )
+        person, *words, n = _arrays(opened.engine, query, f"the rows of {member.name} as arrays")
+        of_words = iter(words)
+        of_columns = [[next(of_words) for _ in own.words] for own in known]
+        rows = [_places(lookups[name].words, own) for name, own in zip(names, of_columns, strict=True)]
+        first = len(one.hierarchies) - len(known)
+        costs = one.part.evidence.problem.costs
+        charged = [
+            _Charged(
+                place - first,
+                one.part.columns[place],
+                _costs(opened.engine, one.hierarchies[place], one.labels[place], lookups[names[place - first]]),
+                costs.full[place] // costs.weights[place],
+                costs.weights[place],
+            )
+            for place in one.own
+            if costs.weights[place]
+        ]
+        further = opened.path(member)[1:]
+        above = opened.kind_of(further[0]) if further else None
+        through = None
+        if above is not None:
+            whole = before[above.name]
+            mine = [person, *rows[len(rows) - len(whole.codes) :]]
+            through = above.name, _places([whole.person, *whole.codes], mine)
+        return _Rows(
+            one,
+            person,
+            n,
+            rows,
+            [lookups[name] for name in names],
+            list(one.part.columns[first:]),
+            charged,
+            through,
+        )
+
+
+def _everybody(opened: OpenedTables) -> exp.Subquery:
+    """Return a relation with each person once."""
+    if opened.people is not None:
+        return opened.rows(opened.people, []).subquery("rows_of_people")
+    first, *others = (opened.rows(member, []) for member in opened.events)
+    everybody: exp.Query = first.distinct()
+    for query in others:
+        everybody = exp.union(everybody, query, distinct=True, copy=False)
+    return everybody.subquery("rows_of_people")
+
+
+def _lookup(engine: DuckDBEngine, hierarchy: Hierarchy) -> _Lookup:
+    plain = Column(VALUE, hierarchy.column.type)
+    labels = [published(sql.column(VALUE), plain), *(sql.column(level_name(n)) for n in range(1, hierarchy.height))]
+    words = [sql.column(code_name(word)) for word in range(len(hierarchy.words))]
+    numbers = [
+        sql.named(
+            exp.Sub(this=sql.over(exp.Anonymous(this="DENSE_RANK"), order=[label]), expression=sql.literal(1)),
+            f"number_{level}",
+        )
+        for level, label in enumerate(labels)
+    ]
+    query = exp.select(*words, *numbers).from_(hierarchy.relation.copy())
+    found = _arrays(engine, query, f"the labels of {hierarchy.column.name} in their order")
+    return _Lookup(found[: len(words)], found[len(words) :])
+
+
+def _costs(engine: DuckDBEngine, hierarchy: Hierarchy, labels: Labels, lookup: _Lookup) -> list[Numbers]:
+    """Return for each level below the root what the labels of the rows of a lookup relation cost."""
+    words = [sql.column(code_name(placement.number)) for placement in labels.placements]
+    cost = sql.named(cell_cost(labels, CELL_MEASURES["loss"], None), "cost")
+    query = exp.select(sql.column("level"), *words, cost).from_(labels.relation.copy())
+    level_of, *codes, charged = _arrays(engine, query, f"what the labels of {hierarchy.column.name} cost")
+    costs = []
+    for level in range(hierarchy.height):
+        own = level_of == level
+        prefixes = [code & word.mask(level) for code, word in zip(lookup.words, hierarchy.words, strict=True)]
+        free = np.append(charged[own], 0)  # for NULL, at the place -1, where no row of people has it
+        costs.append(free[_places([code[own] for code in codes], prefixes)])
+    return costs
+
+
+def _arrays(engine: DuckDBEngine, query: exp.Query, title: str) -> list[Numbers]:
+    """Return the columns of a query as arrays of whole numbers."""
+    table = engine.temporary_name("kanon_fetched")
+    engine.run(sql.create_table(table, query, temporary=True), title)
+    found = engine.fetched(table, lambda relation: relation.fetchnumpy())
+    engine.run(sql.drop(table), "drop what was fetched")
+    return [np.ascontiguousarray(column, dtype=np.int64) for column in found.values()]
+
+
+def _places(known: Sequence[Numbers], wanted: Sequence[Numbers]) -> Numbers:
+    """Return for each combination of numbers its place among known ones, each of which is there once."""
+    both = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(known, wanted, strict=True)]
+    key, size = combined_codes(both, [int(own.max(initial=0)) + 1 for own in both], len(both[0]))
+    if not len(key):
+        return key
+    key, size = dense(key, size)
+    place = np.full(size, -1, dtype=np.int64)
+    place[key[: len(known[0])]] = np.arange(len(known[0]))
+    return place[key[len(known[0]) :]]
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+
+
+def _cliques(items: _Items, left: Chosen, worth: Worth, one: Numbers, other: Numbers) -> Numbers:
+    """Return the clique of each item that is left, and -1 for others.
+
+    Of each person what is worth most comes first; each goes into the first clique of which all are too rare with it.
+
+    Args:
+        items: the items.
+        left: which are left.
+        worth: of each.
+        one: items that are too rare together with another of the same person,
+        other: and these.
+    """
+    rare = np.zeros(len(left), dtype=np.bool_)
+    rare[one] = rare[other] = True
+    own = np.flatnonzero(rare)
+    order = own[np.lexsort((items.kind[own], -worth[own], items.person[own]))]
+    person = items.person[order]
+    at = np.arange(len(order)) - np.searchsorted(person, person)
+    place = np.zeros(len(left), dtype=np.int64)
+    place[order] = at
+    together = np.zeros(len(left), dtype=np.int64)  # the places of those that each is too rare with, as bits
+    near = (place[one] < _BITS) & (place[other] < _BITS)
+    for this, that in ((one[near], other[near]), (other[near], one[near])):
+        np.bitwise_or.at(together, this, np.int64(1) << place[that])
+    # A clique has the number of its first item.
+    clique = np.where(left, np.arange(len(left)), -1)
+    firsts: list[Numbers] = []
+    members: list[Numbers] = []
+    people = int(items.person.max(initial=-1)) + 1
+    for turn in range(min(int(at.max(initial=-1)) + 1, _BITS)):
+        waiting = order[at == turn]
+        firsts.append(np.zeros(people, dtype=np.int64))
+        members.append(np.zeros(people, dtype=np.int64))
+        for first, own_members in zip(firsts, members, strict=True):
+            person = items.person[waiting]
+            joins = (own_members[person] & ~together[waiting]) == 0
+            joining, of = waiting[joins], person[joins]
+            begins = own_members[of] == 0
+            first[of[begins]] = joining[begins]
+            clique[joining] = first[of]
+            own_members[of] |= np.int64(1) << turn
+            waiting = waiting[~joins]
+    return clique

@@ -1,0 +1,277 @@
+"""What several known events leave: arrays against the statements of a release, and the search against all nodes."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from kanon_sql.classes.lattice import Lattice
+from kanon_sql.errors import NoSolutionError
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.policy.tables import parse_tables_policy
+from kanon_sql.release.tables.anonymize import Preparing
+from kanon_sql.release.tables.known_events import KnownEvents
+from kanon_sql.release.tables.opened import PERSON, OpenedTables, open_policy
+from kanon_sql.release.tables.statements import ReleasedRows
+from kanon_sql.search.full_domain.several_tables import TablesSearch
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    import random
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.release.tables.prepared import PreparedPart
+
+IMPOSSIBLE = float("inf")
+KINDS = 1 << 40  # a table's kinds of events are numbered from a multiple of it on
+POLICY = """
+[privacy]
+k = {k}
+km = {km}
+[search]
+max_suppressed = {most}
+{people}
+[tables.visits]
+person = "person"
+key = "visit"
+quasi_identifiers = ["day", "weight"]
+hierarchies = {{ day = "{day}", weight = "{weight}" }}
+[tables.tests]
+person = {{ through = "visit", to = "visits" }}
+key = "test"
+insensitive = ["note"]
+[tables.results]
+person = {{ through = "test", to = "tests" }}
+quasi_identifiers = ["result"]
+hierarchies = {{ result = "flat" }}
+[tables.calls]
+person = "person"
+quasi_identifiers = ["about"]
+hierarchies = {{ about = "flat" }}
+"""
+PEOPLE = """
+[tables.people]
+rows = "people"
+person = "person"
+quasi_identifiers = ["sex"]
+hierarchies = { sex = "flat" }
+"""
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+@st.composite
+def databases(draw: st.DrawFn) -> Rows:
+    """Draw people with events: some have none, some events are of nobody, and many kinds are alike."""
+    persons = [f"p{number}" for number in range(draw(st.integers(0, 9)))]
+    somebody = st.sampled_from([*persons, *persons, *persons, "nobody", None])
+    day, weight = st.sampled_from([None, "ää", "äb", "b'"]), st.sampled_from([None, -0.0, 0.0, 1.5, 2.5])
+    result, about = st.sampled_from([None, "*", "x", '"']), st.sampled_from([None, "x", "y"])
+    visits = draw(st.lists(st.tuples(somebody, day, weight), max_size=25))
+    of_visit = st.sampled_from([None, *range(len(visits) + 1)])
+    tests = draw(st.lists(of_visit, max_size=15))
+    of_test = st.sampled_from([None, *range(len(tests) + 1)])
+    return {
+        "people": [(person, draw(st.sampled_from(["f", None]))) for person in persons],
+        "visits": [(number, *visit) for number, visit in enumerate(visits)],
+        "tests": [(number, visit, "n") for number, visit in enumerate(tests)],
+        "results": draw(st.lists(st.tuples(of_test, result), max_size=15)),
+        "calls": draw(st.lists(st.tuples(somebody, about), max_size=25)),
+    }
+
+
+def opened(
+    rows: Rows, k: int, km: int, most: float = 1.0, *, with_people: bool = True, flat: bool = False
+) -> OpenedTables:
+    connection = duckdb.connect()
+    if with_people:
+        connection.execute("CREATE TABLE people (person VARCHAR, sex VARCHAR)")
+    connection.execute("CREATE TABLE visits (visit INTEGER, person VARCHAR, day VARCHAR, weight DOUBLE)")
+    connection.execute("CREATE TABLE tests (test INTEGER, visit INTEGER, note VARCHAR)")
+    connection.execute("CREATE TABLE results (test INTEGER, result VARCHAR)")
+    connection.execute("CREATE TABLE calls (person VARCHAR, about VARCHAR)")
+    for name in ["people"] * with_people + ["visits", "tests", "results", "calls"]:
+        for row in rows[name]:
+            connection.table(name).insert(row)
+    day, weight = ("flat", "flat") if flat else ("mask:right:1,2", "intervals:2")
+    people = PEOPLE if with_people else ""
+    text = POLICY.format(k=k, km=km, most=most, people=people, day=day, weight=weight)
+    return open_policy(connection, parse_tables_policy(text, Path("kanon.toml")))
+
+
+def prepared(tables: OpenedTables) -> list[PreparedPart]:
+    return Preparing(tables).parts
+
+
+def nodes(tables: OpenedTables) -> list[Node]:
+    heights = [hierarchy.height for member in tables.members for hierarchy in member.hierarchies]
+    return list(itertools.product(*(range(height + 1) for height in heights)))
+
+
+def released_rows(tables: OpenedTables, node: Node) -> ReleasedRows:
+    names = [hierarchy.column.name for member in tables.members for hierarchy in member.hierarchies]
+    rows = ReleasedRows(tables, dict(zip(names, node, strict=True)))
+    rows.make()
+    return rows
+
+
+def left_by_statements(tables: OpenedTables, node: Node) -> Counter[frozenset[int]]:
+    """Return the sets of kinds of events that people have, numbered through the tables."""
+    rows = released_rows(tables, node)
+    sizes = [tables.engine.row(sql.select_count(kinds), "kinds")[0] for kinds in rows.kinds.values()]
+    begins = [0, *itertools.accumulate(sizes)]
+    events = defaultdict(set)
+    for person, event in tables.engine.rows(exp.select(PERSON, "event").from_(rows.events.copy()), "events"):
+        table, number = divmod(event - 1, KINDS)
+        events[person].add(begins[table] + number)
+    rows.close()
+    return Counter(map(frozenset, events.values()))
+
+
+def left_on_arrays(known: KnownEvents, node: Node) -> Counter[frozenset[int]]:
+    events = defaultdict(set)
+    for person, kind in zip(*known.left(node), strict=True):
+        events[person].add(int(kind))
+    return Counter(map(frozenset, events.values()))
+
+
+def cost_by_statements(tables: OpenedTables, parts: list[PreparedPart], node: Node) -> Fraction | float:
+    """Return how many cells are lost: of a label with M of N leaves, (M - 1)/(N - 1) of one; all of suppressed rows."""
+    engine, rows, total, possible = tables.engine, released_rows(tables, node), Fraction(0), True
+    for member in tables.members:
+        if not member.hierarchies:
+            continue
+        everything = engine.rows(exp.select("*").from_(tables.raw_rows(member).subquery("raw")), "rows of people")
+        names = [own.alias_or_name for own in tables.raw_rows(member).selects]
+        relation, joins = rows.left(member)
+        labels = [sql.column(own.column.name, relation.alias) for own in member.hierarchies]
+        query = exp.select(*labels, "1").from_(relation)
+        for joined, condition in joins:
+            query = query.join(joined, on=condition)
+        left = engine.rows(query, "labels of what is left")
+        (limit,) = [one.part.evidence.problem.limit for one in parts if one.member is member]
+        possible = possible and len(everything) - len(left) <= limit
+        for place, own in enumerate(member.hierarchies):
+            level = rows.levels[own.column.name]
+            column = VALUE if level == 0 else level_name(level)
+            paths = [exp.select(VALUE, name).from_(own.relation.copy()) for name in (column, level_name(own.height))]
+            lookup, roots = (dict(engine.rows(path, "labels of values")) for path in paths)
+            if all(row[names.index(own.column.name)] is not None for row in everything):
+                lookup.pop(None, None)
+            leaves = Counter(lookup.values())
+            full = len(lookup) - 1
+            assert len(set(roots.values())) <= 1
+            if full < 1:
+                continue
+            total += len(everything) - len(left)
+            for row in left:
+                root = level > 0 and row[place] == own.root
+                total += 1 if root else Fraction(leaves[row[place]] - 1, full)
+    rows.close()
+    return total if possible else IMPOSSIBLE
+
+
+def cells(parts: list[PreparedPart], cost: Any) -> Fraction | float:
+    """Return a cost in lost cells."""
+    return cost if cost == IMPOSSIBLE else Fraction(cost) / (parts[0].part.weight * parts[0].unit)
+
+
+@given(databases(), st.integers(1, 3), st.integers(2, 3), st.booleans(), st.randoms(use_true_random=False))
+@examples(200, quick=10)
+def test_arrays_leave_what_statements_leave(
+    rows: Rows,
+    km: int,
+    k: int,
+    with_people: bool,
+    choice: random.Random,
+) -> None:
+    tables = opened(rows, k, km, with_people=with_people)
+    parts = prepared(tables)
+    known = KnownEvents(tables, parts)
+    everything = nodes(tables)
+    for node in choice.sample(everything, 4):
+        assert left_on_arrays(known, node) == left_by_statements(tables, node)
+        cost = known.cost(node)
+        assert cells(parts, cost) == cost_by_statements(tables, parts, node)
+        # Bounds hold, and a cost that is cut short is above what was asked about.
+        below = tuple(choice.randint(0, level) for level in node)
+        lower = tuple(choice.randint(0, level) for level in below)
+        assert known.least(lower, node) <= known.cost(below)
+        if cost and cost != IMPOSSIBLE:
+            assert known.cost(node, cost // 2) > cost // 2
+    tables.engine.close()
+
+
+@given(databases(), st.integers(1, 2), st.sampled_from([1.0, 0.3]), st.booleans())
+@examples(40, quick=3)
+def test_the_search_finds_what_looking_at_all_nodes_finds(
+    rows: Rows,
+    km: int,
+    most: float,
+    with_people: bool,
+) -> None:
+    tables = opened(rows, 2, km, most, with_people=with_people, flat=True)
+    parts = prepared(tables)
+    costs = {node: cost_by_statements(tables, parts, node) for node in nodes(tables)}
+    search = TablesSearch([one.part for one in parts], Lattice(max(costs)))
+    if km > 1:
+        search.measure = KnownEvents(tables, parts)
+    try:
+        search.run()
+    except NoSolutionError:
+        assert min(costs.values()) == IMPOSSIBLE or len(rows["people"]) < 2
+    else:
+        assert search.best is not None
+        node, cost = search.best
+        assert costs[node] == cells(parts, cost) == cells(parts, search.bound) == min(costs.values())
+    tables.engine.close()
+
+
+def test_ties_are_decided_by_the_order_of_labels() -> None:
+    """Two have both days, one more has each by itself: of days as frequent the first goes, and NULL is the last."""
+    days = [("p0", "b"), ("p0", "a"), ("p1", "a"), ("p2", "b"), ("p1", None), ("p3", None)]
+    visits = [(number, person, day, 1.5) for number, (person, day) in enumerate(days)]
+    rows: Rows = {
+        "people": [(f"p{number}", "f") for number in range(4)],
+        "visits": visits,
+        "tests": [],
+        "results": [],
+        "calls": [],
+    }
+    tables = opened(rows, 2, 2)
+    known = KnownEvents(tables, prepared(tables))
+    node = (0, 0, 0, 0, 0)
+    # Kinds: a, b, NULL. p0 keeps b of (a, b), p1 keeps NULL of (a, NULL).
+    expected = Counter([frozenset({1}), frozenset({2}), frozenset({1}), frozenset({2})])
+    assert left_on_arrays(known, node) == left_by_statements(tables, node) == expected
+    tables.engine.close()
+
+
+def test_what_no_two_people_share_is_bounded_by_the_best_of_it() -> None:
+    """Each of three has days of her own pairs: of any two that she has she keeps one, whatever is left out."""
+    pairs = itertools.combinations("abc", 2)
+    days = [(f"p{number}", day) for number, pair in enumerate(pairs) for day in pair]
+    rows: Rows = {
+        "people": [(f"p{number}", "f") for number in range(3)],
+        "visits": [(number, person, day, 1.5) for number, (person, day) in enumerate(days)],
+        "tests": [],
+        "results": [],
+        "calls": [],
+    }
+    tables = opened(rows, 2, 2)
+    parts = prepared(tables)
+    known = KnownEvents(tables, parts)
+    node = (0, 0, 0, 0, 0)
+    # Of six visits three can be left at most: weights have one leaf, so that a visit is one cell.
+    assert cells(parts, known.least(node, node)) == 3
+    assert known.cost(node) >= known.least(node, node)
+    tables.engine.close()
