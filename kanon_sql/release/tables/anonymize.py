@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
 
-_FINISHING = 1.5  # seconds that publishing and verifying take, for each second of preparing
+_FINISHING = (
+    1.5  # seconds that publishing and verifying take, for each second of preparing; km * km times as many of km events
+)
 
 
 @dataclass(kw_only=True)
@@ -316,7 +318,7 @@ def _deadline(policy: TablesPolicy, opened: OpenedTables, begun: float) -> float
     if policy.time_limit is None:
         return None if _lattice(opened).size <= LISTABLE else now + UNLISTED_SECONDS
     left = begun + policy.time_limit - now
-    return now + max(0.0, left - min(_FINISHING * (now - begun), 0.8 * left))
+    return now + max(0.0, left - min(_FINISHING * policy.km**2 * (now - begun), 0.8 * left))
 
 
 def _columns(opened: OpenedTables) -> list[Hierarchy]:
