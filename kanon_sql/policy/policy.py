@@ -585,6 +585,13 @@ def _moved(rule: str, old: Path, new: Path) -> str:
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
 
 
+def rule_from_anywhere(rule: str) -> str:
+    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
+    parsed = parse_rule(rule)
+    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
+    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule
+
+
 def _column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
     return _texts(value, f'columns.{where} is a list of column names, as in ["age", "sex"].')
 

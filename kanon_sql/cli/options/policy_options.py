@@ -14,14 +14,11 @@ from kanon_sql.cli.options.shared import RequestedModels, with_models, with_opti
 from kanon_sql.engine.base import find_column, split_names
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination, prepared_original
-from kanon_sql.policy.policy import Policy, SearchOn, k_apart, read_policy
+from kanon_sql.policy.policy import Policy, SearchOn, k_apart, read_policy, rule_from_anywhere
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.sql.names import folded
@@ -345,7 +342,7 @@ def overridden(
             columns,
             said,
             policy.hierarchies,
-            {column: _from_anywhere(rule) for column, rule in (hierarchies or {}).items()},
+            {column: rule_from_anywhere(rule) for column, rule in (hierarchies or {}).items()},
         ),
         levels=_with_rules(policy, columns, said, policy.levels, levels or {}),
         publish=rules,
@@ -415,10 +412,3 @@ def _key(name: str, columns: Sequence[Column]) -> str:
     """Return what is the same for all names of one column."""
     column = find_column(name, columns)
     return folded(name) if column is None else column.name
-
-
-def _from_anywhere(rule: str) -> str:
-    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
-    parsed = parse_rule(rule)
-    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
-    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.subsets import SubsetRisk
 
 Tone = Literal["good", "warn", "bad", "neutral"]
-_TONES: dict[Outcome, Tone] = {
+TONES: dict[Outcome, Tone] = {
     "succeeds": "bad",
     "not excluded": "warn",
     "fails": "good",
@@ -136,7 +136,7 @@ def _environment(elements: str) -> Environment:
         "INFERRING": ("homogeneity", "background knowledge"),
         "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,
-        "tone": _TONES.__getitem__,
+        "tone": TONES.__getitem__,
         "tone_of_rule": _TONES_OF_RULES.__getitem__,
     }
     return environment
