@@ -14,6 +14,7 @@ import secrets
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from urllib.parse import parse_qsl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -304,11 +306,18 @@ class Application:
     def lower(self, state: State, _: Request) -> Response:
         def answer(shown: Shown) -> Response:
             steps = shown.bench.lower(shown.policy, shown.figures.node)
-            return _part(
-                "lower", shown.state, shown.bench.hierarchies, shown.figures, steps, shown.bench.rows, shown.limit
-            )
+            if steps is None:  # another node is looked at by now: nothing is to be changed on the page
+                return Response(status_code=204)
+            found = _part("lower", *shown.said[:3], steps, *shown.said[3:5])
+            found.background = BackgroundTask(self._look_higher, shown.policy, shown.figures.node)
+            return found
 
         return self._of_node(state, "/levels/lower", answer)
+
+    def _look_higher(self, policy: Policy, node: Node) -> None:
+        with suppress(KanonError), self.workspace.bench(policy) as bench:
+            if bench.latest == node:
+                bench.look_higher(policy, node)
 
     def _of_node(self, state: State, url: str, answer: Callable[[Shown], Response]) -> Response:
         """Return what is said of the node of a state; where that is the optimum, after it was found."""

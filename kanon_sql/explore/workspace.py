@@ -66,6 +66,7 @@ _LIMITS = ("0.0", "0.05")
 _SAME_AS_OTHERS = {"incognito", "samarati-first"}  # of their kind the trade-off has the optimum, and samarati
 _LARGE = 50_000  # tuples from which nodes around the one in hand are rolled up
 _KEPT = 24  # such roll-ups
+_A_MOMENT = 0.002  # seconds in which another request takes its turn
 _DRAWN = 36  # labels of a level in the drawing of a hierarchy
 _NARROW = 0.004  # of the rows: a label of fewer is too narrow to be drawn
 
@@ -126,17 +127,20 @@ class Block:
 
 
 class Bench:
-    """A table as it was prepared for some roles and hierarchies; one request at a time."""
+    """A table as it was prepared for some roles and hierarchies; who uses it holds its lock (``Workspace.bench``)."""
 
     def __init__(self, table: PreparedTable) -> None:
         self.table = table
         self.lock = RLock()
+        self.is_closed = False
+        self.latest: Node | None = None
         self._evidence: dict[str, Evidence] = {}
-        self._rolled_up: dict[str, list[Any]] = {}
+        self._rolled_up: dict[tuple[int, Node], Any] = {}
         self._labels: dict[tuple[str, int], list[list[Block]]] = {}
 
     def close(self) -> None:
         with self.lock:
+            self.is_closed = True
             self.table.close()
 
     @property
@@ -161,56 +165,83 @@ class Bench:
         key = repr((anything.models, anything.measure))
         if key not in self._evidence:
             self._evidence[key] = Evidence(problem_of(self.table.prepared, anything))
-            self._rolled_up[key] = []
         return self._evidence[key]
 
     def knows(self, policy: Policy, node: Node) -> bool:
-        with self.lock:
-            return node in self._evidence_of(policy).tested
+        return node in self._evidence_of(policy).tested
 
     def figures(self, policy: Policy, node: Node) -> NodeFigures:
-        with self.lock:
-            evidence = self._evidence_of(policy)
-            suppressed, cost = evidence.test(node), evidence.cost(node)
-            value = None if isinstance(cost, float) else evidence.problem.objective.value(cost)
-            return NodeFigures(node, suppressed, value)
+        self.latest = node
+        return self._figures(self._evidence_of(policy), node)
 
-    def lower(self, policy: Policy, node: Node) -> list[NodeFigures | None]:
-        """Return, for each column, what one level less would do; None where it is at its values.
+    def _figures(self, evidence: Evidence, node: Node) -> NodeFigures:
+        suppressed, cost = evidence.test(node), evidence.cost(node)
+        value = None if isinstance(cost, float) else evidence.problem.objective.value(cost)
+        return NodeFigures(node, suppressed, value)
 
-        Of a large table, what is found is kept for the nodes around: they will be looked at next.
+    def lower(self, policy: Policy, node: Node) -> list[NodeFigures | None] | None:
+        """Return, for each column, what one level less would do: None for one that is at its values.
+
+        None of all, where another node is looked at meanwhile: a request for one goes first.
         """
-        with self.lock:
-            evidence = self._evidence_of(policy)
-            kept = self._rolled_up[next(key for key, own in self._evidence.items() if own is evidence)]
-            steps = [with_level(node, place, level - 1) if level else None for place, level in enumerate(node)]
-            if evidence.known is None:
-                for step in steps:
-                    self._roll_up(evidence, kept, step)
-            return [None if step is None else self.figures(policy, step) for step in steps]
+        evidence = self._evidence_of(policy)
+        found: list[NodeFigures | None] = []
+        for place, level in enumerate(node):
+            step = with_level(node, place, level - 1) if level else None
+            if step is not None and not self._let_others(node):
+                return None
+            found.append(None if step is None else self._looked_at(evidence, step))
+        return found
 
-    def _roll_up(self, evidence: Evidence, kept: list[Any], step: Node | None) -> None:
+    def look_higher(self, policy: Policy, node: Node) -> None:
+        """Test the nodes one level above a node: they are likely to be asked for next."""
+        evidence = self._evidence_of(policy)
+        self._roll_up(evidence, node)
+        for place, level in enumerate(node):
+            if level < self.table.prepared.lattice.heights[place]:
+                if not self._let_others(node):
+                    return
+                self._looked_at(evidence, with_level(node, place, level + 1))
+
+    def _let_others(self, node: Node) -> bool:
+        """Let requests that wait have their turn; tell whether a node is still the one that is looked at."""
+        self.lock.release()
+        time.sleep(_A_MOMENT)
+        self.lock.acquire()
+        if self.is_closed:
+            raise UsageError("The table was let go of, to be published; reload the page.")
+        return self.latest == node
+
+    def _looked_at(self, evidence: Evidence, node: Node) -> NodeFigures:
+        if node not in evidence.tested:
+            self._roll_up(evidence, node)
+        return self._figures(evidence, node)
+
+    def _roll_up(self, evidence: Evidence, node: Node) -> None:
+        """Keep the frequency set of a node of a large table, where it is far smaller than what it is counted from."""
         roll_ups = evidence.roll_ups
-        if step is None or step in evidence.tested or (source := roll_ups.source(step)).tuples < _LARGE:
+        if evidence.known is not None or (source := roll_ups.source(node)).tuples < _LARGE:
             return
-        made = roll_ups.make(step)
+        if (id(evidence), node) in self._rolled_up:
+            return
+        made = roll_ups.make(node)
+        self._rolled_up[id(evidence), node] = made if 2 * made.tuples <= source.tuples else None
         if 2 * made.tuples > source.tuples:
             roll_ups.drop(made)
             return
         roll_ups.keep(made)
-        kept.append(made)
+        kept = [key for key, own in self._rolled_up.items() if key[0] == id(evidence) and own is not None]
         if len(kept) > _KEPT:
-            roll_ups.drop(kept.pop(0))
+            roll_ups.drop(self._rolled_up.pop(kept[0]))
 
     def drawing(self, column: str, k: int) -> list[list[Block]]:
         """Return the labels of a hierarchy, level by level from the root down, where at least k members share them.
 
         Blocks stand under those above; labels of fewer members, and narrow ones, are put together under their parent.
         """
-        with self.lock:
-            if (column, k) not in self._labels:
-                self._labels[column, k] = self._drawing(column, k)
-            return self._labels[column, k]
+        if (column, k) not in self._labels:
+            self._labels[column, k] = self._drawing(column, k)
+        return self._labels[column, k]
 
     def _drawing(self, name: str, k: int) -> list[list[Block]]:
         prepared = self.table.prepared

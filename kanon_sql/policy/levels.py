@@ -1,4 +1,4 @@
-"""Levels that a search may choose from: ``levels = { zip = 2 }`` is that one, ``"..2"``, ``"1.."`` and ``"1..2"`` a range.
+"""Levels that a search may choose from: ``{ zip = 2 }`` is that one, ``"..2"``, ``"1.."`` and ``"1..2"`` a range.
 
 A node with a lower level than is allowed counts as one that suppresses every row: what is above it may still be good.
 """

@@ -184,15 +184,10 @@ class Policy:
                 f"prove is for {' and '.join(algorithms_of('local'))}, of which it says how far from the best any of "
                 f"their kind they may be; {self.algorithm} is not one of them."
             )
-        object.__setattr__(self, "levels", levels_of(self.levels))
-        if self.levels and self.algorithm not in algorithms_of("full-domain"):
-            raise UnsuitableError(
-                "Levels are for full-domain recoding, in which a column has one level in all rows; of "
-                f"{self.algorithm}, rows have levels of their own: use --algorithm optimal, or leave --levels out."
-            )
         if self.search_on not in get_args(SearchOn):
             raise UsageError(f"search_on is workbench or warehouse, not {self.search_on!r}.")
         _ = self.cutting  # complains of what is not for this algorithm
+        self._require_levels()
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
         object.__setattr__(self, "models", _with_k_of_known(self.models))
@@ -209,6 +204,14 @@ class Policy:
         self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
         self._name_one_entity()
         self._require_standards()
+
+    def _require_levels(self) -> None:
+        object.__setattr__(self, "levels", levels_of(self.levels))
+        if self.levels and self.algorithm not in algorithms_of("full-domain"):
+            raise UnsuitableError(
+                "Levels are for full-domain recoding, in which a column has one level in all rows; of "
+                f"{self.algorithm}, rows have levels of their own: use --algorithm optimal, or leave --levels out."
+            )
 
     def _require_standards(self) -> None:
         if self.standards:

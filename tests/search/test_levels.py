@@ -1,4 +1,4 @@
-"""Levels that are given (``--levels``): of all algorithms the best among the nodes that have them, as listed by hand."""
+"""Levels that are given (``--levels``): each algorithm takes the best of the nodes that have them, as listed by hand."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
         of(levels={"age": "2..7"})
     with pytest.raises(kanon.UsageError, match="'age' has levels 0 to 3, not 2\\.\\.1"):
         of(levels={"age": "2..1"})
-    with pytest.raises(kanon.UnsuitableError, match="Levels are for full-domain recoding.*leave levels out"):
+    with pytest.raises(kanon.UnsuitableError, match=r"Levels are for full-domain recoding.*leave levels out"):
         of(levels={"age": 1}, algorithm="local")
     with pytest.raises(kanon.NoSolutionError, match="At the highest levels that levels allows, 20 of the 20 rows"):
         kanon.anonymize(FRAME, k=6, levels={"age": 0}, **SETTINGS)
