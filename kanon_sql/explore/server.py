@@ -298,9 +298,10 @@ class Application:
     def board(self, state: State, _: Request) -> Response:
         return self._of_node(state, "/levels/board", lambda shown: _part("board", *shown.said))
 
-    def figures(self, state: State, _: Request) -> Response:
+    def figures(self, state: State, request: Request) -> Response:
         found = self._of_node(state, "/levels/figures", lambda shown: _part("figures", *shown.said))
-        found.headers["HX-Push-Url"] = state.href("/levels")
+        if request.headers.get("hx-trigger-name", "").startswith("level."):  # a person moved a slider
+            found.headers["HX-Push-Url"] = state.href("/levels")
         return found
 
     def lower(self, state: State, _: Request) -> Response:

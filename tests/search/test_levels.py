@@ -1,4 +1,4 @@
-"""Levels that are given (``--levels``): each algorithm takes the best of the nodes that have them, as listed by hand."""
+"""Levels that are given (``--levels``): each algorithm takes the best of the nodes that have them, listed by hand."""
 
 from __future__ import annotations
 
