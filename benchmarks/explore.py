@@ -81,7 +81,7 @@ def first_pages(*arguments: str) -> tuple[float, float]:
 
 
 def settled(client: httpx.Client, url: str) -> str:
-    while "spinner" in (text := client.get(url).text):
+    while 'id="figures"' not in (text := client.get(url).text):
         time.sleep(0.1)
     return text
 

@@ -17,6 +17,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -32,7 +33,7 @@ from starlette.routing import Route
 from kanon_sql.engine.files import require_free
 from kanon_sql.engine.sources.addresses import shown_source
 from kanon_sql.errors import KanonError, SourceError, UsageError, command_line, counted
-from kanon_sql.evidence.report import render
+from kanon_sql.evidence import report
 from kanon_sql.evidence.report.words import NOTHING, decimals, four_digits, percentage, printable
 from kanon_sql.explore import pictures
 from kanon_sql.explore.state import LEFT_OUT, MEASURES, RISKS, ROLES, State
@@ -498,7 +499,7 @@ def _free(path: Path) -> Path:
 
 
 def _static(name: str, kind: str) -> Callable[[Request], Response]:
-    directory = Path(render.__file__).with_name("templates") if name == "report.css" else _here("static")
+    directory = Path(report.__file__).with_name("templates") if name == "report.css" else _here("static")
     content = (directory / name).read_bytes()
 
     def answer(_: Request) -> Response:
@@ -508,6 +509,15 @@ def _static(name: str, kind: str) -> Callable[[Request], Response]:
 
 
 # How pages are written
+
+
+def _of_report(name: str) -> Callable[..., Any]:
+    """Return a function of the report, whose module is imported when a page needs it: the first one does not."""
+
+    def call(*arguments: Any) -> Any:  # noqa: ANN401 - of any of them
+        return getattr(import_module("kanon_sql.evidence.report.render"), name)(*arguments)
+
+    return call
 
 
 def _ranked(points: Sequence[Point], measure: str) -> list[Point]:
@@ -540,7 +550,7 @@ def _environment() -> Environment:
         "RISKS": RISKS,
         "ROLES": ROLES,
         "WIDTH": pictures.ICICLE_WIDTH,
-        "bar_width": render.bar_width,
+        "bar_width": _of_report("bar_width"),
         "counted": counted,
         "decimals": decimals,
         "four_digits": four_digits,
@@ -549,8 +559,8 @@ def _environment() -> Environment:
         "percentage": percentage,
         "ranked": _ranked,
         "scatter": pictures.scatter,
-        "tone": render.TONES.__getitem__,
-        "worst_subsets": render.worst_subsets,
+        "tone": _of_report("tone"),
+        "worst_subsets": _of_report("worst_subsets"),
         "written": pictures.written,
         "zip": zip,
     }

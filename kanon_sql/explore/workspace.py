@@ -2,7 +2,8 @@
 
 What must answer at once (one node of the lattice, the labels of a column) runs in the request, on the ``Bench`` of the
 state's roles and hierarchies. What takes longer (releases, their evidence) runs in the background, on a connection of
-its own, one task after the other; pages ask again until it is there. All connections are read-only.
+its own, one task after the other; pages ask again until it is there. All connections are
+read-only. What the first page does not need is imported where it is used.
 """
 
 from __future__ import annotations
@@ -23,9 +24,6 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import KanonError, UsageError
-from kanon_sql.evidence.report.attributes import natural_order
-from kanon_sql.evidence.report.gather import report_of, sql_of
-from kanon_sql.evidence.report.proof import release_rows
 from kanon_sql.explore.state import Base
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -33,9 +31,6 @@ from kanon_sql.policy.algorithms import algorithms_of, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import parse_policy
 from kanon_sql.policy.profile.profiler import profile_of, proposal_of
-from kanon_sql.release.anonymize import release_of
-from kanon_sql.release.prepared_table import PreparedTable, prepare
-from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.run import names_for
@@ -49,13 +44,14 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.progress import Progress
+    from kanon_sql.engine.progress import Listener, Progress
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.explore.state import State
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.profile.result import Profile
+    from kanon_sql.release.prepared_table import PreparedTable
     from kanon_sql.release.release import Release
 
 _BENCHES = 2  # tables that are kept, prepared in different ways
@@ -272,6 +268,8 @@ class Bench:
 
 def _blocks(found: list[tuple[tuple[str | None, ...], int, int]], rows: int, k: int) -> list[Block]:
     """Return the labels of a level as blocks, each under its parent: ``found`` has their paths, rows and members."""
+    from kanon_sql.evidence.report.attributes import natural_order
+
     enough = sorted((n for _, n, members in found if members >= k and n >= _NARROW * rows), reverse=True)
     least = enough[_DRAWN] + 1 if len(enough) > _DRAWN else 0
     blocks: list[Block] = []
@@ -495,13 +493,18 @@ class Workspace:
             if key not in self._benches:
                 while len(self._benches) >= _BENCHES:
                     self._benches.pop(next(iter(self._benches))).close()
-                self._benches[key] = Bench(prepare(self.source, self.table, policy=_as_prepared(policy)))
+                self._benches[key] = Bench(self._prepared(policy))
             self._benches[key] = bench = self._benches.pop(key)  # the latest
             bench.lock.acquire()
         try:
             yield bench
         finally:
             bench.lock.release()
+
+    def _prepared(self, policy: Policy, listen: Listener | None = None) -> PreparedTable:
+        from kanon_sql.release.prepared_table import prepare
+
+        return prepare(self.source, self.table, policy=_as_prepared(policy), progress=listen)
 
     # What takes longer
 
@@ -513,6 +516,8 @@ class Workspace:
         """Return the task of the evidence for the release of a policy: its classes, risks and attacks."""
 
         def work(listen: Callable[[Progress], None]) -> Report:
+            from kanon_sql.evidence.report.gather import report_of
+
             return report_of(self._released(policy, listen), curve=(), progress=listen)
 
         return self._wanted(("evidence", repr(policy)), work, 1)
@@ -552,17 +557,21 @@ class Workspace:
         return task
 
     def _released(self, policy: Policy, listen: Callable[[Progress], None]) -> Release:
+        from kanon_sql.release.anonymize import release_of
+
         key = repr(_as_prepared(policy))
         if key not in self._behind:
             for table in self._behind.values():
                 table.close()
             self._behind.clear()
-            self._behind[key] = prepare(self.source, self.table, policy=_as_prepared(policy), progress=listen)
+            self._behind[key] = self._prepared(policy, listen)
         prepared = self._behind[key].prepared
         self.background.engine = prepared.source.engine
         return release_of(prepared, policy, listen)
 
     def _found(self, policy: Policy, listen: Callable[[Progress], None]) -> Found:
+        from kanon_sql.evidence.report.gather import sql_of
+
         release = self._released(policy, listen)
         levels = release.levels
         return Found(
@@ -580,6 +589,8 @@ class Workspace:
         )
 
     def _point(self, state: State, point: Point, listen: Callable[[Progress], None]) -> Point:
+        from kanon_sql.evidence.report.proof import release_rows
+
         try:
             policy = state.policy()
             limited = replace(policy, time_limit=policy.time_limit or _SECONDS)
@@ -636,6 +647,8 @@ def _as_prepared(policy: Policy) -> Policy:
 
 def _risks(release: Release, rows: exp.Table, people: exp.Table | None) -> dict[str, float | None]:
     """Return the risks of the rows of a release: of people, where they are counted."""
+    from kanon_sql.risks.estimators.assessment import RiskSettings, assess
+
     publication, engine = release.publication, release.prepared.source.engine
     columns = publication.published_quasi_identifiers
     entity = publication.roles.entity

@@ -131,7 +131,7 @@ def test_the_journey_from_columns_to_a_verified_release(
         # 6. Publish.
         go(page, "Publish")
         page.get_by_label("Table in the database").fill("explored")
-        page.get_by_label("Report").fill("report.html")
+        page.get_by_role("textbox", name="Report").fill("report.html")
         page.get_by_label("Policy file").focus()
         page.get_by_text('into = "explored"').wait_for()
         command = page.locator("#command").inner_text()
@@ -149,6 +149,8 @@ def test_the_journey_from_columns_to_a_verified_release(
 
 def moved_a_slider(page: BrowserPage) -> str:
     """Move a slider by keyboard; go back and forth, reload, and look at another tab. Return the level."""
+    from playwright.sync_api import expect
+
     go(page, "Levels")
     slider = page.get_by_role("slider", name="Level of sex")
     slider.wait_for()
@@ -158,13 +160,13 @@ def moved_a_slider(page: BrowserPage) -> str:
     page.wait_for_url("**level.sex=*")
     chosen = "1" if first == "0" else "0"
     page.get_by_text(f"level {chosen} of 1").wait_for()
-    assert page.evaluate("document.activeElement.id") == slider.get_attribute("id")  # focus stays
+    expect(slider).to_be_focused()
     page.get_by_text("One level less: loss").first.wait_for()
     # Back and forward, and reload.
     page.go_back()
-    until(page, f"document.querySelector('[name=\"level.sex\"]')?.value === '{first}'")
+    expect(slider).to_have_value(first, timeout=PATIENCE)
     page.go_forward()
-    until(page, f"document.querySelector('[name=\"level.sex\"]')?.value === '{chosen}'")
+    expect(slider).to_have_value(chosen, timeout=PATIENCE)
     page.reload()
     page.get_by_text(f"level {chosen} of 1").wait_for()
     # Another tab does not disturb this one.
@@ -193,7 +195,7 @@ def test_the_journey_on_adult(browser: Browser, adult: Path, tmp_path: Path, mon
         go(page, "Risk")
         page.get_by_role("heading", name="Attacks on the release").wait_for()
         go(page, "Publish")
-        page.get_by_label("File (.csv").fill("released.csv")
+        page.get_by_role("textbox", name="File (.csv").fill("released.csv")
         page.get_by_label("Policy file").focus()
         page.get_by_text('out = "released.csv"').wait_for()
         page.get_by_role("button", name="Publish", exact=True).click()
