@@ -65,10 +65,12 @@ def exploring(*arguments: str) -> Iterator[tuple[httpx.Client, float]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own program
         assert process.stdout is not None  # noqa: S101
         url = next(line.strip() for line in process.stdout if "http://" in line)
-        with httpx.Client(base_url=url.partition("/?")[0], follow_redirects=True, timeout=600) as client:
-            client.get(url)
-            yield client, begun
-        process.terminate()
+        try:
+            with httpx.Client(base_url=url.partition("/?")[0], follow_redirects=True, timeout=600) as client:
+                client.get(url)
+                yield client, begun
+        finally:
+            process.terminate()
 
 
 def first_pages(*arguments: str) -> tuple[float, float]:

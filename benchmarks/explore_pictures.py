@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-COLOURS = 64
+COLOURS = 96
 WIDTH, HEIGHT = 1000, 760
-PATIENCE = 180_000  # milliseconds
+PATIENCE = 90_000  # milliseconds
 
 
 def pictures(page: Page) -> Iterator[tuple[str, bytes]]:
@@ -39,7 +39,7 @@ def pictures(page: Page) -> Iterator[tuple[str, bytes]]:
     page.get_by_text("proven optimal").wait_for()
     yield "columns", page.screenshot()
     page.locator("[aria-labelledby=drawing-title-2]").scroll_into_view_if_needed()
-    page.locator("[aria-labelledby=drawing-title-2] tbody tr").first.wait_for()
+    page.locator("[aria-label='Rows by label of zip'] tbody tr").first.wait_for()
     page.wait_for_timeout(500)
     yield "hierarchy", page.locator("[aria-labelledby=drawing-title-2]").screenshot()
     open_page(page, "Trade-off")
@@ -90,7 +90,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         subprocess.run([*kanon, "demo", "--rows", "5000", "-q"], cwd=directory, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
         command = [*kanon, "explore", "kanon_demo.duckdb", "admissions", "--no-browser"]
-        with subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own program
+        process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own program
+        try:
             assert process.stdout is not None  # noqa: S101
             url = next(line.strip() for line in process.stdout if "http://" in line)
             window = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
@@ -99,9 +100,11 @@ def main() -> None:
             page.goto(url)
             for name, picture in pictures(page):
                 small(picture).save(arguments.docs / f"explore-{name}.png", optimize=True)
-                print(f"explore-{name}.png")
+                print(f"explore-{name}.png", flush=True)
             window.close()
+        finally:
             process.terminate()
+            process.wait()
 
 
 if __name__ == "__main__":

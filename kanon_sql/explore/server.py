@@ -189,8 +189,9 @@ class Shown:
 class Application:
     """Pages and parts of pages."""
 
-    def __init__(self, workspace: Workspace, form_token: str) -> None:
+    def __init__(self, workspace: Workspace, destination: Destination, form_token: str) -> None:
         self.workspace = workspace
+        self._destination = destination
         self._form_token = form_token
         self.child: subprocess.Popen[str] | None = None
 
@@ -362,11 +363,14 @@ class Application:
         return _part("plan", self._plan(state, given))
 
     def _defaults(self, state: State) -> dict[str, str]:
-        plain = "".join(one if one.isalnum() or one in "_-" else "_" for one in Path(self.workspace.name).stem)
-        destination = (
-            {"into": f"{plain}_k{state.k}"} if self.workspace.in_database else {"out": f"{plain}_k{state.k}.csv"}
-        )
-        return {"into": "", "out": "", "report_file": "", **destination, "policy_file": str(_free(Path("kanon.toml")))}
+        """Return what the form of Publish begins with: where the policy that was given publishes to, or a free name."""
+        given, policy_file = self._destination, str(_free(Path("kanon.toml")))
+        report_file, again = "", "1" if given.replace else ""
+        into, out = given.into or "", "" if given.out is None else str(given.out)
+        if not into and not out:
+            plain = "".join(one if one.isalnum() or one in "_-" else "_" for one in Path(self.workspace.name).stem)
+            into, out = (f"{plain}_k{state.k}", "") if self.workspace.in_database else ("", f"{plain}_k{state.k}.csv")
+        return {"into": into, "out": out, "policy_file": policy_file, "report_file": report_file, "replace": again}
 
     def _plan(self, state: State, form: Mapping[str, str]) -> Publishing:
         given = {name: form.get(name, "").strip() for name in _OF_PUBLISH}
@@ -376,7 +380,9 @@ class Application:
             raise UsageError("Say where the policy is written: the command reads it.")
         file = Path(given["policy_file"])
         out = Path(given["out"]) if given["out"] else None
-        destination = Destination(into=given["into"] or None, out=out)
+        own = self._destination
+        same_kind = (own.into is None, own.out is None) == (not given["into"], out is None)
+        destination = replace(own if same_kind else Destination(), into=given["into"] or None, out=out, replace=False)
         options = ["--policy", str(file)]
         if given["report_file"]:
             options += ["--report", given["report_file"]]
@@ -576,9 +582,9 @@ def _part(name: str, *arguments: Any) -> Response:  # noqa: ANN401 - as above
     return HTMLResponse(str(getattr(module, name)(*arguments)))
 
 
-def application(workspace: Workspace, port: int) -> tuple[Guard, Application]:
-    """Return the application behind its guard."""
-    pages = Application(workspace, secrets.token_urlsafe(32))
+def application(workspace: Workspace, port: int, destination: Destination | None = None) -> tuple[Guard, Application]:
+    """Return the application behind its guard; ``destination`` is where the policy that was given publishes to."""
+    pages = Application(workspace, destination or Destination(), secrets.token_urlsafe(32))
     return Guard(Starlette(routes=pages.routes()), port), pages
 
 
@@ -591,18 +597,25 @@ def listening(port: int) -> socket.socket:
     except OSError as error:
         found.close()
         raise SourceError(
-            f"Port {port} cannot be listened on ({error.strerror}): give another with --port, or leave it out."
+            f"Port {port} cannot be listened on ({error.strerror}): name another one, or none, and a free one is taken."
         ) from None
     return found
 
 
-def serve(source: Any, table: str | None, policy: Policy | None, port: int, begun: Callable[[str], None]) -> None:  # noqa: ANN401 - as open_source
-    """Serve a table until Ctrl-C; ``begun`` is called with the first URL."""
+def serve(
+    source: Any,  # noqa: ANN401 - as for open_source
+    table: str | None,
+    given: tuple[Policy, Destination] | None,
+    port: int,
+    begun: Callable[[str], None],
+) -> None:
+    """Serve a table until Ctrl-C; ``given`` is what a policy file says, ``begun`` is called with the first URL."""
     import uvicorn
 
     with listening(port) as own:
-        workspace = Workspace(source, table, policy)
-        guard, pages = application(workspace, own.getsockname()[1])
+        workspace = Workspace(source, table, None if given is None else given[0])
+        destination = None if given is None else given[1]
+        guard, pages = application(workspace, own.getsockname()[1], destination)
         try:
             config = uvicorn.Config(
                 guard,

@@ -83,9 +83,14 @@ class Explorer:
 
 
 @contextmanager
-def explorer(source: Path, table: str | None = None, policy: kanon.Policy | None = None) -> Iterator[Explorer]:
+def explorer(
+    source: Path,
+    table: str | None = None,
+    policy: kanon.Policy | None = None,
+    destination: kanon.Destination | None = None,
+) -> Iterator[Explorer]:
     workspace = Workspace(str(source), table, policy)
-    guard, pages = application(workspace, PORT)
+    guard, pages = application(workspace, PORT, destination)
     try:
         assert workspace.ready(30)
         yield Explorer(workspace, guard)

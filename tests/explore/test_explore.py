@@ -420,6 +420,22 @@ def test_what_is_published_is_what_the_printed_command_makes(explored: Explorer,
     assert "kanon.toml exists already" in taken.text
 
 
+def test_where_a_policy_publishes_to_is_where_the_form_begins(table: Path) -> None:
+    text = table.with_suffix(".toml").read_text(encoding="utf-8")
+    table.with_suffix(".toml").write_text(
+        f'{text}out = "there.csv"\ndelimiter = ";"\nreplace = true\n', encoding="utf-8"
+    )
+    policy, destination = kanon.read_policy(table.with_suffix(".toml"))
+    with explorer(table, "people", policy, destination) as explored:
+        fields = {own.get("name"): own for _, own in explored.get("/publish").elements}
+        assert (fields["into"]["value"], Path(str(fields["out"]["value"])).name) == ("", "there.csv")
+        assert "checked" in fields["replace"]
+        assert 'delimiter = ";"' in explored.bodies[-1].replace("&#34;", '"')
+        other = explored.get("/publish/preview?out=&into=released&policy_file=kanon.toml")
+        assert "delimiter" not in other.text
+        assert "into = " in other.text
+
+
 def test_what_is_refused_leaves_nothing_behind(explored: Explorer, table: Path) -> None:
     before = there()
     token = form_token(explored)

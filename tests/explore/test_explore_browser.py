@@ -119,7 +119,7 @@ def test_the_journey_from_columns_to_a_verified_release(
         assert "confirmed=1" in page.url
         # 2. Trade-off: choose the release by k = 10.
         go(page, "Trade-off")
-        page.get_by_role("row", name="optimal 10").get_by_role("link", name="choose").click()
+        page.get_by_role("link", name="Choose optimal, k = 10, at most 2.00 %").click()
         page.wait_for_url("**k=10*")
         chosen = moved_a_slider(page)
         # 4. Lattice, 5. Risk.
@@ -162,6 +162,7 @@ def moved_a_slider(page: BrowserPage) -> str:
     page.get_by_text(f"level {chosen} of 1").wait_for()
     expect(slider).to_be_focused()
     page.get_by_text("One level less: loss").first.wait_for()
+    page.locator("#hand").get_by_text("levels chosen here").or_(page.locator("#hand [role=alert]")).wait_for()
     # Back and forward, and reload.
     page.go_back()
     expect(slider).to_have_value(first, timeout=PATIENCE)
@@ -186,9 +187,9 @@ def test_the_journey_on_adult(browser: Browser, adult: Path, tmp_path: Path, mon
     (tmp_path / "adult.toml").write_text(ADULT_POLICY, encoding="utf-8")
     with opened(browser, tmp_path, "adult.csv", "--policy", "adult.toml") as page:
         go(page, "Trade-off")
-        page.get_by_role("row", name="datafly 5").get_by_role("link", name="choose").click()
+        page.get_by_role("link", name="Choose datafly, k = 5, at most 2.00 %").click()
         page.wait_for_url("**algorithm=datafly*")
-        page.get_by_role("row", name="optimal 5 2.00 %").get_by_role("link", name="choose").click()
+        page.get_by_role("link", name="Choose optimal, k = 5, at most 2.00 %").click()
         go(page, "Levels")
         page.get_by_role("slider", name="Level of age").wait_for()
         page.get_by_text("0.3314").first.wait_for()  # the optimum that ARX proves too
@@ -222,11 +223,12 @@ def test_pages_are_accessible_and_fit(browser: Browser, demo: Path, width: int, 
             assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], name
 
 
+@pytest.mark.thorough
 def test_the_keyboard_alone_suffices(browser: Browser, demo: Path) -> None:
     """Everything that a mouse can choose is reached by Tab, shows where it is, and is chosen by Enter or arrows."""
     with opened(browser, demo, "demo.duckdb", "admissions") as page:
         go(page, "Trade-off")
-        page.get_by_role("row", name="local 5").wait_for()
+        page.get_by_role("link", name="Choose local, k = 5, at most 2.00 %").wait_for()
         for name in PAGES.values():
             go(page, name)
             if name != "Trade-off":  # whose links are renewed as they come

@@ -186,7 +186,7 @@ LISTS = {
         "rows": "COUNT(*)",
     },
     "explore/labels": {
-        "labels": "hierarchy.level_1 AS label_0",
+        "labels": "hierarchy.level_1",
         "rows": "COUNT(*)",
         "members": "COUNT(*)",
         "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",

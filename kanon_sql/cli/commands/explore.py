@@ -26,15 +26,18 @@ def explore_command(
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="To listen on; without it, one that is free.")
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and let me open it in a browser myself.")
+        bool,
+        typer.Option(
+            "--no-browser", rich_help_panel="Output", help="Print the address, for a browser that I open myself."
+        ),
     ] = False,
 ) -> None:
     """See risk and utility move, in a browser, on this machine: columns, trade-off, levels, risk, and publish."""
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
         raise UsageError(f"kanon explore needs {' and '.join(missing)}: pip install 'kanon-sql[explore]'.")
-    policy = None if policy_file is None else read_policy(policy_file)[0]
-    pointed_at, table = named_table(source, table, None if policy is None else policy.origin)
+    given = None if policy_file is None else read_policy(policy_file)
+    pointed_at, table = named_table(source, table, None if given is None else given[0].origin)
     if is_in_private_directory(pointed_at):
         raise UsageError("kanon explore reads its table again and again: name a file instead of -.")
     from kanon_sql.explore.server import serve
@@ -47,4 +50,4 @@ def explore_command(
         if not no_browser:
             Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    serve(pointed_at, table, policy, port, begun)
+    serve(pointed_at, table, given, port, begun)
