@@ -42,6 +42,7 @@ from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import policy_text, write_policy
 from kanon_sql.search.problem import rows_allowed
+from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -369,7 +370,9 @@ class Application:
         into, out = given.into or "", "" if given.out is None else str(given.out)
         if not into and not out:
             plain = "".join(one if one.isalnum() or one in "_-" else "_" for one in Path(self.workspace.name).stem)
-            into, out = (f"{plain}_k{state.k}", "") if self.workspace.in_database else ("", f"{plain}_k{state.k}.csv")
+            name = f"{plain}_k{state.k}"
+            free = unused_name(name, self.workspace.taken), str(_free(Path(f"{name}.csv")))
+            into, out = (free[0], "") if self.workspace.in_database else ("", free[1])
         return {"into": into, "out": out, "policy_file": policy_file, "report_file": report_file, "replace": again}
 
     def _plan(self, state: State, form: Mapping[str, str]) -> Publishing:
@@ -443,6 +446,8 @@ class Application:
                 )
                 said, errors = self.child.communicate()
                 code = self.child.returncode
+                if code == 0 and plan.destination.into is not None:
+                    self.workspace.taken.add(plan.destination.into)
             finally:
                 self.child = None
                 if code != 0:

@@ -414,6 +414,7 @@ class Workspace:
         source: as it was pointed at.
         table: in a database.
         given: the policy that was given; None where one is proposed from the profile.
+        taken: names of relations beside the table, in a database file.
         profile: what the columns are; None until it is known.
     """
 
@@ -423,6 +424,7 @@ class Workspace:
         self.background = Background()
         self.origin: Origin | None = None
         self.in_database = False
+        self.taken: set[str] = set()
         self.name = ""
         self._lock, self._tasks_lock = RLock(), RLock()
         self._benches: dict[str, Bench] = {}
@@ -436,6 +438,8 @@ class Workspace:
             self.name, self.in_database = opened.name, opened.in_database
             self.table = opened.written_name if opened.in_database else self.table
             self.origin = origin_of(self.source, self.table, opened)
+            if opened.database is not None:
+                self.taken |= {row[2] for row in opened.engine.rows(sql.statement("catalog/tables"), "names taken")}
             if given is None:
                 opened.engine.close()
             else:
