@@ -24,10 +24,12 @@ class Lattice:
     listed; each question costs a few operations, however large it is.
 
     Attributes:
-        heights: height of the hierarchy of each quasi-identifier.
+        heights: height of the hierarchy of each quasi-identifier; less where higher levels are not allowed.
+        lowest: the node that all nodes to choose from lie at or above; None is the original table.
     """
 
     heights: tuple[int, ...]
+    lowest: Node | None = None
 
     @cached_property
     def bottom(self) -> Node:
@@ -36,13 +38,22 @@ class Lattice:
 
     @cached_property
     def top(self) -> Node:
-        """The table of roots."""
+        """The table of roots; or of the highest levels that are allowed."""
         return self.heights
+
+    @cached_property
+    def start(self) -> Node:
+        """The lowest node to choose from."""
+        return self.bottom if self.lowest is None else self.lowest
+
+    def allows(self, node: Node) -> bool:
+        """Tell whether a node may be chosen: it is at or above ``start``."""
+        return self.lowest is None or all(map(int.__ge__, node, self.lowest))
 
     @cached_property
     def size(self) -> int:
         """How many nodes there are."""
-        return math.prod(height + 1 for height in self.heights)
+        return math.prod(height + 1 - level for height, level in zip(self.heights, self.start, strict=True))
 
     @cached_property
     def _offsets(self) -> tuple[int, ...]:

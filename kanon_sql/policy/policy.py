@@ -27,6 +27,9 @@
     cost = "round:100"                  # (see kanon_sql.policy.publish_rules)
     weight = ["top:120", "bottom:40"]
 
+    [levels]                            # that the search may choose; without it, all of a column
+    zip = "..2"                         # at most 2; 2 is that one alone, "1.." at least 1
+
     [privacy]
     k = 5
     count = "people"                    # or "rows": k counts rows even where several are of one person
@@ -65,7 +68,7 @@ from kanon_sql.engine.base import names
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.engine.sources.preparing import Rules, rules_of
-from kanon_sql.errors import PolicyError, UsageError
+from kanon_sql.errors import PolicyError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.spec import rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -73,6 +76,7 @@ from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
+from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
@@ -118,6 +122,7 @@ class Policy:
         hierarchies: for columns that have one given, its rule or file.
         hierarchy_directory: a directory with hierarchy files.
         publish: for columns that are kept, the rules by which they are published.
+        levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
@@ -147,6 +152,7 @@ class Policy:
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
     algorithm: str = "optimal"
     measure: Measure = "loss"
@@ -190,6 +196,7 @@ class Policy:
         if self.search_on not in get_args(SearchOn):
             raise UsageError(f"search_on is workbench or warehouse, not {self.search_on!r}.")
         _ = self.cutting  # complains of what is not for this algorithm
+        self._require_levels()
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
         object.__setattr__(self, "models", _with_k_of_known(self.models))
@@ -206,6 +213,14 @@ class Policy:
         self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
         self._name_one_entity()
         self._require_standards()
+
+    def _require_levels(self) -> None:
+        object.__setattr__(self, "levels", levels_of(self.levels))
+        if self.levels and self.algorithm not in algorithms_of("full-domain"):
+            raise UnsuitableError(
+                "Levels are for full-domain recoding, in which a column has one level in all rows; of "
+                f"{self.algorithm}, rows have levels of their own: use --algorithm optimal, or leave --levels out."
+            )
 
     def _require_standards(self) -> None:
         if self.standards:
@@ -253,6 +268,7 @@ class Policy:
             count="rows",
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
             publish={},
+            levels={},
             population=None,
             key_file=None,
         )
@@ -336,6 +352,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     entity: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
+    levels: Mapping[str, str | int] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
@@ -365,6 +382,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         hierarchies={column: str(rule) for column, rule in rules.items()},
         hierarchy_directory=directory,
         publish={column: publish_rules_of(texts, column) for column, texts in (publish or {}).items()},
+        levels=levels_of(levels or {}),
         key_file=None if key_file is None else Path(key_file),
         prepare=rules_of(prepare or {}),
         **settings,
@@ -384,7 +402,7 @@ SECTIONS: dict[str, set[str]] = {
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 TABLES = "tables"
 """The section of a policy of several tables (see ``kanon_sql.policy.tables``)."""
-BY_COLUMN = ("prepare", "hierarchies", "publish")
+BY_COLUMN = ("prepare", "hierarchies", "publish", "levels")
 """The sections whose settings are called like columns of the table."""
 
 
@@ -467,6 +485,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "columns": columns,
         "hierarchies": hierarchies,
         "publish": publish,
+        "levels": {name: int(text) if text.isdecimal() else text for name, text in policy.levels.items()},
         "privacy": privacy,
         "search": {name: value for name, value in search.items() if value is not None},
         "release": {name: value for name, value in release.items() if value is not None},
@@ -501,6 +520,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
         publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
+        levels=document.get("levels", {}),
         max_suppressed=max_suppressed_of(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),

@@ -90,3 +90,10 @@ def moved_rule(rule: str, old: Path, new: Path) -> str:
     path = relative_path(Path(parsed.path), new)
     # A file may be called like a rule: ./flat is the file.
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
+
+
+def rule_from_anywhere(rule: str) -> str:
+    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
+    parsed = parse_rule(rule)
+    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
+    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule

@@ -80,6 +80,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
+    levels: Mapping[str, str | int] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
     algorithm: str = "optimal",
     measure: str = "loss",
@@ -122,6 +123,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         prepare: by column, a rule or a list of rules that come before all else, such as ``"decimal:,"``; by the name
             of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).
         publish: for columns that are kept, the rule by which they are published, such as "round:100"; or several.
+        levels: for quasi-identifiers, the level that full-domain recoding may choose, or a range: 2, "..2", "1..".
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
         algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
@@ -168,6 +170,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         hierarchies=hierarchies,
         prepare=prepare,
         publish=publish,
+        levels=levels,
         k=k,
         models=models,
         population=population,

@@ -37,6 +37,7 @@ from kanon_sql.models.t_closeness import (
     ordered_features,
     require_few,
 )
+from kanon_sql.policy.levels import allowed_nodes
 from kanon_sql.policy.profile.copies import copies_among
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.publish_rules import ruled_columns
@@ -325,7 +326,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     models = prepared.coded(prepared.resolved(policy.models))
     return Problem(
         frequency,
-        prepared.lattice,
+        allowed_nodes(prepared.lattice, prepared.hierarchies, policy.levels),
         models,
         objective,
         prepared.labels,
@@ -335,6 +336,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         places,
         prepared.shared_tests,
         bool(policy.prove),
+        bool(policy.levels),
     )
 
 

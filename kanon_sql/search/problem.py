@@ -66,6 +66,7 @@ class Problem:
         places: the values of each quasi-identifier in their order, for cutting.
         shared_tests: node tests that searches with other k made too; None if there are no others.
         prove: whether to prove of a local recoding that none can cost less than some bound.
+        levels_are_bounded: whether some levels of some columns may not be chosen.
     """
 
     frequency: FrequencySet
@@ -79,6 +80,7 @@ class Problem:
     places: Sequence[Places] = ()
     shared_tests: SharedTests | None = None
     prove: bool = False
+    levels_are_bounded: bool = False
 
     @property
     def costs(self) -> Costs:

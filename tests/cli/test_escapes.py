@@ -53,8 +53,8 @@ COMMANDS: dict[str, list[str]] = {
         *("--epsilon", "1", "--delta", "0.5", "--out", "{dir}/dp.csv"),
     ],
 }
-NOTHING_NAMED = {"demo"}
-"""Commands that are given no name of a table or column."""
+NOTHING_NAMED = {"demo", "explore"}
+"""Commands that are given no name of a table or column, or print none: for its pages there is tests/explore."""
 
 
 def commands(group: click.Group, before: str = "") -> Iterator[str]:

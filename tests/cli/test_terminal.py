@@ -128,7 +128,7 @@ def test_examples_of_the_help_run_as_they_stand(kanon: Callable[..., Ended]) -> 
             assert line in shown
             program, *arguments = shlex.split(line)
             assert program == "kanon"
-            if command != "demo":
+            if command not in {"demo", "explore"}:  # which serves until Ctrl-C: tests/explore
                 ended = kanon(*arguments)
                 expected = (
                     1 if command == "attack" else 0

@@ -112,9 +112,11 @@ OTHER_OPTIONS = {  # of the run, not of the release
     *("--into-schema", "--out-dir", "--file-format"),  # of a policy of several tables: tests/cli/test_several_tables.py
     *("--hold-out", "--control"),  # a policy file does not say which rows were held out: test_hold_out.py
     *("--prepare", "--publish"),  # names of columns, as --hierarchy: test_preparing.py, test_publish_options.py
+    "--levels",  # names of columns too: test_levels.py
 }
 OTHER_KEYWORDS = {
     *("source", "table", "models", "prepare", "hierarchies", "publish", "policy", "resources", "progress", "hold_out"),
+    "levels",
 }
 
 
@@ -172,8 +174,8 @@ def _plain(value: Any) -> Any:
 def test_each_place_has_every_setting_and_no_other() -> None:
     named = set(SETTINGS)
     fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
-    # [hierarchies], [prepare] and [publish] have names of columns, and [source] what SOURCE and TABLE are
-    apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare", "publish"}
+    # [hierarchies], [prepare], [publish] and [levels] have names of columns, and [source] what SOURCE and TABLE are
+    apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare", "publish", "levels"}
     assert {name for name in named if name not in WITHOUT_KEYWORD or name in {"proposed", "standards"}} == (
         fields - {"columns", "models", *apart} | {"k"}
     )
@@ -218,7 +220,7 @@ def test_each_place_gives_a_setting_the_same_value(name: str) -> None:
         policy = make_policy(None, **{"models": models, **k, name: value, **keywords})
         assert _by_setting(policy)[name] == value
     if name not in WITHOUT_OPTION | DESTINATION | {"as", "population"}:
-        options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "publish", "policy_file"])
+        options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
         given = Path(value).absolute() if name == "key_file" else value
         policy = RequestedPolicy({**options, **others, name: given}, {}, None).over(kanon.Policy(), COLUMNS)
         assert _by_setting(policy)[name] == _plain(given)

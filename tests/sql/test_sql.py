@@ -198,6 +198,12 @@ LISTS = {
         "keys": "key_0",
         "rows": "COUNT(*)",
     },
+    "explore/labels": {
+        "labels": "hierarchy.level_1",
+        "rows": "COUNT(*)",
+        "members": "COUNT(*)",
+        "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",
+    },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
     "attacks/control_alone": {"labels": "label_1", "subset": "0"},

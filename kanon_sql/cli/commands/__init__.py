@@ -69,6 +69,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "compare:compare_command",
         "Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped.",
     ),
+    "explore": (
+        "explore:explore_command",
+        "See risk and utility move, in a browser, on this machine: columns, trade-off, levels, risk, and publish.",
+    ),
     "hierarchy list": ("hierarchy:list_command", "List the hierarchies in a database, in a directory, or ready-made."),
     "hierarchy show": ("hierarchy:show_command", "Show a hierarchy: its shape, and the labels of its first values."),
     "hierarchy check": (
@@ -150,6 +154,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "compare": (f"kanon compare {_DEMO} --entity patient_id --qi birth_date,sex -k 5,20 --algorithm optimal,datafly",),
     "lattice": (f"kanon lattice {_DEMO} --entity patient_id --qi birth_date,sex -k 5 --max-suppressed 0",),
+    "explore": (f"kanon explore {_DEMO}",),
     "ledger": ("kanon ledger kanon_demo.duckdb",),
     "clean": ("kanon clean kanon_demo.duckdb --drop released",),
     "dp budget": (f"kanon dp budget {_DEMO} --epsilon 10 --delta 1e-5 --entity patient_id", f"kanon dp budget {_DEMO}"),

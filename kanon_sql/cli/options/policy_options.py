@@ -14,9 +14,6 @@ from kanon_sql.cli.options.shared import RequestedModels, with_models, with_opti
 from kanon_sql.engine.base import find_column, split_names
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
@@ -24,6 +21,7 @@ from kanon_sql.policy.destination import Destination, prepared_original
 from kanon_sql.policy.policy import Policy, SearchOn, k_apart, read_policy
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
+from kanon_sql.policy.settings import rule_from_anywhere
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -94,6 +92,7 @@ _OPTIONS: dict[str, Any] = {
     "hierarchy": shared.HierarchyOption,
     "hierarchies": shared.HierarchiesOption,
     "publish": shared.PublishOption,
+    "levels": shared.LevelsOption,
     "policy_file": shared.PolicyOption,
 }
 _SETTINGS = (
@@ -154,6 +153,7 @@ class RequestedPolicy:
             models=self.models,
             hierarchies=assignments(said["hierarchy"], "--hierarchy", columns),
             publish=_publish_rules(said["publish"], columns),
+            levels=assignments(said["levels"], "--levels", columns),
             settings={
                 **{name: said[name] for name in _SETTINGS},
                 "hierarchy_directory": said["hierarchies"] and said["hierarchies"].absolute(),
@@ -268,7 +268,8 @@ def assignments(texts: list[str] | None, option: str, columns: Sequence[Column])
         end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
         column, value = text[:end], text[end + 1 :]
         if not column or not value:
-            forms = "COLUMN=RULE" if option in {"--prepare", "--publish"} else "COLUMN=FILE or COLUMN=RULE"
+            own = {"--prepare": "COLUMN=RULE", "--publish": "COLUMN=RULE", "--levels": "COLUMN=LEVEL"}
+            forms = own.get(option, "COLUMN=FILE or COLUMN=RULE")
             raise UsageError(f"{option} is written {forms}, not {text!r}.")
         if (key := _key(column, columns)) in named:
             raise UsageError(f"{option} names column {column!r} twice.")
@@ -298,6 +299,7 @@ def overridden(
     models: RequestedModels | None = None,
     hierarchies: dict[str, str] | None = None,
     publish: dict[str, tuple[str, ...]] | None = None,
+    levels: dict[str, str] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Policy:
     """Return a policy with what the command line says: roles add to those of the file, all else goes before it.
@@ -315,6 +317,7 @@ def overridden(
         models: what else is required of classes, by the names in ``kanon_sql.models.options``.
         hierarchies: for columns, a rule or a file as it is seen from the working directory.
         publish: for columns, the rules by which they are published; None for no column, those of the file neither.
+        levels: for columns, the levels that may be chosen.
         settings: other settings of the policy; None was not said.
     """
     named = {role: split_names(texts, columns) for role, texts in roles.items() if texts}
@@ -335,7 +338,14 @@ def overridden(
             [_with_requirements(model, k, said.entity) for model in k_apart(policy.models)],
             {name: [text] if isinstance(text, str) else text or [] for name, text in (models or {}).items()},
         ),
-        hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
+        hierarchies=_with_rules(
+            policy,
+            columns,
+            said,
+            policy.hierarchies,
+            {column: rule_from_anywhere(rule) for column, rule in (hierarchies or {}).items()},
+        ),
+        levels=_with_rules(policy, columns, said, policy.levels, levels or {}),
         publish=rules,
         **given,
     )
@@ -372,14 +382,18 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
 
 
 def _with_rules(
-    policy: Policy, columns: Sequence[Column], said: NamedColumns, hierarchies: dict[str, str]
+    policy: Policy,
+    columns: Sequence[Column],
+    said: NamedColumns,
+    of_file: Mapping[str, str],
+    given: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the rules of a file with those of the command line, without those of columns that it took another role."""
+    """Return what a file says of columns with what the command line does, without columns that it gave another role."""
     generalized = {_key(name, columns) for name in said.quasi_identifiers}
     moved = {_key(name, columns) for name in policy.columns.quasi_identifiers} - generalized
-    replaced = {_key(name, columns) for name in hierarchies}
-    kept = {name: rule for name, rule in policy.hierarchies.items() if _key(name, columns) not in moved | replaced}
-    return {**kept, **{column: _from_anywhere(rule) for column, rule in hierarchies.items()}}
+    replaced = {_key(name, columns) for name in given}
+    kept = {name: rule for name, rule in of_file.items() if _key(name, columns) not in moved | replaced}
+    return {**kept, **given}
 
 
 def _published_by(
@@ -399,10 +413,3 @@ def _key(name: str, columns: Sequence[Column]) -> str:
     """Return what is the same for all names of one column."""
     column = find_column(name, columns)
     return folded(name) if column is None else column.name
-
-
-def _from_anywhere(rule: str) -> str:
-    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
-    parsed = parse_rule(rule)
-    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
-    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule

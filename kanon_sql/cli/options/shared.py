@@ -209,6 +209,15 @@ HierarchyOption = Annotated[
         "round:1,2  flat  ready:us_state  prefix:3:FILE.",
     ),
 ]
+LevelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--levels",
+        metavar="COLUMN=LEVEL",
+        help="The level of a column that full-domain recoding may choose, 0 being its values; or a range of them: "
+        "zip=..2  zip=1..  zip=1..2.",
+    ),
+]
 HierarchiesOption = Annotated[
     Path | None,
     typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),

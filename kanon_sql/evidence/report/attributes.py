@@ -214,7 +214,7 @@ def _distribution(
     found: list[tuple[str | None, int]] = engine.rows(counted, f"rows by label of {column.name}")
     large = sorted((row for row in found if row[1] >= k), key=lambda row: -row[1])
     shown = large if len(large) == len(found) and len(large) <= _MOST else large[: _MOST - 1]
-    shown.sort(key=lambda row: _natural(row[0]))
+    shown.sort(key=lambda row: natural_order(row[0]))
     others = sum(rows for _, rows in found) - sum(rows for _, rows in shown)
     if left_out is None:
         counts = [LabelCount("label", label, rows, rows if complete else None) for label, rows in shown]
@@ -287,7 +287,7 @@ def _left_out_cells(
     return cells
 
 
-def _natural(label: str | None) -> tuple[bool, list[tuple[bool, float, str]]]:
+def natural_order(label: str | None) -> tuple[bool, list[tuple[bool, float, str]]]:
     """Return by what labels are sorted: numbers in them as numbers, NULL last."""
     parts = re.split(r"(\d+)", label or "")
     return label is None, [(not part.isdecimal(), float(part) if part.isdecimal() else 0.0, part) for part in parts]

@@ -105,9 +105,13 @@ def report_of(
     asked_by: str | None = None,
     utility: UtilitySettings | None = None,
     apart: KeptApart | None = None,
+    curve: Sequence[int] = CURVE,
     progress: Listener = silent,
 ) -> Report:
-    """Return the report of a release, and of what was published of it, if anything, in the same engine."""
+    """Return the report of a release, and of what was published of it, if anything, in the same engine.
+
+    ``curve`` are the k that it is compared with.
+    """
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))
@@ -115,7 +119,7 @@ def report_of(
         if published is not None and published.source is not None:
             progress(Progress("Comparing with what was published"))
             require_same_rows(release, of_release.rows, published.source)
-        return _gathered(release, published, of_release, asked_by, utility, apart, progress)
+        return _gathered(release, published, of_release, asked_by, utility, apart, curve, progress)
 
 
 def _gathered(
@@ -125,6 +129,7 @@ def _gathered(
     asked_by: str | None,
     utility: UtilitySettings | None,
     apart: KeptApart | None,
+    curve: Sequence[int],
     progress: Listener,
 ) -> Report:
     policy, original, publication = release.policy, release.prepared.source, release.publication
@@ -168,10 +173,10 @@ def _gathered(
         risk_before=risks[0],
         risk_after=risks[1],
         attacks=attacks,
-        curve=_curve(release, verification.classes, progress),
+        curve=_curve(release, verification.classes, curve, progress),
         search=_search(release),
         pseudonyms=_pseudonymized(release, verification),
-        sql=_sql_of(publication),
+        sql=sql_of(publication),
         versions=_versions(),
         fingerprints=_fingerprints_of(release, released, published),
         policy=policy_of(release, published),
@@ -292,7 +297,7 @@ def _standards(original: Source, released: Source, policy: Policy) -> tuple[Chec
     return check_source(released, policy, None if policy.columns.entity is None else original).standards
 
 
-def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoint, ...]:
+def _curve(release: Release, classes: int, curve: Sequence[int], progress: Listener) -> tuple[CurvePoint, ...]:
     """Return what other k would cost, all else being the same; none where no k is required.
 
     The release, with its ``classes``, is the point of its own k.
@@ -309,7 +314,7 @@ def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoi
         share_suppressed=suppressed / rows,
         classes=classes,
     )
-    others = tuple(k for k in CURVE if k <= rows and k != policy.k)
+    others = tuple(k for k in curve if k <= rows and k != policy.k)
     shared = release.prepared.shared_tests or SharedTests(others)
     table = PreparedTable(replace(release.prepared, shared_tests=shared), policy)
     # The largest first: what it publishes is allowed with a smaller k too, which bounds what that one costs.
@@ -372,7 +377,7 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _sql_of(publication: Publication) -> str:
+def sql_of(publication: Publication) -> str:
     """Return the statements that make and check a release, as a script.
 
     The relations that they read are named only. Hierarchies written out would list values of the original, and so would

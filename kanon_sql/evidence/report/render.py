@@ -136,7 +136,7 @@ def _environment(elements: str) -> Environment:
         "INFERRING": ("homogeneity", "background knowledge"),
         "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,
-        "tone": _TONES.__getitem__,
+        "tone": tone,
         "tone_of_rule": _TONES_OF_RULES.__getitem__,
     }
     return environment
@@ -165,6 +165,10 @@ def verdict(report: Report) -> tuple[Tone, str]:
             f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"
         )
     return ("warn", "; ".join(["Requirements hold", *but])) if but else ("good", "All requirements hold")
+
+
+def tone(outcome: Outcome) -> Tone:
+    return _TONES[outcome]
 
 
 def nearly_unique(report: Report) -> list[Attribute]:

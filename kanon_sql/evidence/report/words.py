@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
+from kanon_sql.errors import counted
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.publish_rules import rules_that_help
-from kanon_sql.risks.attacks.verdicts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,7 +33,7 @@ def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     """Return the first node on Datafly's way up that suppresses no more than is allowed."""
     problem = evidence.problem
     distinct = _distinct_values(problem)
-    node = problem.lattice.bottom
+    node = problem.lattice.start
     # 1. Too many rows stand out; at the top none does.
     while evidence.test(node) > problem.limit:
         open_columns = [column for column, level in enumerate(node) if level < problem.lattice.heights[column]]

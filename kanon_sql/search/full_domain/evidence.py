@@ -193,7 +193,14 @@ class Evidence:
         problem = self.problem
         suppressed = self.test(problem.lattice.top)
         only_k = all(isinstance(model, KAnonymity | KnownSubsets) for model in problem.models)
-        hopeless = suppressed if self.monotone else self.suppresses_at_least(problem.lattice.top) > problem.limit
+        too_many = suppressed > problem.limit if problem.levels_are_bounded else suppressed
+        hopeless = too_many if self.monotone else self.suppresses_at_least(problem.lattice.top) > problem.limit
+        if problem.frequency.rows and hopeless and problem.levels_are_bounded:
+            raise NoSolutionError(
+                f"At the highest levels that --levels allows, {suppressed:,} of the {problem.frequency.rows:,} rows "
+                f"would be suppressed, and {problem.limit:,} may be: allow higher levels, or more to be suppressed "
+                "with --max-suppressed."
+            )
         if problem.frequency.rows and hopeless and not only_k:
             raise NoSolutionError(self._why_not())
         if problem.frequency.rows and hopeless:
@@ -258,6 +265,9 @@ class Evidence:
         return self.tested[node]
 
     def _count(self, node: Node, classes: RollUp | None) -> int:
+        if node not in self.tested and not self.problem.lattice.allows(node):
+            self.tested[node] = self.problem.frequency.rows + 1  # more than any limit, and so is all below
+            self._mark(node, self.tested[node])
         if node not in self.tested:
             suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
             self.tested[node] = suppressed
@@ -329,8 +339,8 @@ class Evidence:
                 self._join_masks(source, self._looked_at)
 
     def knows(self, node: Node) -> bool:
-        """Tell whether a node was tested, or looked at ahead."""
-        return node in self.tested or node in self._ahead
+        """Tell whether a node was tested, or looked at ahead; of one that is not allowed, there is nothing to know."""
+        return node in self.tested or node in self._ahead or not self.problem.lattice.allows(node)
 
     @property
     def most_together(self) -> int:
@@ -446,6 +456,8 @@ class Evidence:
             return IMPOSSIBLE
         if (measure := self.problem.objective.of_classes) is not None:
             self.test(lower)
+            if lower not in self._sizes:  # a level of it is not allowed
+                return IMPOSSIBLE
             return measure.least(self._sizes[lower], suppressed)
         costs = self.problem.costs
         return costs.with_suppression(lower, suppressed, costs.most_hidden(lower, suppressed))

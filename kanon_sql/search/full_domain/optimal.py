@@ -71,11 +71,11 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
         evidence.recall(shared)
     # 1. The top, which was tested before; then the whole lattice.
     if evidence.problem.lattice.size > LISTABLE:
-        proof = _prove(evidence, progress, evidence.problem.lattice.bottom, improve=False)
+        proof = _prove(evidence, progress, evidence.problem.lattice.start, improve=False)
         rounds = anneal(evidence) if evidence.known is None else _from_k_of_all(evidence)
         _in_turn(evidence, rounds, _beside(evidence, proof, proofs_of_sets(evidence)))
     else:
-        for _ in _prove(evidence, progress, evidence.problem.lattice.bottom, improve=True):
+        for _ in _prove(evidence, progress, evidence.problem.lattice.start, improve=True):
             pass
     # 6. Undo what costs nothing.
     node = lower_for_free(evidence)
@@ -133,6 +133,7 @@ def proofs_of_sets(evidence: Evidence) -> list[Iterator[None]]:
     if not (evidence.monotone and evidence.bounds_are_free):
         return []
     heights, size = evidence.problem.lattice.heights, 1
+    start = evidence.problem.lattice.start
     sets: list[list[int]] = [[]]
     for column, height in enumerate(heights):
         size *= height + 1
@@ -140,7 +141,7 @@ def proofs_of_sets(evidence: Evidence) -> list[Iterator[None]]:
             sets.append([])
             size = height + 1
         sets[-1].append(column)
-    lowest = [tuple(0 if i in own else height for i, height in enumerate(heights)) for own in sets]
+    lowest = [tuple(start[i] if i in own else height for i, height in enumerate(heights)) for own in sets]
     return [
         _prove(evidence.of_columns(own), None, lower, improve=True) for own, lower in zip(sets, lowest, strict=True)
     ]
