@@ -14,7 +14,7 @@ SELECT
 FROM present;
 
 -- the rows of patients with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_55 AS
+CREATE TEMPORARY VIEW kanon_rows_4 AS
 SELECT
   patients.patient_id AS kanon_person,
   '*' AS "patients.sex",
@@ -24,7 +24,7 @@ WHERE
   NOT patients.patient_id IS NULL;
 
 -- the rows of visits with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_56 AS
+CREATE TEMPORARY VIEW kanon_rows_5 AS
 SELECT
   patients.patient_id AS kanon_person,
   "visits.ward".level_1 AS "visits.ward",
@@ -39,7 +39,7 @@ WHERE
   NOT patients.patient_id IS NULL;
 
 -- the rows of results with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_57 AS
+CREATE TEMPORARY VIEW kanon_rows_6 AS
 SELECT
   patients.patient_id AS kanon_person,
   results.test AS "results.test",
@@ -56,7 +56,7 @@ WHERE
   NOT patients.patient_id IS NULL;
 
 -- the people who are released
-CREATE TEMPORARY TABLE kanon_people_18 AS
+CREATE TEMPORARY TABLE kanon_people AS
 SELECT
   kanon_person,
   class
@@ -65,24 +65,24 @@ FROM (
     kanon_person,
     DENSE_RANK() OVER (ORDER BY "patients.sex") AS class,
     COUNT(*) OVER (PARTITION BY "patients.sex") AS members
-  FROM kanon_rows_55
+  FROM kanon_rows_4
 ) AS people
 WHERE
   members >= 3;
 
 -- the kinds of events of visits
-CREATE TEMPORARY TABLE kanon_kinds_35 AS
+CREATE TEMPORARY TABLE kanon_kinds AS
 SELECT
   "visits.ward",
   0 + ROW_NUMBER() OVER (ORDER BY "visits.ward") AS event
 FROM (
   SELECT DISTINCT
     "visits.ward"
-  FROM kanon_rows_56
+  FROM kanon_rows_5
 ) AS kinds;
 
 -- the kinds of events of results
-CREATE TEMPORARY TABLE kanon_kinds_36 AS
+CREATE TEMPORARY TABLE kanon_kinds_2 AS
 SELECT
   "results.test",
   "visits.ward",
@@ -91,20 +91,20 @@ FROM (
   SELECT DISTINCT
     "results.test",
     "visits.ward"
-  FROM kanon_rows_57
+  FROM kanon_rows_6
 ) AS kinds;
 
 -- which kinds of events each person has
-CREATE TEMPORARY TABLE kanon_events_18 AS
+CREATE TEMPORARY TABLE kanon_events AS
 SELECT DISTINCT
   released_people.kanon_person,
   released_people.class,
   kinds.event AS event,
   CAST(NULL AS BIGINT) AS through
-FROM kanon_rows_56 AS rows_of_events
-JOIN kanon_people_18 AS released_people
+FROM kanon_rows_5 AS rows_of_events
+JOIN kanon_people AS released_people
   ON released_people.kanon_person = rows_of_events.kanon_person
-JOIN kanon_kinds_35 AS kinds
+JOIN kanon_kinds AS kinds
   ON rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
 UNION ALL
 SELECT DISTINCT
@@ -112,24 +112,24 @@ SELECT DISTINCT
   released_people.class,
   kinds.event AS event,
   through_kinds.event AS through
-FROM kanon_rows_57 AS rows_of_events
-JOIN kanon_people_18 AS released_people
+FROM kanon_rows_6 AS rows_of_events
+JOIN kanon_people AS released_people
   ON released_people.kanon_person = rows_of_events.kanon_person
-JOIN kanon_kinds_36 AS kinds
+JOIN kanon_kinds_2 AS kinds
   ON rows_of_events."results.test" IS NOT DISTINCT FROM kinds."results.test"
   AND rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
-JOIN kanon_kinds_35 AS through_kinds
+JOIN kanon_kinds AS through_kinds
   ON rows_of_events."visits.ward" IS NOT DISTINCT FROM through_kinds."visits.ward";
 
 -- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -145,28 +145,28 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -184,40 +184,40 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- leave out what goes through it
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   NOT through IS NULL
   AND NOT EXISTS(
     SELECT
       1
-    FROM kanon_events_18 AS whole
+    FROM kanon_events AS whole
     WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -233,28 +233,28 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -272,40 +272,40 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- leave out what goes through it
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   NOT through IS NULL
   AND NOT EXISTS(
     SELECT
       1
-    FROM kanon_events_18 AS whole
+    FROM kanon_events AS whole
     WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -321,40 +321,40 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- leave out what goes through it
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   NOT through IS NULL
   AND NOT EXISTS(
     SELECT
       1
-    FROM kanon_events_18 AS whole
+    FROM kanon_events AS whole
     WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -372,40 +372,40 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- leave out what goes through it
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   NOT through IS NULL
   AND NOT EXISTS(
     SELECT
       1
-    FROM kanon_events_18 AS whole
+    FROM kanon_events AS whole
     WHERE
       whole.kanon_person = events.kanon_person AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -421,28 +421,28 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare_18 AS
+CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
     kanon_person,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events_18
+  FROM kanon_events
 ), combinations AS (
   SELECT
     counted.kanon_person,
@@ -460,18 +460,18 @@ WHERE
   people < 3;
 
 -- leave out what is too rare
-DELETE FROM kanon_events_18 AS events
+DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
     SELECT
       1
-    FROM kanon_too_rare_18 AS too_rare
+    FROM kanon_too_rare AS too_rare
     WHERE
       too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_18;
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- For patients: Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as $kanon_inner_key (each byte XOR 0x36) and $kanon_outer_key (each byte XOR 0x5C)
 CREATE TEMPORARY TABLE kanon_pseudonyms AS
@@ -488,7 +488,7 @@ SELECT
 FROM (
   SELECT
     kanon_person AS value
-  FROM kanon_people_18
+  FROM kanon_people
 ) AS found;
 
 -- For visits: Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as $kanon_inner_key (each byte XOR 0x36) and $kanon_outer_key (each byte XOR 0x5C)
@@ -504,7 +504,7 @@ SELECT
 FROM (
   SELECT DISTINCT
     "visits.visit_id" AS value
-  FROM kanon_rows_56
+  FROM kanon_rows_5
   WHERE
     NOT "visits.visit_id" IS NULL
 ) AS found;
@@ -517,8 +517,8 @@ CREATE TABLE released.patients AS
 SELECT
   pseudonyms_1.pseudonym AS patient_id,
   rows_of_table."patients.sex" AS sex
-FROM kanon_rows_55 AS rows_of_table
-JOIN kanon_people_18 AS people
+FROM kanon_rows_4 AS rows_of_table
+JOIN kanon_people AS people
   ON people.kanon_person = rows_of_table.kanon_person
 JOIN kanon_pseudonyms AS pseudonyms_1
   ON pseudonyms_1.value = rows_of_table."patients.patient_id"
@@ -531,12 +531,12 @@ SELECT
   pseudonyms_1.pseudonym AS visit_id,
   pseudonyms_2.pseudonym AS patient_id,
   rows_of_table."visits.ward" AS ward
-FROM kanon_rows_56 AS rows_of_table
-JOIN kanon_people_18 AS people
+FROM kanon_rows_5 AS rows_of_table
+JOIN kanon_people AS people
   ON people.kanon_person = rows_of_table.kanon_person
-JOIN kanon_kinds_35 AS kinds
+JOIN kanon_kinds AS kinds
   ON rows_of_table."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
-JOIN kanon_events_18 AS events
+JOIN kanon_events AS events
   ON events.kanon_person = rows_of_table.kanon_person AND events.event = kinds.event
 JOIN kanon_pseudonyms_2 AS pseudonyms_1
   ON pseudonyms_1.value = rows_of_table."visits.visit_id"
@@ -550,13 +550,13 @@ CREATE TABLE released.results AS
 SELECT
   pseudonyms_1.pseudonym AS visit_id,
   rows_of_table."results.test" AS test
-FROM kanon_rows_57 AS rows_of_table
-JOIN kanon_people_18 AS people
+FROM kanon_rows_6 AS rows_of_table
+JOIN kanon_people AS people
   ON people.kanon_person = rows_of_table.kanon_person
-JOIN kanon_kinds_36 AS kinds
+JOIN kanon_kinds_2 AS kinds
   ON rows_of_table."results.test" IS NOT DISTINCT FROM kinds."results.test"
   AND rows_of_table."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
-JOIN kanon_events_18 AS events
+JOIN kanon_events AS events
   ON events.kanon_person = rows_of_table.kanon_person AND events.event = kinds.event
 JOIN kanon_pseudonyms_2 AS pseudonyms_1
   ON pseudonyms_1.value = rows_of_table."results.visit_id"
