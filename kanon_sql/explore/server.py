@@ -595,7 +595,8 @@ def application(workspace: Workspace, port: int, destination: Destination | None
 
 def listening(port: int) -> socket.socket:
     """Return a socket that listens on this machine alone; port 0 takes one that is free."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Its protocol is named: by that asyncio knows that answers in two parts are not to wait for each other (Nagle).
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.bind((ADDRESS, port))
         found.listen(128)
