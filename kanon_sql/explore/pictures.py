@@ -142,7 +142,7 @@ def hasse(kinds: Mapping[Node, str]) -> Hasse:
     by_height: dict[int, list[Node]] = {}
     for node in sorted(kinds):
         by_height.setdefault(sum(node), []).append(node)
-    letters = max((len(written(node)) for node in kinds), default=1)
+    letters = max((len(node_text(node)) for node in kinds), default=1)
     box = 14 + _LETTER * letters
     step, row = box + 10, 56
     width = max((len(nodes) for nodes in by_height.values()), default=1) * step + 10
@@ -162,7 +162,7 @@ def hasse(kinds: Mapping[Node, str]) -> Hasse:
     return Hasse(tuple(drawn), tuple(lines), width, 48 + row * (len(by_height) - 1), box)
 
 
-def written(node: Node) -> str:
+def node_text(node: Node) -> str:
     return "·".join(map(str, node))
 
 

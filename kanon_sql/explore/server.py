@@ -572,7 +572,7 @@ def _environment() -> Environment:
         "scatter": pictures.scatter,
         "tone": _of_report("tone"),
         "worst_subsets": _of_report("worst_subsets"),
-        "written": pictures.written,
+        "node_text": pictures.node_text,
         "zip": zip,
     }
     return environment

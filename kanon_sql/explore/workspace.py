@@ -314,7 +314,7 @@ class Task:
         return self.result is not None or self.problem is not None
 
 
-class Background:
+class BackgroundWork:
     """A thread that works tasks off: those of the smallest priority first, of these the latest."""
 
     def __init__(self) -> None:
@@ -421,7 +421,7 @@ class Workspace:
     def __init__(self, source: Any, table: str | None, given: Policy | None) -> None:  # noqa: ANN401 - as open_source
         self.source, self.table = named_table(source, table, None if given is None else given.origin)
         self.given = given
-        self.background = Background()
+        self.background = BackgroundWork()
         self.origin: Origin | None = None
         self.in_database = False
         self.taken: set[str] = set()
