@@ -108,6 +108,8 @@ def released(directory: Path, database: str, table: str) -> list[Any]:
 def test_the_journey_from_columns_to_a_verified_release(
     browser: Browser, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from playwright import sync_api
+
     with opened(browser, demo, "demo.duckdb", "admissions") as page:
         # 1. Columns: drag one, choose the role of another, confirm the rest.
         page.get_by_role("link", name="I have checked the roles").click()
@@ -134,10 +136,11 @@ def test_the_journey_from_columns_to_a_verified_release(
         page.get_by_role("textbox", name="Report").fill("report.html")
         page.get_by_label("Policy file").focus()
         page.get_by_text('into = "explored"').wait_for()
-        command = page.locator("#command").inner_text()
-        assert command == "kanon anonymize --policy kanon.toml --report report.html"
+        command = "kanon anonymize --policy kanon.toml --report report.html"
+        sync_api.expect(page.locator("#command")).to_have_text(command, timeout=PATIENCE)
         page.get_by_role("button", name="Publish", exact=True).click()
         page.get_by_text("published and verified").wait_for()
+        assert f"$ {command}\n" in page.locator("#outcome pre").inner_text()
     monkeypatch.chdir(demo)
     assert "k = 10" in Path("kanon.toml").read_text(encoding="utf-8")
     assert f"sex = {chosen}" in Path("kanon.toml").read_text(encoding="utf-8")
