@@ -743,6 +743,16 @@ WHERE
     REGEXP_FULL_MATCH(CAST(visit_id AS TEXT), '[0-9a-f]{32}')
   );
 
+-- keys of the released patients that repeat
+SELECT
+  COUNT(*) - COUNT(DISTINCT patient_id)
+FROM released.patients AS patients;
+
+-- keys of the released visits that repeat
+SELECT
+  COUNT(*) - COUNT(DISTINCT visit_id)
+FROM released.visits AS visits;
+
 -- labels of patients.sex
 SELECT
   'sex' AS column_name,

@@ -416,10 +416,12 @@ def open_released(
 
 
 def _released(opened: OpenDatabase, policy: TablesPolicy, table: TablePolicy, schema: str | None) -> Member:
-    relation = sql.relation(table.name.rpartition(".")[2], schema)
-    if opened.engine.kind_of(relation) is None:
+    parts = table.name.split(".")  # the name of a table can have points too
+    candidates = [sql.relation(".".join(parts[place:]), schema) for place in range(len(parts))]
+    relation = next((one for one in candidates if opened.engine.kind_of(one) is not None), None)
+    if relation is None:
         where = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
-        raise UsageError(f"{where} has no table {relation.name!r}: say where the released tables are (--schema NAME).")
+        raise UsageError(f"{where} has no table {parts[-1]!r}: say where the released tables are (--schema NAME).")
     source = Source(opened.engine, relation, table.name, writable=False)
     names = {column.name: f"{table.name}.{column.name}" for column in source.columns}
     if table.rows == "kept":

@@ -3,7 +3,7 @@
 1. The promise: people with the same published values, and combinations of at most ``km`` of their events, are counted
    in the tables as a reader would join them, by pseudonyms.
 2. Integrity: every row leads to a released person, and to the row that it goes through.
-3. Keys: each is written as a pseudonym, and none is NULL.
+3. Keys: each is written as a pseudonym, none is NULL, and those that name persons or rows do not repeat.
 4. Labels: each is of its level in the hierarchy of its column.
 5. Rows: as many as were found before.
 """
@@ -61,6 +61,7 @@ class TablesVerification:
         rows: of each table.
         orphans: by table, rows that lead to no released row.
         raw_keys: by column, values that are no pseudonyms, NULL among them.
+        repeated_keys: by column that names persons or rows of its table, rows with the value of another one.
         foreign_labels: by column, labels that its hierarchy does not have at its level.
         wrong_rows: tables with another number of rows than was found before.
         identifying: columns that are never published, and are there.
@@ -71,6 +72,7 @@ class TablesVerification:
     rows: dict[str, int]
     orphans: dict[str, int]
     raw_keys: dict[str, int]
+    repeated_keys: dict[str, int]
     foreign_labels: dict[str, int]
     wrong_rows: tuple[str, ...]
     identifying: tuple[str, ...] = ()
@@ -83,7 +85,7 @@ class TablesVerification:
     @property
     def holds(self) -> bool:
         promised = not any(one.too_rare for one in self.promises)
-        others = (self.orphans, self.raw_keys, self.foreign_labels)
+        others = (self.orphans, self.raw_keys, self.repeated_keys, self.foreign_labels)
         return promised and not any(map(sum, (found.values() for found in others))) and not self.wrong_rows
 
     def problems(self) -> list[str]:
@@ -105,6 +107,7 @@ class TablesVerification:
             for name, n in self.raw_keys.items()
             if n
         ]
+        said += [f"{name}: {counted(n, 'key')} that another row has too" for name, n in self.repeated_keys.items() if n]
         said += [
             f"{name}: {counted(n, 'label')} that the hierarchy does not have"
             for name, n in self.foreign_labels.items()
@@ -151,6 +154,7 @@ class ReleasedTables:
             rows,
             {member.name: self._orphans(member) for member in self._of_people()},
             {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._raw_keys(member)},
+            {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._repeated_keys(member)},
             {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._foreign(member)},
             tuple(one.name for one in counts or () if rows[one.name] != one.rows_out),
         )
@@ -289,6 +293,16 @@ class ReleasedTables:
             wrong = exp.or_(exp.Is(this=own, expression=exp.null()), not_a_pseudonym(own.copy()))
             query = exp.select(sql.count_rows()).from_(self._output(member)).where(wrong)
             (n,) = self.engine.row(query, f"keys of the released {member.name} that are no pseudonyms")
+            found.append((name, int(n)))
+        return found
+
+    def _repeated_keys(self, member: Member) -> list[tuple[str, int]]:
+        policy, found = member.policy, []
+        of_rows = [policy.person] if policy.rows == "people" and isinstance(policy.person, str) else []
+        for name in [*of_rows, *([policy.key] if policy.key is not None else [])]:
+            own = sql.column(name)
+            query = exp.select(exp.Sub(this=sql.count_rows(), expression=sql.count_distinct(own)))
+            (n,) = self.engine.row(query.from_(self._output(member)), f"keys of the released {member.name} that repeat")
             found.append((name, int(n)))
         return found
 

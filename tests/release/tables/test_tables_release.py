@@ -305,6 +305,7 @@ def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
             "UPDATE released.visits SET patient_id = NULL WHERE visit_id = (SELECT min(visit_id) FROM released.visits)",
             "no pseudonym",
         ),
+        ("INSERT INTO released.patients SELECT * FROM released.patients LIMIT 1", "another row has too"),
         (
             "DELETE FROM released.patients WHERE patient_id = (SELECT min(patient_id) FROM released.visits)",
             "no released row",
