@@ -66,8 +66,8 @@ def exploring(*arguments: str) -> Iterator[tuple[httpx.Client, float]]:
         assert process.stdout is not None  # noqa: S101
         url = next(line.strip() for line in process.stdout if "http://" in line)
         try:
-            with httpx.Client(base_url=url.partition("/?")[0], follow_redirects=True, timeout=600) as client:
-                client.get(url)
+            with httpx.Client(follow_redirects=True, timeout=600) as client:
+                client.base_url = client.get(url).url.join(".")
                 yield client, begun
         finally:
             process.terminate()

@@ -88,10 +88,10 @@ def padded(key: bytes, *, drawn: bool) -> Key:
     return Key(inner, outer, drawn)
 
 
-def require_apart(key_file: Path | None, others: Iterable[Path | None], what: str) -> None:
-    """Refuse a key file that is also another file of the run."""
-    if key_file is not None and any(other is not None and _same_file(key_file, other) for other in others):
-        raise UsageError(f"{key_file} is the key file and cannot be {what} too.")
+def require_apart(file: Path | None, others: Iterable[Path | None], what: str, own: str = "the key file") -> None:
+    """Refuse a file, the key file or the policy, that is also another file of the run."""
+    if file is not None and any(other is not None and _same_file(file, other) for other in others):
+        raise UsageError(f"{file} is {own} and cannot be {what} too.")
 
 
 def _same_file(one: Path, other: Path) -> bool:

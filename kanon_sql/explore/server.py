@@ -3,7 +3,8 @@
 1. It listens on 127.0.0.1. A ``Host`` that is not this address and port is refused, so that no name of another site can
    be made to lead here; and so is an ``Origin`` of another site.
 2. The first URL has a token that opens once. From then on a cookie is the key, which no script can read and no other
-   site can have sent.
+   site can have sent. Browsers send a cookie to all ports of a host: this one belongs to a path that was drawn at
+   random, so that the server of another user on another port does not get it.
 3. A form that changes something has a token of its own, which only pages that were served here have.
 4. A page runs no script and has no style but those of the package, loads nothing from elsewhere, and is not kept.
 """
@@ -98,6 +99,7 @@ class Guard:
         self.cookie_name = f"kanon_explore_{port}"
         self.form_token = secrets.token_urlsafe(32)
         self._key = secrets.token_urlsafe(32)
+        self.path = f"/{secrets.token_urlsafe(16)}"
         self._first: str | None = secrets.token_urlsafe(32)
 
     @property
@@ -115,7 +117,7 @@ class Guard:
             await send(message)
 
         answer = self._answer(scope)
-        await (answer or self._app)(scope, receive, with_headers)
+        await (answer or self._app)({**scope, "root_path": self.path}, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
         """Return what is answered instead of a page; None where the page may be served."""
@@ -134,16 +136,18 @@ class Guard:
             given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
             if given is not None and self._first is not None and _equal(given, self._first):
                 self._first = None
-                opened = RedirectResponse("/columns", 303)
-                opened.set_cookie(self.cookie_name, self._key, path="/", httponly=True, samesite="strict")
+                opened = RedirectResponse(f"{self.path}/columns", 303)
+                opened.set_cookie(self.cookie_name, self._key, path=self.path, httponly=True, samesite="strict")
                 return opened
-        if not any(_equal(value, self._key) for value in self._cookies(headers.get(b"cookie", []))):
+        is_ours = scope["path"].startswith(f"{self.path}/")
+        if not is_ours or not any(_equal(value, self._key) for value in self._cookies(headers.get(b"cookie", []))):
             return PlainTextResponse(
-                "This page belongs to the browser that opened the address which kanon explore printed; it opens once. "
-                "For another browser, end kanon explore (Ctrl-C) and start it again.\n",
+                "This page belongs to the browser that opened the address which kanon explore printed; it opens once, "
+                "and goes on in the tab that it was opened in. For another browser, end kanon explore (Ctrl-C) and "
+                "start it again.\n",
                 403,
             )
-        return RedirectResponse("/columns", 303) if scope["path"] == "/" else None
+        return None
 
     def _cookies(self, given: Iterable[bytes]) -> list[str]:
         pairs = (part.strip().partition("=") for value in given for part in value.decode("latin-1").split(";"))
@@ -299,12 +303,12 @@ class Application:
     # 3. Levels
 
     def board(self, state: State, _: Request) -> Response:
-        return self._of_node(state, "/levels/board", lambda shown: _part("board", *shown.said))
+        return self._of_node(state, "levels/board", lambda shown: _part("board", *shown.said))
 
     def figures(self, state: State, request: Request) -> Response:
-        found = self._of_node(state, "/levels/figures", lambda shown: _part("figures", *shown.said))
+        found = self._of_node(state, "levels/figures", lambda shown: _part("figures", *shown.said))
         if request.headers.get("hx-trigger-name", "").startswith("level."):  # a person moved a slider
-            found.headers["HX-Push-Url"] = state.href("/levels")
+            found.headers["HX-Push-Url"] = state.href("levels")
         return found
 
     def lower(self, state: State, _: Request) -> Response:
@@ -316,7 +320,7 @@ class Application:
             found.background = BackgroundTask(self._look_higher, shown.policy, shown.figures.node)
             return found
 
-        return self._of_node(state, "/levels/lower", answer)
+        return self._of_node(state, "levels/lower", answer)
 
     def _look_higher(self, policy: Policy, node: Node) -> None:
         with suppress(KanonError), self.workspace.bench(policy) as bench:
@@ -342,7 +346,7 @@ class Application:
     # 4. Lattice
 
     def lattice(self, state: State, _: Request) -> Response:
-        return self._of_node(state, "/lattice/picture", _lattice)
+        return self._of_node(state, "lattice/picture", _lattice)
 
     # 5. Risk
 
@@ -377,6 +381,8 @@ class Application:
 
     def _plan(self, state: State, form: Mapping[str, str]) -> Publishing:
         given = {name: form.get(name, "").strip() for name in _OF_PUBLISH}
+        if unseen := [name for name, value in given.items() if not value.isprintable()]:
+            raise UsageError(f"{unseen[0]} has a character that cannot be seen, as a line end is: leave it out.")
         if bool(given["into"]) == bool(given["out"]):
             raise UsageError("Say where the release should go: a table, or a file; one of the two.")
         if not given["policy_file"]:
@@ -419,7 +425,6 @@ class Application:
             assert self.workspace.base is not None  # noqa: S101 - a form was served
             state = State.read(self.workspace.base, [pair for pair in form if pair[0] not in _NOT_OF_STATE])
             plan = self._plan(state, given)
-            require_free(plan.file, replace=False)
             outcome = self._run(plan)
         except KanonError as error:
             return self._problem(state, request, str(error))
@@ -432,11 +437,13 @@ class Application:
     def _run(self, plan: Publishing) -> dict[str, Any]:
         """Write the policy and run the command as a shell would; without a release the policy is taken back."""
         with self.workspace.let_go():
-            write_policy(plan.policy, plan.destination, plan.file)
+            _make_new(plan.file)
             code = None
             try:
+                write_policy(plan.policy, plan.destination, plan.file)
+                # -P, as the command itself: no module is looked for in the directory where the data lie.
                 self.child = subprocess.Popen(  # noqa: S603 - the program that runs this, with arguments and no shell
-                    [sys.executable, "-m", "kanon_sql", *plan.arguments],
+                    [sys.executable, "-P", "-m", "kanon_sql", *plan.arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -482,7 +489,7 @@ def _lattice(shown: Shown) -> Response:
         known[one] = bench.figures(policy, one)
         kinds[one] = "good" if known[one].suppressed <= shown.limit else "refused"
     names = [hierarchy.column.name for hierarchy in bench.hierarchies]
-    links = {one: shown.state.href("/levels", levels=dict(zip(names, one, strict=True))) for one in kinds}
+    links = {one: shown.state.href("levels", levels=dict(zip(names, one, strict=True))) for one in kinds}
     best = None if shown.best is None else shown.best.node
     return _part("lattice", shown.state, pictures.hasse(kinds), known, links, node, best, names, whole, lattice.size)
 
@@ -507,6 +514,15 @@ def _free(path: Path) -> Path:
         number += 1
         found = path.with_stem(f"{path.stem}_{number}")
     return found
+
+
+def _make_new(path: Path) -> None:
+    """Make a file of a name that nothing has, not even a link that leads nowhere."""
+    require_free(path, replace=False)
+    try:
+        path.touch(exist_ok=False)
+    except OSError as error:
+        raise SourceError(f"The policy cannot be written to {path}: {error.strerror}.") from None
 
 
 def _static(name: str, kind: str) -> Callable[[Request], Response]:
@@ -590,7 +606,9 @@ def _part(name: str, *arguments: Any) -> Response:  # noqa: ANN401 - as above
 def application(workspace: Workspace, port: int, destination: Destination | None = None) -> tuple[Guard, Application]:
     """Return the application behind its guard; ``destination`` is where the policy that was given publishes to."""
     pages = Application(workspace, destination or Destination(), secrets.token_urlsafe(32))
-    return Guard(Starlette(routes=pages.routes()), port), pages
+    app = Starlette(routes=pages.routes())
+    app.router.redirect_slashes = False
+    return Guard(app, port), pages
 
 
 def listening(port: int) -> socket.socket:

@@ -39,7 +39,7 @@ ROLES = {
 }
 RISKS = {"highest": "largest risk", "average": "average risk", "share": "share above the threshold"}
 _SMALLEST_K = 2  # below it, a label of one person would be shown
-_LARGEST = 10**9
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,13 @@ class State:
         """Return what the parameters of a URL or of a form say; what does not belong to a state is refused."""
         plain: dict[str, Any] = {}
         by_column: dict[str, dict[str, Any]] = {"role": dict(base.roles), "rule": {}, "level": {}, "most": {}}
-        names = {folded(column.name): column.name for column in base.columns}
+        # A browser sends a line end in the name of a field as CR LF, whichever it was.
+        names = {_one_line_end(column.name): column.name for column in base.columns}
+        names |= {folded(column.name): column.name for column in base.columns}
         for key, value in parameters:
             kind, dot, name = key.partition(".")
             if dot and kind in by_column:
-                if (column := names.get(folded(name))) is None:
+                if (column := names.get(folded(name), names.get(_one_line_end(name)))) is None:
                     raise UsageError(f"There is no column {name!r} in the table.")
                 if value:
                     by_column[kind][column] = value if kind in {"role", "rule"} else _number(value, "A level", 0)
@@ -178,6 +180,11 @@ class State:
         base = self.base.roles
         same = {folded(name) for name, role in self.roles.items() if base[name] == role}
         return () if self.confirmed else tuple(one for one in self.base.policy.columns.proposed if folded(one) in same)
+
+    @property
+    def no_longer_counts_people(self) -> bool:
+        """Whether k counts rows, where the policy that the application began with counts people."""
+        return self.base.policy.count == "people" and self.count == "rows" and not self.of_role("person")
 
     @property
     def chosen_levels(self) -> dict[str, str]:
@@ -263,7 +270,12 @@ def _setting(name: str, value: str) -> Any:  # noqa: ANN401 - of the kind of its
     return value == "1" if name == "confirmed" else value
 
 
+def _one_line_end(name: str) -> str:
+    return folded("\n".join(name.replace("\r\n", "\n").split("\r")))
+
+
 def _number(text: str, what: str, least: int) -> int:
-    if not (text.isascii() and text.isdecimal()) or not least <= int(text) < _LARGEST:
-        raise UsageError(f"{what} is a whole number from {least}, not {text!r}.")
-    return int(text)
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else -1
+    if number < least:
+        raise UsageError(f"{what} is a whole number from {least} to {10**_DIGITS - 1:,}, not {text!r}.")
+    return number

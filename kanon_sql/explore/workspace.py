@@ -508,7 +508,8 @@ class Workspace:
     def _prepared(self, policy: Policy, listen: Listener | None = None) -> PreparedTable:
         from kanon_sql.release.prepared_table import prepare
 
-        return prepare(self.source, self.table, policy=_as_prepared(policy), progress=listen)
+        own = replace(_as_prepared(policy), models=policy.models)  # errors name its k
+        return prepare(self.source, self.table, policy=own, progress=listen)
 
     # What takes longer
 

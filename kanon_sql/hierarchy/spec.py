@@ -221,6 +221,8 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
     except RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
+    if "\0" in text:
+        raise UsageError(f"Hierarchy {text!r} has a NUL, which no file name has.")
     rule = FileRule((relative_to or Path()) / text)
     if _LIKE_A_RULE.fullmatch(text) and not rule.path.exists():
         raise UsageError(f"Hierarchy {text!r} is neither a rule nor a file that exists. Rules are: {RULES}.")

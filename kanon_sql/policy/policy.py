@@ -325,7 +325,7 @@ def _with_k_of_known(models: tuple[PrivacyModel, ...]) -> tuple[PrivacyModel, ..
 def suppression_limit(given: float | str) -> float | str:
     """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``."""
     text = str(given).strip().lower()
-    if match := re.fullmatch(r"(\d+|k) ?rows?", text):
+    if match := re.fullmatch(r"([0-9]{1,18}|k) ?rows?", text):
         return f"{match[1]} rows"
     try:
         share = read_share(text)

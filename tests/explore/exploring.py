@@ -54,9 +54,12 @@ class Explorer:
         token = guard.url.partition("token=")[2]
         self.opened = self.client.get("/", params={"token": token})
         assert self.opened.status_code == 303
+        self.client.base_url = f"{HERE}{guard.path}"
 
     def get(self, url: str, *, code: int = 200) -> Page:
-        response = self.client.get(url, headers={"hx-request": "true"} if url.count("/") > 1 else {})
+        response = self.client.get(
+            url, headers={"hx-request": "true"} if "/" in url.strip("/") or url.startswith("release") else {}
+        )
         assert response.status_code == code, response.text
         self.bodies.append(response.text)
         return Page(response.text)

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,10 @@ def test_the_first_address_opens_once_and_its_cookie_is_out_of_reach(explored: E
     assert re.search("; HttpOnly;.*SameSite=strict$", cookie)
     assert "token" not in explored.opened.headers["location"]
     assert explored.client.get("/columns").status_code == 200
+    path = explored.guard.path
+    assert f"; Path={path};" in cookie  # drawn anew each time, so that no server on another port is sent the cookie
+    assert len(path) > 20
+    assert explored.client.get(f"{HERE}/columns").status_code == 403
     other = TestClient(explored.guard, base_url=HERE, follow_redirects=False)
     for url in (
         "/",
@@ -104,10 +109,11 @@ def test_the_first_address_opens_once_and_its_cookie_is_out_of_reach(explored: E
     ):
         assert other.get(url).status_code == 403, url  # also the token itself, which was used
     for page in (*PAGES, "release", "static/htmx.min.js", "nothing"):
-        answer = other.get(f"/{page}")
-        assert (answer.status_code, "people" in answer.text) == (403, False)
+        for url in (f"/{page}", f"{path}/{page}"):
+            answer = other.get(url)
+            assert (answer.status_code, "people" in answer.text) == (403, False)
     other.cookies.set(explored.guard.cookie_name, "wrong")
-    assert other.get("/columns").status_code == 403
+    assert other.get(f"{path}/columns").status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -150,9 +156,11 @@ def test_a_form_that_was_not_made_here_starts_nothing(shared: Explorer, monkeypa
 
 
 def test_every_answer_has_the_headers_that_keep_it_here(shared: Explorer) -> None:
-    answers = [shared.client.get(url) for url in ("/", "/columns", "/static/explore.css", "/nothing", "/levels?k=x")]
+    answers = [
+        shared.client.get(url) for url in ("/columns/", "/columns", "/static/explore.css", "/nothing", "/levels?k=x")
+    ]
     answers.append(shared.client.get("/columns", headers={"host": "evil.example"}))
-    assert [answer.status_code for answer in answers] == [303, 200, 200, 404, 400, 403]
+    assert [answer.status_code for answer in answers] == [404, 200, 200, 404, 400, 403]
     for answer in answers:
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -197,18 +205,36 @@ def test_hostile_names_and_labels_stay_text(tmp_path: Path, monkeypatch: pytest.
         # A state that names such columns comes back as it was.
         assert explored.workspace.base is not None
         state = State.read(explored.workspace.base, [(f"role.{HOSTILE[0]}", "sensitive"), (f"level.{HOSTILE[1]}", "1")])
-        again = Page(explored.whole(state.href("/columns")))
+        again = Page(explored.whole(state.href("columns")))
         assert ("select", "sensitive") in [
             (tag, "sensitive") for tag, own in again.elements if own.get("name") == f"role.{HOSTILE[0]}"
         ]
         for text in explored.bodies:
             for tag, own in Page(text).elements:
                 assert tag not in {"img", "b", "iframe", "style", "base"}
-                assert tag != "script" or (own.get("src") or "").startswith("/static/")
+                assert tag != "script" or (own.get("src") or "").startswith("static/")
                 assert not [name for name in own if name.startswith("on") or name == "style"]
                 for name in ("href", "src", "action", "hx-get", "hx-post"):
-                    assert (own.get(name) or "/").startswith(("/", "#"))
+                    assert re.match(r"(#|[a-z][a-z0-9/.-]*(\?|$))", own.get(name) or "#")
             assert "490063" not in text
+
+
+def test_a_name_with_characters_that_cannot_be_seen_comes_back_in_a_form(tmp_path: Path) -> None:
+    names = ["age\nx", "zip\u200b", "a\rb"]
+    with duckdb.connect(str(tmp_path / "odd.duckdb")) as connection:
+        frame = pd.DataFrame([[number % 3] * 3 for number in range(30)], columns=names)
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE odd AS FROM frame")
+    policy = kanon.Policy(columns=kanon.NamedColumns(quasi_identifiers=tuple(names), rest="drop"), count="rows")
+    with explorer(tmp_path / "odd.duckdb", "odd", policy) as explored:
+        fields = [
+            str(own["name"]) for tag, own in explored.get("/columns").elements if tag == "select" and "name" in own
+        ]
+        assert {f"role.{name}" for name in names[:2]} <= set(fields)
+        sent = [(re.sub("\r\n|\r|\n", "\r\n", field), "sensitive") for field in fields if field.startswith("role.")]
+        assert explored.workspace.base is not None
+        state = State.read(explored.workspace.base, sent)  # as a browser sends them
+        assert state.roles == dict.fromkeys(names, "sensitive")
 
 
 def test_no_value_that_fewer_than_k_share_is_ever_sent(table: Path) -> None:
@@ -368,7 +394,7 @@ def test_a_state_is_its_url(shared: Explorer) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("k=1", "k is a whole number from 2, not &#39;1&#39;."),
+        ("k=1", "k is a whole number from 2 to 999,999,999, not &#39;1&#39;."),
         ("k=many", "k is a whole number from 2"),
         ("limit=2", "max_suppressed is a share of rows"),
         ("algorithm=magic", "There is no algorithm &#39;magic&#39;"),
@@ -376,6 +402,9 @@ def test_a_state_is_its_url(shared: Explorer) -> None:
         ("role.height=quasi", "There is no column &#39;height&#39; in the table."),
         ("what=this", "There is no setting &#39;what&#39;"),
         ("level.age=-1", "A level is a whole number from 0"),
+        (f"k={'9' * 4400}", "k is a whole number from 2"),
+        (f"level.age={'9' * 4400}", "A level is a whole number from 0"),
+        (f"limit={'9' * 4400} rows", "max_suppressed is a share of rows"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_the_page(shared: Explorer, query: str, said: str) -> None:
@@ -390,6 +419,23 @@ def test_errors_are_those_of_the_command_line(shared: Explorer) -> None:
         "There is no hierarchy file" in shared.whole("/levels?rule.age=nothing.csv")
         or "nothing.csv" in shared.bodies[-1]
     )
+    assert "has a NUL, which no file name has" in shared.whole("/levels?rule.age=%00.csv")
+
+
+def test_that_rows_are_counted_instead_of_people_is_said(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "visits.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT 'P' || (i // 7) AS patient_id, 'w' AS ward FROM range(70) r(i)"
+        )
+    columns = kanon.NamedColumns(quasi_identifiers=("ward",), entity="patient_id", rest="drop")
+    with explorer(
+        tmp_path / "visits.duckdb", "visits", kanon.Policy(columns=columns, models=(kanon.KAnonymity(5),))
+    ) as own:
+        notice = "k counts rows here, where the policy that this began with counts people"
+        assert notice not in own.get("/columns").text
+        assert notice not in own.get("/columns?count=rows").text  # a column names the person
+        assert notice in own.get("/columns?count=rows&role.patient_id=left-out").text
+        assert "Counted in rows, k = 7 could hold" in own.whole("/levels?k=7&role.patient_id=identifying")
 
 
 # Publishing
@@ -468,6 +514,37 @@ def there() -> list[str]:
     return sorted(path.name for path in Path().iterdir() if not path.name.startswith(".kanon-"))
 
 
+def test_no_module_beside_the_data_is_imported(explored: Explorer) -> None:
+    """As kanon itself imports none of the directory that it runs in, and python -m would."""
+    for name in ("random", "duckdb", "tomllib", "kanon_sql"):
+        Path(f"{name}.py").write_text('open("ran", "w").close()\n', encoding="utf-8")
+    form = {"form_token": form_token(explored), "policy_file": "kanon.toml", "into": "released"}
+    assert "published and verified" in explored.post(form).text
+    assert "ran" not in there()
+
+
+def test_a_policy_file_is_of_one_release(explored: Explorer) -> None:
+    """Of forms that are sent at once with the same policy file one is published; the file is its policy."""
+    form = {"form_token": form_token(explored), "policy_file": "kanon.toml"}
+    with ThreadPoolExecutor() as threads:
+        answers = [one.text for one in threads.map(lambda name: explored.post({**form, "out": f"{name}.csv"}), "abc")]
+    assert sorted("published and verified" in text for text in answers) == [False, False, True]
+    assert sum("kanon.toml exists already" in text for text in answers) == 2
+    (name,) = (name for name in "abc" if Path(f"{name}.csv").exists())
+    assert f'out = "{name}.csv"' in Path("kanon.toml").read_text(encoding="utf-8")
+
+
+def test_no_file_of_another_is_written_over(explored: Explorer) -> None:
+    form = {"form_token": form_token(explored), "out": "a.csv", "policy_file": "a.csv", "replace": "1"}
+    assert "a.csv is the policy and cannot be a file that is written too" in explored.post(form).text
+    Path("link.toml").symlink_to("nowhere.toml")
+    assert "link.toml: File exists" in explored.post({**form, "policy_file": "link.toml"}).text
+    for wrong in ("kanon\n.toml", "kanon\0.toml", "\u202ekanon.toml"):
+        assert "has a character that cannot be seen" in explored.post({**form, "policy_file": wrong}).text
+    assert Path("link.toml").is_symlink()
+    assert there() == ["link.toml", "people.duckdb", "people.toml"]
+
+
 # The process
 
 
@@ -493,15 +570,14 @@ def test_it_ends_at_once_and_leaves_nothing_behind(
     with own as (process, url), httpx.Client(follow_redirects=True) as client:
         page = client.get(url)
         assert page.status_code == 200
-        port = page.url.port
         while "Refresh" in page.headers:
             time.sleep(0.2)
             page = client.get(str(page.url))
-        client.get(f"http://127.0.0.1:{port}/trade-off/points")  # work goes on in the background
+        client.get(page.url.join("trade-off/points"))  # work goes on in the background
         process.send_signal(number)
         assert process.wait(20) == code
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"http://127.0.0.1:{port}/")
+        httpx.get(page.url)
     assert list(temporary.iterdir()) == []
     assert sorted(tmp_path.iterdir()) == before
     with duckdb.connect(str(table)) as connection:  # for writing: nobody has it

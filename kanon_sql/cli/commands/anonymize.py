@@ -194,6 +194,7 @@ def anonymize_command(
         encoding=out_encoding,
         decimal=out_decimal,
         lock=lock,
+        policy_file=requested.file,
     )
     if sql is None and lookups is not None:
         raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")

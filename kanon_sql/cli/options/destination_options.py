@@ -180,6 +180,7 @@ def asked_destination(
     encoding: str | None,
     decimal: str | None,
     lock: Path | None,
+    policy_file: Path | None,
 ) -> Destination:
     """Return where the release goes: what the policy file says, and over it what the command line says."""
     said: dict[str, Any] = {}
@@ -206,6 +207,11 @@ def asked_destination(
     said |= {"encoding": encoding or (in_file.encoding if is_csv else None)}
     said |= {"decimal": decimal or (in_file.decimal if is_csv else None)}
     destination = replace(in_file, **said)
+    if policy_file is not None:
+        from kanon_sql.engine.keys import require_apart
+
+        written = [destination.out, destination.backup, destination.lock]
+        require_apart(policy_file, written, "a file that is written", "the policy")
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")
     if kind is not None and destination.into is None:
