@@ -391,8 +391,8 @@ class Ledger:
         raise why
 
     def _unchecked(self, entry: Entry, why: Exception) -> str:
-        of_some = self._is_of_some_columns(entry)
-        back = "Make one release of the table only; or " if of_some else "Put it back as it was; or "
+        cannot_be_mended = entry.together or self._is_of_some_columns(entry)
+        back = "Make one release of the table only; or " if cannot_be_mended else "Put it back as it was; or "
         return (
             f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
             f"cannot be checked: {why}. It was not published. {back}publish all the same "

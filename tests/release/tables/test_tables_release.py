@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kanon_sql as kanon
 from kanon_sql.errors import JointReleaseError, NoSolutionError, UsageError
 from kanon_sql.evidence.tables import check_tables
 from kanon_sql.policy.roles import NamedColumns
@@ -282,6 +283,18 @@ def test_second_release_is_refused(hospital: Path) -> None:
     with duckdb.connect(str(hospital), read_only=True) as connection:
         found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'again'").fetchone()
     assert found == (0,)
+
+
+def test_a_table_alone_beside_a_release_of_several_is_refused(hospital: Path) -> None:
+    with anonymize_tables(hospital, POLICY) as release:
+        release.to_schema("released")
+    columns = {"quasi_identifiers": ["sex"], "identifying": ["name"], "rest": "drop", "entity": "patient_id"}
+    alone = kanon.anonymize(str(hospital), "patients", **columns)
+    with alone, pytest.raises(JointReleaseError) as refused:
+        alone.to_table("alone")
+    assert "with other tables, which decide what it leaves out" in str(refused.value)
+    assert "Make one release of the table only; or publish all the same (ignore_ledger=True)" in str(refused.value)
+    assert "Put it back" not in str(refused.value)
 
 
 def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
