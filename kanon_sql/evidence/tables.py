@@ -32,7 +32,8 @@ def check_tables(
     """Tell whether tables keep the promise of a policy of several tables.
 
     Args:
-        source: path of a DuckDB file, or a DuckDB connection; None where the policy names it.
+        source: path of a DuckDB file, or of a directory with a CSV or Parquet file of each table; or a DuckDB
+            connection; None where the policy names it.
         policy: what is required, or the path of a kanon.toml with ``[tables.NAME]``.
         schema: that has the tables; the one that the policy releases to, or the current one, if not given.
         resources: what may be taken of the machine.
@@ -41,7 +42,7 @@ def check_tables(
         UsageError: a table or a column that is to be checked is not there; or an identifying column is.
     """
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
-    found = source if source is not None else wanted.out or wanted.source
+    found = source if source is not None else wanted.out or wanted.out_directory or wanted.source
     if found is None:
         raise UsageError("Name the database that has the released tables.")
     in_schema = wanted.into_schema if schema is None and found == wanted.source else schema

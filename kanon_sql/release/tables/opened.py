@@ -6,15 +6,20 @@ is published of the events that it goes through: a prescription with its own qua
 
 from __future__ import annotations
 
+import csv
+import os
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, closed_on_error, find_column, resolve_columns
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
-from kanon_sql.engine.sources.open_source import Source, open_tables
+from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
+from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.engine.sources.open_source import OpenDatabase
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.tables import TablePolicy, TablesPolicy
 
@@ -406,13 +409,43 @@ def open_released(
         UsageError: a table, a key or a quasi-identifier is not there.
         SourceError: the database cannot be opened.
     """
-    opened = open_tables(source, resources)
+    directory = Path(source) if isinstance(source, str | os.PathLike) and Path(source).is_dir() else None
+    opened = open_tables(source, resources) if directory is None else _open_files(directory, policy, resources)
     if opened is None:
-        raise UsageError("Tables that were released together are checked in a DuckDB database: name its file.")
+        raise UsageError(
+            "Tables that were released together are checked in a DuckDB database, or in a directory of their files: "
+            "name the one or the other."
+        )
     with closed_on_error(opened.engine):
         _require_duckdb(opened)
         members = tuple(_released(opened, policy, table, schema) for table in _in_order(policy))
         return OpenedTables(opened.engine, opened.place, policy, members)
+
+
+def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | None) -> OpenDatabase:
+    """Read the files of released tables into memory, those of CSV with every value as it is written."""
+    engine = DuckDBEngine.in_memory(resources)
+    with closed_on_error(engine):
+        for table in _in_order(policy):
+            _read_file(engine, directory, table.name)
+        return OpenDatabase(engine, str(directory), engine.current_schema(), ())
+
+
+def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> None:
+    parts = name.split(".")
+    stems = [".".join(parts[place:]) for place in range(len(parts))]
+    files = [directory / f"{stem}.{kind}" for stem in stems for kind in ("csv", "parquet")]
+    file = next((one for one in files if one.is_file()), None)
+    if file is None:
+        raise UsageError(f"{directory} has no file of the table {name}: {parts[-1]}.csv or .parquet.")
+    if file.suffix == ".csv":
+        with file.open(newline="", encoding="utf-8") as text:
+            names = next(csv.reader(text), [])
+        reader = text_reader(file, dict.fromkeys(names, "VARCHAR"), csv=True)
+    else:
+        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(file))])
+    rows = exp.select("*").from_(exp.Table(this=reader))
+    engine.run(sql.create_table(sql.relation(file.stem), rows), f"read {file.name}")
 
 
 def _released(opened: OpenDatabase, policy: TablesPolicy, table: TablePolicy, schema: str | None) -> Member:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pytest
@@ -13,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon
+from kanon_sql.cli.main import run
 from kanon_sql.errors import JointReleaseError, NoSolutionError, UsageError
 from kanon_sql.evidence.tables import check_tables
 from kanon_sql.policy.roles import NamedColumns
-from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through
+from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through, write_tables_policy
 from kanon_sql.release.tables.anonymize import anonymize_tables
 from tests.oracles.tables import Described, raw_keys, violations
 from tests.support.hospital import make_hospital
@@ -272,6 +274,33 @@ def test_destinations(tmp_path: Path, hospital: Path) -> None:
     for name, rows in in_schema.items():
         assert without_keys(rows) == without_keys(in_file[name]) == without_keys(in_files[name])
     assert check_tables(tmp_path / "new.duckdb", POLICY).holds
+
+
+@pytest.mark.parametrize("format_name", ["csv", "parquet"])
+def test_a_directory_of_files_is_checked(
+    tmp_path: Path, hospital: Path, format_name: Literal["csv", "parquet"], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = tmp_path / "files"
+    with anonymize_tables(hospital, POLICY) as release:
+        published = release.to_directory(files, format_name=format_name)
+    found = check_tables(files, POLICY)
+    assert found.holds
+    assert found.promises == published.verification.promises
+    write_tables_policy(replace(POLICY, out_directory=files), tmp_path / "kanon.toml")
+    for named in ([str(files)], []):
+        assert run(["check", *named, "--policy", str(tmp_path / "kanon.toml")]) == 0
+    assert "The tables keep the promise" in capsys.readouterr().out
+    if format_name == "csv":
+        header, *patients = (files / "patients.csv").read_text(encoding="utf-8").splitlines()
+        (files / "patients.csv").write_text("\n".join([header, *patients[1:]]) + "\n", encoding="utf-8")
+        wrong = check_tables(files, POLICY)
+        assert not wrong.holds
+        assert wrong.orphans["visits"]
+        (files / "patients.csv").unlink()
+        assert run(["check", str(files), "--policy", str(tmp_path / "kanon.toml")]) == 2
+        assert f"{files} has no file of the table patients: patients.csv or .parquet." in " ".join(
+            capsys.readouterr().err.split()
+        )
 
 
 def test_second_release_is_refused(hospital: Path) -> None:
