@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -199,6 +200,8 @@ class Application:
         self._destination = destination
         self._form_token = form_token
         self.child: subprocess.Popen[str] | None = None
+        self._has_ended = False
+        self._starting = Lock()
 
     def routes(self) -> list[Route]:
         pages: dict[str, Callable[[State, Request], Response]] = {
@@ -329,7 +332,7 @@ class Application:
 
     def _of_node(self, state: State, url: str, answer: Callable[[Shown], Response]) -> Response:
         """Return what is said of the node of a state; where that is the optimum, after it was found."""
-        state = replace(state, algorithm=state.searched().algorithm)
+        state = state.by_levels
         task = self.workspace.found(state.searched().policy())
         best: Found | None = task.result
         policy = state.policy()
@@ -388,6 +391,8 @@ class Application:
         if not given["policy_file"]:
             raise UsageError("Say where the policy is written: the command reads it.")
         file = Path(given["policy_file"])
+        if file.suffix != ".toml":
+            raise UsageError(f"{file} is to be a policy: end its name with .toml.")
         out = Path(given["out"]) if given["out"] else None
         own = self._destination
         same_kind = (own.into is None, own.out is None) == (not given["into"], out is None)
@@ -441,18 +446,9 @@ class Application:
             code = None
             try:
                 write_policy(plan.policy, plan.destination, plan.file)
-                # -P, as the command itself: no module is looked for in the directory where the data lie.
-                self.child = subprocess.Popen(  # noqa: S603 - the program that runs this, with arguments and no shell
-                    [sys.executable, "-P", "-m", "kanon_sql", *plan.arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    encoding="utf-8",
-                    errors="replace",
-                )
-                said, errors = self.child.communicate()
-                code = self.child.returncode
+                child = self._start(plan.arguments)
+                said, errors = child.communicate()
+                code = child.returncode
                 if code == 0 and plan.destination.into is not None:
                     self.workspace.taken.add(plan.destination.into)
             finally:
@@ -461,9 +457,27 @@ class Application:
                     plan.file.unlink(missing_ok=True)
         return {"code": code, "said": said.strip(), "errors": errors.strip()}
 
+    def _start(self, arguments: tuple[str, ...]) -> subprocess.Popen[str]:
+        with self._starting:
+            if self._has_ended:
+                raise UsageError("kanon explore was ended; nothing was published.")
+            # -P, as the command itself: no module is looked for in the directory where the data lie.
+            self.child = subprocess.Popen(  # noqa: S603 - the program that runs this, with arguments and no shell
+                [sys.executable, "-P", "-m", "kanon_sql", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+            )
+            return self.child
+
     def close(self) -> None:
-        """End what runs, and let go of the table."""
-        child = self.child
+        """End what runs, begin nothing that waits, and let go of the table."""
+        with self._starting:
+            self._has_ended = True
+            child = self.child
         if child is not None:
             child.terminate()
             child.wait()
@@ -490,8 +504,8 @@ def _lattice(shown: Shown) -> Response:
         kinds[one] = "good" if known[one].suppressed <= shown.limit else "refused"
     names = [hierarchy.column.name for hierarchy in bench.hierarchies]
     links = {one: shown.state.href("levels", levels=dict(zip(names, one, strict=True))) for one in kinds}
-    best = None if shown.best is None else shown.best.node
-    return _part("lattice", shown.state, pictures.hasse(kinds), known, links, node, best, names, whole, lattice.size)
+    drawing = pictures.hasse(kinds)
+    return _part("lattice", shown.state, drawing, known, links, node, shown.best, names, whole, lattice.size)
 
 
 def _all_nodes(heights: Node) -> list[Node]:

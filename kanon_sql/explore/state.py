@@ -35,8 +35,10 @@ ROLES = {
     "pseudonym": "published as a pseudonym",
     "identifying": "identifying, not published",
     "person": "names the person, not published",
+    "person-pseudonym": "names the person, published as a pseudonym",
     LEFT_OUT: "not published",
 }
+_PERSON = ("person", "person-pseudonym")
 RISKS = {"highest": "largest risk", "average": "average risk", "share": "share above the threshold"}
 _SMALLEST_K = 2  # below it, a label of one person would be shown
 _DIGITS = 9
@@ -66,9 +68,11 @@ class Base:
             "kept": named.insensitive,
             "identifying": named.identifying,
             "pseudonym": named.pseudonymize,
-            "person": () if named.entity is None else (named.entity,),
         }
         by_name = {folded(name): role for role, names in taken.items() for name in names}
+        if named.entity is not None:
+            person = folded(named.entity)
+            by_name[person] = "person-pseudonym" if by_name.get(person) == "pseudonym" else "person"
         rest = "kept" if named.rest == "keep" else LEFT_OUT
         return cls(policy, found, {column.name: by_name.get(folded(column.name), rest) for column in found})
 
@@ -136,14 +140,15 @@ class State:
                 raise UsageError(f"There is no setting {key!r}.")
         if wrong := set(by_column["role"].values()) - set(ROLES):
             raise UsageError(f"There is no role {min(wrong)!r}. There is: {', '.join(ROLES)}.")
-        return replace(
+        found = replace(
             base.start,
             roles=by_column["role"],
             rules=by_column["rule"],
-            levels=by_column["level"],
-            most=by_column["most"],
             **{name: _setting(name, value) for name, value in plain.items()},
         )
+        if found.algorithm not in algorithms_of("full-domain"):  # it gives no level to a column
+            return found
+        return replace(found, levels=by_column["level"], most=by_column["most"])
 
     def parameters(self) -> list[tuple[str, str]]:
         """Return the parameters of the URL that says this."""
@@ -184,7 +189,7 @@ class State:
     @property
     def no_longer_counts_people(self) -> bool:
         """Whether k counts rows, where the policy that the application began with counts people."""
-        return self.base.policy.count == "people" and self.count == "rows" and not self.of_role("person")
+        return self.base.policy.count == "people" and self.count == "rows" and not self.of_role(*_PERSON)
 
     @property
     def chosen_levels(self) -> dict[str, str]:
@@ -200,11 +205,11 @@ class State:
     def policy(self) -> Policy:
         """Return the policy that this is."""
         base, roles = self.base.policy, self.roles
-        people = self.of_role("person")
+        people = self.of_role(*_PERSON)
         if len(people) > 1:
             raise UsageError(f"Several columns are to name the person: {', '.join(people)}. Name one.")
         entity = people[0] if people else None
-        pseudonyms = self.of_role("pseudonym")
+        pseudonyms = self.of_role("pseudonym", "person-pseudonym")
         unchanged = {folded(name) for name, role in roles.items() if self.base.roles[name] == role}
         rules = {name: rule for name, rule in base.hierarchies.items() if folded(name) in unchanged}
         given = {folded(name) for name in self.rules}
@@ -242,10 +247,15 @@ class State:
             **settings,
         )
 
-    def searched(self) -> State:
-        """Return this without the levels that a person chose: what the optimum is looked for under."""
+    @property
+    def by_levels(self) -> State:
+        """This with an algorithm that gives each column a level."""
         full_domain = self.algorithm in algorithms_of("full-domain")
-        return replace(self, levels={}, algorithm=self.algorithm if full_domain else "optimal")
+        return self if full_domain else replace(self, algorithm="optimal")
+
+    def searched(self) -> State:
+        """Return this without the levels that a person chose: what the best is looked for under."""
+        return replace(self.by_levels, levels={})
 
 
 MEASURES = (*CELL_MEASURES, "discernibility", "average_class_size")

@@ -9,6 +9,7 @@ read-only. What the first page does not need is imported where it is used.
 from __future__ import annotations
 
 import heapq
+import os
 import secrets
 import time
 from contextlib import contextmanager, suppress
@@ -21,11 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.lattice import with_level
 from kanon_sql.engine.base import find_column
+from kanon_sql.engine.files import stamps_of, stamps_of_database
+from kanon_sql.engine.sources.addresses import address_of
+from kanon_sql.engine.sources.data_files import files_at
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.explore.state import Base
 from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.rules.texts import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.files import Stamps
     from kanon_sql.engine.progress import Listener, Progress
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.explore.state import State
@@ -56,6 +63,7 @@ if TYPE_CHECKING:
 
 _BENCHES = 2  # tables that are kept, prepared in different ways
 _FORGOTTEN = 20.0  # seconds after which what no page asks for any more is not begun
+_UNWANTED = 10.0  # seconds after which it is stopped, where another page waits
 _SECONDS = 30.0  # of a search in the trade-off
 _SAMPLE_OF_K = (2, 3, 5, 10, 20, 50, 100)
 _LIMITS = ("0.0", "0.05")
@@ -81,10 +89,12 @@ class Found:
     """The release that a policy has, before it is published.
 
     Attributes:
+        algorithm: that found it.
         node: of full-domain recoding; else None.
         sql: the statements that make and check it, which name hierarchies and list no value.
     """
 
+    algorithm: str
     node: Node | None
     levels: dict[str, int] | None
     value: float | None
@@ -96,6 +106,10 @@ class Found:
     gap: float | None
     stopped: str | None
     sql: str
+
+    @property
+    def title(self) -> str:
+        return "the optimum" if self.optimal else f"the best that {self.algorithm} found"
 
 
 @dataclass(frozen=True)
@@ -356,7 +370,8 @@ class BackgroundWork:
     def _work(self, task: Task) -> None:
         def listen(progress: Progress) -> None:
             task.doing = progress.doing
-            if self._stops or self._ended:
+            is_unwanted = self._waiting and time.monotonic() - task.wanted > _UNWANTED
+            if self._stops or self._ended or is_unwanted:
                 raise _StoppedError
 
         try:
@@ -438,6 +453,7 @@ class Workspace:
             self.name, self.in_database = opened.name, opened.in_database
             self.table = opened.written_name if opened.in_database else self.table
             self.origin = origin_of(self.source, self.table, opened)
+            self._begun_with = self._stamps()
             if opened.database is not None:
                 self.taken |= {row[2] for row in opened.engine.rows(sql.statement("catalog/tables"), "names taken")}
             if given is None:
@@ -492,7 +508,7 @@ class Workspace:
     @contextmanager
     def bench(self, policy: Policy) -> Iterator[Bench]:
         """Hand out the table prepared for the roles and hierarchies of a policy, to one request at a time."""
-        key = repr(_as_prepared(policy))
+        key = self._prepared_key(policy)
         with self._lock:
             if key not in self._benches:
                 while len(self._benches) >= _BENCHES:
@@ -505,6 +521,26 @@ class Workspace:
         finally:
             bench.lock.release()
 
+    def _prepared_key(self, policy: Policy) -> str:
+        """Return what a prepared table depends on: roles and hierarchies, and the files of now."""
+        rules = [parse_rule(rule, policy.directory) for rule in policy.hierarchies.values()]
+        files = [rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)]
+        if policy.hierarchy_directory is not None:
+            files += policy.hierarchy_directory.glob("*.csv")
+        return repr((self._stamps(), stamps_of(files), _as_prepared(policy)))
+
+    def _stamps(self) -> Stamps:
+        """Return the stamps of the files of the table; none where it is on a server."""
+        if not isinstance(self.source, str | os.PathLike) or address_of(self.source) is not None:
+            return ()
+        path = Path(self.source)
+        return stamps_of_database(path) if self.in_database else stamps_of(files_at(path))
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the files of the table are others than those that its columns were looked at in."""
+        return not self.in_database and self._stamps() != self._begun_with
+
     def _prepared(self, policy: Policy, listen: Listener | None = None) -> PreparedTable:
         from kanon_sql.release.prepared_table import prepare
 
@@ -515,7 +551,9 @@ class Workspace:
 
     def found(self, policy: Policy) -> Task:
         """Return the task of the release of a policy."""
-        return self._wanted(("found", repr(policy)), lambda listen: self._found(policy, listen), 0)
+        return self._wanted(
+            ("found", self._prepared_key(policy), repr(policy)), lambda listen: self._found(policy, listen), 0
+        )
 
     def evidence(self, policy: Policy) -> Task:
         """Return the task of the evidence for the release of a policy: its classes, risks and attacks."""
@@ -525,11 +563,12 @@ class Workspace:
 
             return report_of(self._released(policy, listen), curve=(), progress=listen)
 
-        return self._wanted(("evidence", repr(policy)), work, 1)
+        return self._wanted(("evidence", self._prepared_key(policy), repr(policy)), work, 1)
 
     def points(self, state: State) -> list[Task]:
         """Return the tasks of the trade-off: those of the k and the limit in hand first."""
         policy = state.searched().policy()
+        made_of = self._prepared_key(policy)
         own = (state.algorithm, state.k, state.limit)
         names = names_for(policy.measure)
         if policy.levels:  # others have no levels that could be pinned
@@ -545,7 +584,7 @@ class Workspace:
             point = Point(algorithm, k, limit)
             one = replace(state.searched(), algorithm=algorithm, k=k, limit=limit, measure="loss", risk="highest")
             task = self._wanted(
-                ("point", repr(one.parameters())),
+                ("point", made_of, repr(one.parameters())),
                 lambda listen, one=one, point=point: self._point(one, point, listen),  # type: ignore[misc]
                 2,
                 place,
@@ -564,7 +603,7 @@ class Workspace:
     def _released(self, policy: Policy, listen: Callable[[Progress], None]) -> Release:
         from kanon_sql.release.anonymize import release_of
 
-        key = repr(_as_prepared(policy))
+        key = self._prepared_key(policy)
         if key not in self._behind:
             for table in self._behind.values():
                 table.close()
@@ -580,6 +619,7 @@ class Workspace:
         release = self._released(policy, listen)
         levels = release.levels
         return Found(
+            algorithm=policy.algorithm,
             node=None if levels is None else tuple(levels.values()),
             levels=levels,
             value=release.value,
@@ -598,7 +638,7 @@ class Workspace:
 
         try:
             policy = state.policy()
-            limited = replace(policy, time_limit=policy.time_limit or _SECONDS)
+            limited = replace(policy, time_limit=min(policy.time_limit or _SECONDS, _SECONDS))
             release = self._released(limited, listen)
             with release_rows(release) as made:
                 risks = _risks(release, made.rows, made.people)

@@ -122,6 +122,15 @@ def test_the_command_line_overrides_the_destination_of_a_policy_field_by_field(
     assert "main.x" not in tables_of(clinic)
 
 
+def test_the_policy_is_not_written_over(kanon: Callable[..., Ended]) -> None:
+    text = '[release]\nout = "p.csv"\nreplace = true\n'
+    Path("p.csv").write_text(text, encoding="utf-8")
+    for options in ([], ["--out", "./p.csv"], ["--into", "x", "--lock", "p.csv"]):
+        ended = kanon(*shlex.split(SEX), "--policy", "p.csv", "-q", *options)
+        assert (ended.code, ended.err) == (2, "error: p.csv is the policy and cannot be a file that is written too.\n")
+    assert Path("p.csv").read_text(encoding="utf-8") == text
+
+
 def test_every_column_that_is_not_published_is_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     line = (*shlex.split("anonymize clinic.duckdb patients --qi sex --id name --rest drop -q"), "--into")
     assert clinic.exists()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import kanon_sql as kanon
-    from kanon_sql.explore.server import Guard
+    from kanon_sql.explore.server import Application, Guard
 
 PORT = 4242
 HERE = f"http://127.0.0.1:{PORT}"
@@ -47,8 +47,8 @@ class Page(HTMLParser):
 class Explorer:
     """A browser that opened the first URL, without its scripts."""
 
-    def __init__(self, workspace: Workspace, guard: Guard) -> None:
-        self.workspace, self.guard = workspace, guard
+    def __init__(self, workspace: Workspace, guard: Guard, pages: Application) -> None:
+        self.workspace, self.guard, self.pages = workspace, guard, pages
         self.client = TestClient(guard, base_url=HERE, follow_redirects=False, raise_server_exceptions=False)
         self.bodies: list[str] = []
         token = guard.url.partition("token=")[2]
@@ -96,6 +96,6 @@ def explorer(
     guard, pages = application(workspace, PORT, destination)
     try:
         assert workspace.ready(30)
-        yield Explorer(workspace, guard)
+        yield Explorer(workspace, guard, pages)
     finally:
         pages.close()

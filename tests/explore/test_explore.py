@@ -11,6 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,9 @@ from starlette.testclient import TestClient
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
-from kanon_sql.explore.server import PAGES
+from kanon_sql.explore.server import PAGES, _part
 from kanon_sql.explore.state import ROLES, Base, State
+from kanon_sql.explore.workspace import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -313,6 +315,71 @@ def test_a_level_that_was_chosen_is_in_the_page_the_policy_and_the_release(share
     assert "At the highest levels that --levels allows" in too_low or "would be suppressed" in too_low
 
 
+def test_what_is_not_proven_is_not_called_the_optimum(shared: Explorer) -> None:
+    for algorithm, title in (("optimal", "the optimum"), ("datafly", "the best that datafly found")):
+        found = {page: shared.whole(f"/{page}?algorithm={algorithm}") for page in ("levels", "lattice")}
+        assert f"loss of {title}</dt>" in found["levels"]
+        assert f", as {title}</p>" in found["levels"]
+        assert f"▲</span> {title}</li>" in found["lattice"]
+        text = "\n".join(text.partition("<main")[2] for text in found.values())
+        assert ("the optimum" in text) == (algorithm == "optimal")
+        assert f"<dt>proof</dt><dd>{'proven optimal' if algorithm == 'optimal' else 'none'}</dd>" in found["levels"]
+    assert shared.workspace.base is not None
+    start = shared.workspace.base.start
+    unproven = replace(shared.workspace.found(start.policy()).result, optimal=False, gap=0.25, stopped="time limit")
+    said = bytes(_part("release", start, Task(lambda _: None, result=unproven)).body).decode()
+    assert "<dt>levels</dt><dd>" in said
+    assert "<dt>proof</dt><dd>at most 25" in said
+    assert "The search was ended (time limit): this is the best release until then" in said
+
+
+def test_an_algorithm_without_levels_has_none(shared: Explorer) -> None:
+    assert shared.workspace.base is not None
+    state = State.read(shared.workspace.base, [("algorithm", "local"), ("level.age", "1"), ("most.town", "0")])
+    assert (state.levels, state.most) == ({}, {})
+    for page in ("levels", "lattice"):
+        found = shared.whole(f"/{page}?algorithm=local&level.age=1")
+        assert "local gives no level to a column. Shown here is full-domain recoding (optimal)." in found
+    assert "use --algorithm optimal" not in shared.whole("/publish?algorithm=local&level.age=1")
+
+
+def test_pages_are_of_the_files_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hierarchy that was edited, and rows that were added, are what the next page is of; a notice says so."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{number % 4},{'x' if number % 2 else 'y'}" for number in range(40)]
+    Path("rows.csv").write_text("\n".join(["a,b", *lines]) + "\n", encoding="utf-8")
+    Path("b.csv").write_text("x;LEFT;*\ny;LEFT;*\n", encoding="utf-8")
+    columns = kanon.NamedColumns(quasi_identifiers=("a", "b"), rest="drop")
+    policy = kanon.Policy(columns=columns, hierarchies={"b": "b.csv"}, count="rows")
+    notice = "The file of the table is another one than when kanon explore began"
+    with explorer(tmp_path / "rows.csv", None, policy) as explored:
+        before = explored.everything()
+        assert "LEFT" in before["columns"]
+        assert "on the 40 rows" in before["risk"]
+        Path("b.csv").write_text("x;RIGHT;*\ny;RIGHT;*\n", encoding="utf-8")
+        drawn = explored.whole("/columns")
+        assert ("LEFT" in drawn, "RIGHT" in drawn, notice in drawn) == (False, True, False)
+        Path("rows.csv").write_text("\n".join(["a,b", *lines, *lines]) + "\n", encoding="utf-8")
+        after = explored.everything()
+        assert "on the 80 rows" in after["risk"]
+        assert all(notice in text for text in after.values())
+
+
+def test_a_person_whose_column_is_published_as_a_pseudonym_keeps_it(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "visits.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT i AS patient_id, 'w' AS ward FROM range(70) r(i)")
+    columns = kanon.NamedColumns(
+        quasi_identifiers=("ward",), entity="patient_id", pseudonymize=("patient_id",), rest="drop"
+    )
+    given = kanon.Policy(columns=columns, key_file=tmp_path / "key")
+    with explorer(tmp_path / "visits.duckdb", "visits", given) as own:
+        assert own.workspace.base is not None
+        policy = own.workspace.base.start.policy()
+        assert (policy.columns.entity, policy.columns.pseudonymize) == ("patient_id", ("patient_id",))
+        assert policy.key_file == given.key_file
+        assert "names the person, published as a pseudonym" in own.get("/columns").text
+
+
 def test_the_drawing_of_a_hierarchy_counts_every_row_under_its_parent(shared: Explorer) -> None:
     assert shared.workspace.base is not None
     policy = shared.workspace.base.start.policy()
@@ -536,13 +603,22 @@ def test_a_policy_file_is_of_one_release(explored: Explorer) -> None:
 
 def test_no_file_of_another_is_written_over(explored: Explorer) -> None:
     form = {"form_token": form_token(explored), "out": "a.csv", "policy_file": "a.csv", "replace": "1"}
-    assert "a.csv is the policy and cannot be a file that is written too" in explored.post(form).text
+    assert "a.csv is to be a policy: end its name with .toml" in explored.post(form).text
     Path("link.toml").symlink_to("nowhere.toml")
     assert "link.toml: File exists" in explored.post({**form, "policy_file": "link.toml"}).text
     for wrong in ("kanon\n.toml", "kanon\0.toml", "\u202ekanon.toml"):
         assert "has a character that cannot be seen" in explored.post({**form, "policy_file": wrong}).text
     assert Path("link.toml").is_symlink()
     assert there() == ["link.toml", "people.duckdb", "people.toml"]
+
+
+def test_what_waits_when_it_ends_does_not_begin(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with explorer(table, "people", kanon.read_policy(table.with_suffix(".toml"))[0]) as explored:
+        form = {"form_token": form_token(explored), "policy_file": "kanon.toml", "into": "released"}
+        explored.pages.close()
+        monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was started"))
+        assert "kanon explore was ended; nothing was published" in explored.post(form).text
+        assert not Path("kanon.toml").exists()
 
 
 # The process

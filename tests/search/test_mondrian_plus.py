@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import duckdb
+import pandas as pd
 import pytest
 from conftest import ADULT_QI
 from effort import examples
@@ -77,6 +78,14 @@ def sides(column: Column, number: int, part: list[Row], cut: str) -> Iterator[tu
         groups += [{None}] if None in values else []
     for group in groups:
         yield [row for row in part if row[number] in group], [row for row in part if row[number] not in group]
+
+
+def test_a_table_without_rows() -> None:
+    empty = pd.DataFrame({"x": pd.Series([], dtype="int64"), "y": pd.Series([], dtype="string")})
+    for pairs in (0, 1, 3):
+        asked = {"quasi_identifiers": ["x", "y"], "k": 5, "algorithm": "mondrian-plus", "pairs": pairs, "count": "rows"}
+        with kanon.anonymize(empty, **asked) as release:
+            assert len(release.to_pandas()) == 0
 
 
 @given(tables(), _ASKED)

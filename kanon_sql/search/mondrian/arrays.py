@@ -446,6 +446,8 @@ class ArrayParts:
     def _recut(self, number: int) -> bool:
         """Go through the pairs of parts once, as ``recut_pairs``; return whether another pass may be worth it."""
         before = self.state
+        if not len(before.part):
+            return False
         # 1. The parts in the order of the tree, and what they lose.
         names, index = np.unique(before.part, return_inverse=True)
         entries = np.argsort(index, kind="stable")
