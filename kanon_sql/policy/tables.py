@@ -41,7 +41,7 @@ Paths in the file start from the directory of the file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -217,6 +217,14 @@ class TablesPolicy:
             raise UsageError("into_schema is empty: name a schema there, or leave it out.")
         self._require_names()
         self._require_paths()
+        # A way names its table as the section does, whatever its case was.
+        named = [
+            replace(table, person=replace(table.person, table=self.path(table)[1].name))
+            if isinstance(table.person, Through)
+            else table
+            for table in self.tables
+        ]
+        object.__setattr__(self, "tables", tuple(named))
 
     def _require_names(self) -> None:
         names = [folded(table.name) for table in self.tables]

@@ -124,3 +124,118 @@ def test_refused(kanon: Callable[..., Ended], arguments: tuple[str, ...], messag
     ended = kanon(*arguments)
     assert ended.code == 2, ended.err
     assert message in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("ALTER TABLE released.patients ADD COLUMN name VARCHAR", "patients.name: an identifying column"),
+        (
+            "ALTER TABLE released.visits ADD COLUMN name VARCHAR",
+            "visits.name: a column that the policy",
+        ),
+        (
+            "ALTER TABLE released.results ADD COLUMN value INT",
+            "results.value: a column that the policy",
+        ),
+    ],
+)
+def test_a_column_that_must_not_be_there_breaks_the_promise(
+    clinic: Path, kanon: Callable[..., Ended], change: str, said: str
+) -> None:
+    assert kanon("anonymize", "--policy", "clinic.toml", "-q").code == 0
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute(change)
+    ended = kanon("check", "--policy", "clinic.toml")
+    assert (ended.code, "do NOT keep the promise" in ended.out, said in ended.out) == (1, True, True)
+    assert not json.loads(kanon("check", "--policy", "clinic.toml", "--format", "json").out)["holds"]
+
+
+def test_what_check_did_not_look_at_is_said(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    assert kanon("anonymize", "--policy", "clinic.toml", "-q").code == 0
+    for spelled in ("clinic.duckdb", "./clinic.duckdb", str(clinic)):
+        assert "keep the promise" in kanon("check", spelled, "--policy", "clinic.toml").out
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("CREATE TABLE released.names AS FROM patients")
+        connection.execute("DELETE FROM released.results; DELETE FROM released.visits; DELETE FROM released.patients")
+    ended = kanon("check", "--policy", "clinic.toml")
+    assert "Not looked at, as the policy does not name it: names." in ended.out
+    assert "Nothing of anybody is released." in ended.out
+
+
+def test_a_way_may_name_its_table_in_any_case(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    policy = clinic.with_suffix(".toml")
+    policy.write_text(POLICY.replace('to = "visits"', 'to = "Visits"'), encoding="utf-8")
+    assert kanon("anonymize", "--policy", "clinic.toml", "-q").code == 0
+    with duckdb.connect(str(clinic), read_only=True) as connection:
+        found = connection.execute("SELECT count(*) FROM released.results SEMI JOIN released.visits USING (visit_id)")
+        (joined,) = found.fetchone() or (0,)
+        (rows,) = connection.execute("SELECT count(*) FROM released.results").fetchone() or (0,)
+    assert joined == rows > 0
+    assert kanon("check", "--policy", "clinic.toml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("nicknames", "calls", "said"),
+    [
+        ('rows = "kept"', 'rows = "dropped"', "'who' of nicknames would be published as it is, and refers"),
+        (
+            'rows = "dropped"',
+            'person = "number"\ninsensitive = ["caller"]',
+            "'caller' of calls would be published as it is, and refers to people.number",
+        ),
+        (
+            'rows = "dropped"',
+            'person = "caller"\ninsensitive = ["number"]',
+            "'number' of calls would be published as it is, and is called like a key",
+        ),
+    ],
+)
+def test_no_key_is_published_as_it_is(
+    in_tmp: Path, kanon: Callable[..., Ended], nicknames: str, calls: str, said: str
+) -> None:
+    """Neither a column that is called like a key, nor one that the database says to refer to one."""
+    with duckdb.connect("people.duckdb") as connection:
+        connection.execute("CREATE TABLE people (number BIGINT PRIMARY KEY, age INTEGER)")
+        connection.execute("CREATE TABLE nicknames (who BIGINT REFERENCES people (number), nick VARCHAR)")
+        connection.execute("CREATE TABLE calls (number BIGINT, caller BIGINT REFERENCES people (number))")
+        connection.execute("INSERT INTO people SELECT i, i % 2 FROM range(20) numbers(i)")
+    people = '[tables.people]\nrows = "people"\nperson = "number"\nquasi_identifiers = ["age"]\n'
+    others = f'[tables.nicknames]\n{nicknames}\n[tables.calls]\n{calls}\nrest = "drop"\n'
+    (in_tmp / "people.toml").write_text(
+        people + others.replace('"dropped"\nrest = "drop"', '"dropped"'), encoding="utf-8"
+    )
+    ended = kanon("anonymize", "people.duckdb", "--policy", "people.toml", "--dry-run")
+    assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
+
+
+def test_a_file_is_written_in_its_directory_or_not_at_all(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute('ALTER TABLE drugs RENAME TO "../../evil"')
+    clinic.with_suffix(".toml").write_text(POLICY.replace("[tables.drugs]", '[tables."../../evil"]'), encoding="utf-8")
+    directory = clinic.parent / "deep" / "deeper"
+    directory.mkdir(parents=True)
+    ended = kanon("anonymize", "--policy", "clinic.toml", "--out-dir", str(directory / "out"))
+    assert (ended.code, "'../../evil' cannot be the name of a file" in ended.err) == (2, True)
+    assert [path.name for path in clinic.parent.rglob("evil*")] == []
+    assert kanon("anonymize", "--policy", "clinic.toml", "--out", "new.duckdb").code == 0
+
+
+def test_a_view_is_a_table_too(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("CREATE VIEW stays AS FROM visits")
+    text = POLICY.replace("[tables.visits]", "[tables.stays]").replace('to = "visits"', 'to = "stays"')
+    clinic.with_suffix(".toml").write_text(f'{text}[tables.visits]\nrows = "dropped"\n', encoding="utf-8")
+    assert kanon("anonymize", "--policy", "clinic.toml", "-q").code == 0
+    assert kanon("check", "--policy", "clinic.toml").code == 0
+
+
+def test_a_table_with_events_of_too_few_people_is_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("DELETE FROM results WHERE result_id > 1")
+    ended = kanon("anonymize", "--policy", "clinic.toml", "--dry-run")
+    assert ended.code == 4
+    assert "results has rows of fewer than 5 people (1 row in all), so that none could be released" in " ".join(
+        ended.err.split()
+    )
+    assert kanon("anonymize", "--policy", "clinic.toml", "--dry-run", "--max-suppressed", "1.0").code == 0

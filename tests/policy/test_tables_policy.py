@@ -96,7 +96,7 @@ def test_what_a_file_says() -> None:
         hierarchies={"birth_date": "date:year,decade", "zip": "./zips.csv"},
     )
     assert (visits.rows, visits.person, visits.key) == ("events", "patient_id", "visit_id")
-    assert prescriptions.person == Through("visit_id", "VISITS")
+    assert prescriptions.person == Through("visit_id", "visits")  # as its section is called
     assert wards == TablePolicy("care.wards", "kept")
     assert (policy.k, policy.km, policy.max_suppressed, policy.time_limit, policy.seed) == (7, 2, 0.05, 30, 3)
     assert (policy.source, policy.out, policy.key_file) == (

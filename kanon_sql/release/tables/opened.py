@@ -114,12 +114,14 @@ class OpenedTables:
         place: what messages call the database.
         policy: what is required.
         members: the tables, each after those that it goes through, people first; without dropped ones.
+        not_in_policy: of released tables, others beside them.
     """
 
     engine: DuckDBEngine
     place: str
     policy: TablesPolicy
     members: tuple[Member, ...]
+    not_in_policy: tuple[str, ...] = ()
 
     @property
     def people(self) -> Member | None:
@@ -269,11 +271,12 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
     wanted = [(table.name, column.name) for table in policy.tables for column in tables[table.name].columns]
     named = dict(zip(wanted, unused_names([".".join(pair) for pair in wanted], [PERSON, *tables]), strict=True))
     directory = policy.directory
+    refers = _declared_references(opened, policy, tables)
     for table in _in_order(policy):
         own = tables[table.name]
         names = {column.name: named[table.name, column.name] for column in own.columns}
         if table.rows == "kept":
-            _require_no_keys(own, policy)
+            _require_no_keys(own, own.columns, policy, refers)
             yield Member(table, own, None, (), (), names)
             continue
         keys = tuple(_keys(table, policy, own))
@@ -286,6 +289,8 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
         made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
         member = Member(table, own, roles, hierarchies, keys, names)
+        apart = {column.name for column in (*member.quasi_identifiers, *(key.column for key in keys))}
+        _require_no_keys(own, [one for one in member.published if one.name not in apart], policy, refers)
         _require_keys(member, policy, tables)
         yield member
 
@@ -293,11 +298,18 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
 def _source(opened: OpenDatabase, name: str) -> Source:
     bare = [table for table in opened.tables if folded(table[1]) == folded(name) and table[0] == opened.schema]
     with_schema = [table for table in opened.tables if folded(".".join(table)) == folded(name)]
-    found = bare or with_schema
+    found = bare or with_schema or _view(opened, name)
     if not found:
         there = ", ".join(sorted(_written(opened, table) for table in opened.tables))
         raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
     return Source(opened.engine, opened.relation(found[0]), name, writable=False)
+
+
+def _view(opened: OpenDatabase, name: str) -> list[tuple[str, str]]:
+    """Return the schema and the name of a view; none where it is none. Only those that a policy names are looked at."""
+    *schemas, bare = name.rsplit(".", 1)
+    pairs = [(opened.schema, name), *((schema, bare) for schema in schemas)]
+    return [pair for pair in pairs if opened.engine.kind_of(sql.relation(pair[1], pair[0])) == "VIEW"]
 
 
 def _written(opened: OpenDatabase, table: tuple[str, str]) -> str:
@@ -337,14 +349,41 @@ def _keys(table: TablePolicy, policy: TablesPolicy, source: Source) -> Iterator[
         yield KeyColumn(column, (table.name, "rows"))
 
 
-def _require_no_keys(source: Source, policy: TablesPolicy) -> None:
-    """Raise where a table that is kept as it is has columns with the names of keys."""
-    keys = {folded(name) for table in policy.tables for name in (table.key, table.person) if isinstance(name, str)}
-    keys |= {folded(table.person.column) for table in policy.tables if isinstance(table.person, Through)}
-    if found := [column.name for column in source.columns if folded(column.name) in keys]:
+def _declared_references(
+    opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, Source]
+) -> Mapping[tuple[str, str], str]:
+    """Return the columns that a foreign key of the database says to have the values of a key of the policy."""
+    keys = {
+        (tables[table.name].relation.name, name): f"{table.name}.{name}"
+        for table in policy.tables
+        for name in (table.key, table.person)
+        if isinstance(name, str) and table.rows != "dropped"
+    }
+    folded_keys = {(folded(owner), folded(name)): said for (owner, name), said in keys.items()}
+    return {
+        (constraint.table, column): folded_keys[folded(constraint.referred[1]), folded(referred)]
+        for constraint in opened.engine.constraints()
+        if constraint.referred is not None
+        for column, referred in zip(constraint.columns, constraint.referred_columns, strict=True)
+        if (folded(constraint.referred[1]), folded(referred)) in folded_keys
+    }
+
+
+def _require_no_keys(
+    source: Source, published: Sequence[Column], policy: TablesPolicy, refers: Mapping[tuple[str, str], str]
+) -> None:
+    """Raise where columns that are published as they are have the names of keys, or refer to one."""
+    names = {folded(name) for table in policy.tables for name in (table.key, table.person) if isinstance(name, str)}
+    names |= {folded(table.person.column) for table in policy.tables if isinstance(table.person, Through)}
+    for column in published:
+        owner = refers.get((source.relation.name, column.name))
+        if owner is None and folded(column.name) not in names:
+            continue
+        why = f"refers to {owner}" if owner is not None else "is called like a key of people or of their events"
         raise UsageError(
-            f"{source.name} is to be kept as it is, and its column {found[0]!r} is called like a key of people or of "
-            'their events: say how its rows reach a person (person = ...), or drop it (rows = "dropped").'
+            f"Column {column.name!r} of {source.name} would be published as it is, and {why}: say that it is how the "
+            f"rows of {source.name} reach a person (person = ...), name it in identifying, or drop the table "
+            '(rows = "dropped").'
         )
 
 
@@ -419,19 +458,23 @@ def open_released(
     with closed_on_error(opened.engine):
         _require_duckdb(opened)
         members = tuple(_released(opened, policy, table, schema) for table in _in_order(policy))
-        return OpenedTables(opened.engine, opened.place, policy, members)
+        named, where = {member.relation.name for member in members}, schema or opened.schema
+        others = tuple(name for own, name in opened.tables if own == where and name not in named)
+        return OpenedTables(opened.engine, opened.place, policy, members, others)
 
 
 def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | None) -> OpenDatabase:
     """Read the files of released tables into memory, those of CSV with every value as it is written."""
     engine = DuckDBEngine.in_memory(resources)
     with closed_on_error(engine):
-        for table in _in_order(policy):
-            _read_file(engine, directory, table.name)
-        return OpenDatabase(engine, str(directory), engine.current_schema(), ())
+        read = {_read_file(engine, directory, table.name) for table in _in_order(policy)}
+        others = sorted(file.name for file in directory.iterdir() if file not in read)
+        schema = engine.current_schema()
+        return OpenDatabase(engine, str(directory), schema, tuple((schema, name) for name in others))
 
 
-def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> None:
+def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
+    """Make a table of the file of a released table."""
     parts = name.split(".")
     stems = [".".join(parts[place:]) for place in range(len(parts))]
     files = [directory / f"{stem}.{kind}" for stem in stems for kind in ("csv", "parquet")]
@@ -446,6 +489,7 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> None:
         reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(file))])
     rows = exp.select("*").from_(exp.Table(this=reader))
     engine.run(sql.create_table(sql.relation(file.stem), rows), f"read {file.name}")
+    return file
 
 
 def _released(opened: OpenDatabase, policy: TablesPolicy, table: TablePolicy, schema: str | None) -> Member:

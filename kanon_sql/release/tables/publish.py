@@ -158,6 +158,11 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
         raise UsageError(f"{path} exists already and is not an empty directory: give another name.")
     _require_free(release, path, replace=True)
     _require_own_names(members)
+    if wrong := [one.name for one in members if not _is_name_of_file(one.relation.name)]:
+        raise UsageError(
+            f"{wrong[0]!r} cannot be the name of a file: release the tables to a database (--out) or to a schema "
+            "(--into-schema)."
+        )
     publishing = _Publishing(release, ignore_ledger)
     publishing.open(required=False)
     with _pseudonyms(release), private_directory(path.parent) as private:
@@ -199,6 +204,11 @@ def _require_free(release: FoundTables, path: Path, *, replace: bool) -> None:
         raise UsageError(f"{path} is what is to be anonymized: write the release to another file.")
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
+
+
+def _is_name_of_file(name: str) -> bool:
+    """Whether a name is that of a file in its directory, on any system, and no hidden one."""
+    return name.isprintable() and not name.startswith((".", " ")) and not set(name) & set('/\\:*?"<>|')
 
 
 def _require_own_names(members: tuple[Member, ...]) -> None:

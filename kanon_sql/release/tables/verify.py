@@ -65,6 +65,8 @@ class TablesVerification:
         foreign_labels: by column, labels that its hierarchy does not have at its level.
         wrong_rows: tables with another number of rows than was found before.
         identifying: columns that are never published, and are there.
+        unforeseen: columns that the policy does not publish, and are there.
+        others: tables beside them that the policy does not name; nothing was looked for in them.
     """
 
     k: int
@@ -76,6 +78,8 @@ class TablesVerification:
     foreign_labels: dict[str, int]
     wrong_rows: tuple[str, ...]
     identifying: tuple[str, ...] = ()
+    unforeseen: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def fewest(self) -> int | None:
@@ -86,7 +90,8 @@ class TablesVerification:
     def holds(self) -> bool:
         promised = not any(one.too_rare for one in self.promises)
         others = (self.orphans, self.raw_keys, self.repeated_keys, self.foreign_labels)
-        return promised and not any(map(sum, (found.values() for found in others))) and not self.wrong_rows
+        columns = (*self.identifying, *self.unforeseen)
+        return promised and not (any(map(sum, (found.values() for found in others))) or self.wrong_rows or columns)
 
     def problems(self) -> list[str]:
         """Return what is wrong, in words."""
@@ -114,6 +119,7 @@ class TablesVerification:
             if n
         ]
         said += [f"{name}: an identifying column, which is never published" for name in self.identifying]
+        said += [f"{name}: a column that the policy does not publish" for name in self.unforeseen]
         return said + [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
 
     def summary(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.classes.lattice import Lattice, with_level
 from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, until
-from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
+from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError, counted
 from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.optimal import neighbours
@@ -132,10 +132,14 @@ class TablesSearch:
             TimeLimitError, SearchInterruptedError: it ended before a first node was measured.
         """
         for part in self.parts:
-            if part.evidence.problem.limit < part.evidence.problem.frequency.rows:
-                part.evidence.require_top()
-            else:  # all of its rows may go, if too few people have any
-                part.evidence.test(part.evidence.problem.lattice.top)
+            problem = part.evidence.problem
+            suppressed = part.evidence.test(problem.lattice.top)  # all rows, or none
+            if suppressed > problem.limit:
+                raise NoSolutionError(
+                    f"{part.name} has rows of fewer than {problem.k:,} people ({counted(suppressed, 'row')} in all), "
+                    f"so that none could be released, and {problem.limit:,} may be suppressed. Ask for a smaller k, "
+                    'allow more to be suppressed (--max-suppressed), or leave the table out (rows = "dropped").'
+                )
         try:
             with until(deadline):
                 for part in self.parts:
