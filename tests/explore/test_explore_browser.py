@@ -214,7 +214,7 @@ def test_the_journey_on_adult(browser: Browser, adult: Path, tmp_path: Path, mon
     assert run(["check", "--policy", "kanon.toml", "-q"]) == 0
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_pages_are_accessible_and_fit(browser: Browser, demo: Path, width: int, scheme: str) -> None:

@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {"quasi_identifiers": ["age", "city"], "hierarchies":
 
 
 @given(cases(max_rows=15), st.data())
-@examples(60, quick=8)
+@examples(60, quick=3)
 def test_the_best_of_the_allowed_nodes_is_taken(case: Case, data: st.DataObject) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))
