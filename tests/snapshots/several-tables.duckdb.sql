@@ -584,7 +584,7 @@ FROM released.results AS results;
 WITH people AS (
   SELECT
     patients.patient_id AS person,
-    CAST([CAST(patients.sex AS TEXT)] AS TEXT[]) AS class
+    CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT) AS class
   FROM released.patients AS patients
 ), combinations AS (
   SELECT
@@ -606,17 +606,19 @@ FROM combinations;
 WITH people AS (
   SELECT
     patients.patient_id AS person,
-    CAST([CAST(patients.sex AS TEXT)] AS TEXT[]) AS class
+    CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT) AS class
   FROM released.patients AS patients
 ), events AS (
   SELECT DISTINCT
     visits.patient_id AS person,
-    CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[]) AS event
+    CAST(TO_JSON(CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[])) AS TEXT) AS event
   FROM released.visits AS visits
   UNION ALL
   SELECT DISTINCT
     visits.patient_id AS person,
-    CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[]) AS event
+    CAST(TO_JSON(
+      CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[])
+    ) AS TEXT) AS event
   FROM released.results AS results
   JOIN released.visits AS visits
     ON results.visit_id = visits.visit_id
@@ -643,17 +645,19 @@ FROM combinations;
 WITH people AS (
   SELECT
     patients.patient_id AS person,
-    CAST([CAST(patients.sex AS TEXT)] AS TEXT[]) AS class
+    CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT) AS class
   FROM released.patients AS patients
 ), events AS (
   SELECT DISTINCT
     visits.patient_id AS person,
-    CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[]) AS event
+    CAST(TO_JSON(CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[])) AS TEXT) AS event
   FROM released.visits AS visits
   UNION ALL
   SELECT DISTINCT
     visits.patient_id AS person,
-    CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[]) AS event
+    CAST(TO_JSON(
+      CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[])
+    ) AS TEXT) AS event
   FROM released.results AS results
   JOIN released.visits AS visits
     ON results.visit_id = visits.visit_id

@@ -196,7 +196,7 @@ class ReleasedTables:
         return sql.column(last.name, path[-1].name), joins
 
     def _classes(self) -> exp.Query:
-        """Return the query of the people of the release, each with what is published of her as a list of texts."""
+        """Return the query of the people of the release, each with what is published of it, as a list in JSON."""
         people = self.opened.people
         if people is not None:
             person, _ = self._persons(people)
@@ -226,7 +226,7 @@ class ReleasedTables:
         ]
 
     def _events(self) -> exp.Query:
-        """Return the query of the events that each person of the release has, each as a list of texts."""
+        """Return the query of the events that each person of the release has, as a list of texts in JSON."""
         queries: list[exp.Query] = []
         for member in self.opened.events:
             if not member.quasi_identifiers:
@@ -344,7 +344,9 @@ def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]
 
 
 def _listed(texts: Sequence[exp.Expr]) -> exp.Expr:
-    return sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
+    """Return a list of texts as one text, in JSON: it is grouped in half of the time that a list takes."""
+    listed = sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
+    return sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR")
 
 
 def _qualified(value: exp.Expr, table: str) -> exp.Expr:
