@@ -36,7 +36,7 @@ def pictures(page: Page) -> Iterator[tuple[str, bytes]]:
     page.get_by_role("link", name="I have checked the roles").click()
     page.get_by_label("Role of diagnosis").select_option("sensitive")
     page.get_by_role("button", name="Apply").last.click()
-    page.get_by_text("proven optimal").wait_for()
+    page.get_by_text("proven", exact=True).wait_for()
     yield "columns", page.screenshot()
     page.locator("[aria-labelledby=drawing-title-2]").scroll_into_view_if_needed()
     page.locator("[aria-label='Rows by label of zip'] tbody tr").first.wait_for()
@@ -53,7 +53,7 @@ def pictures(page: Page) -> Iterator[tuple[str, bytes]]:
     page.get_by_text("One level less: loss").first.wait_for()
     page.wait_for_timeout(1500)
     yield "levels", page.screenshot(full_page=True)
-    page.get_by_role("link", name="Back to the optimum").click()
+    page.get_by_role("link", name="Back to the best").click()
     open_page(page, "Lattice")
     page.locator(".node.selected").wait_for()
     while page.locator("main .spinner").count():
