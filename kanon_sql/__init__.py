@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.measure import Measured, measure
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.evidence.report.reporter import report
+    from kanon_sql.evidence.report.tables import TablesReport, report_tables
     from kanon_sql.evidence.risk import risk
     from kanon_sql.evidence.tables import check_tables
+    from kanon_sql.evidence.tables_attack import TablesAttacked, attack_tables
     from kanon_sql.hierarchy.export import export_hierarchy
     from kanon_sql.hierarchy.suggest import Suggestion, suggest_hierarchies
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.release import Release
     from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables
     from kanon_sql.release.tables.found import TableCounts
+    from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.verify import Promise, TablesVerification
     from kanon_sql.risks.estimators.assessment import Risk
@@ -148,11 +151,16 @@ _HOME = {
     "Release": "release.release",
     "Report": "evidence.report.figures",
     "report": "evidence.report.reporter",
+    "report_tables": "evidence.report.tables",
+    "TablesReport": "evidence.report.tables",
     "Resources": "engine.duckdb.connection",
     "TextFile": "engine.sources.encodings",
     "risk": "evidence.risk",
     "anonymize_tables": "release.tables.anonymize",
+    "attack_tables": "evidence.tables_attack",
     "check_tables": "evidence.tables",
+    "FoundPeople": "release.tables.found_people",
+    "TablesAttacked": "evidence.tables_attack",
     "Promise": "release.tables.verify",
     "PublishedTables": "release.tables.publish",
     "TableCounts": "release.tables.found",
@@ -199,6 +207,7 @@ __all__ = [
     "DistinctLDiversity",
     "EnhancedBetaLikeness",
     "EntropyLDiversity",
+    "FoundPeople",
     "HierarchyError",
     "InPlace",
     "InUseError",
@@ -241,9 +250,11 @@ __all__ = [
     "TableProfile",
     "TableProposal",
     "TableReference",
+    "TablesAttacked",
     "TablesPolicy",
     "TablesProposal",
     "TablesRelease",
+    "TablesReport",
     "TablesVerification",
     "TextFile",
     "Through",
@@ -256,6 +267,7 @@ __all__ = [
     "anonymize_tables",
     "apply",
     "attack",
+    "attack_tables",
     "check",
     "check_tables",
     "clean",
@@ -273,6 +285,7 @@ __all__ = [
     "read_policy",
     "read_tables_policy",
     "report",
+    "report_tables",
     "risk",
     "suggest_hierarchies",
     "write_policy",

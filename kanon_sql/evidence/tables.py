@@ -19,7 +19,7 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.release.tables.opened import Member
+    from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.verify import TablesVerification
 
 
@@ -43,27 +43,34 @@ def check_tables(
         UsageError: a table or a column that is to be checked is not there.
     """
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
-    found = source if source is not None else wanted.out or wanted.out_directory or wanted.source
+    place, in_schema = released_place(source, wanted, schema)
+    opened = open_released(place, wanted, in_schema, resources)
+    try:
+        return verified_alone(opened)
+    finally:
+        opened.engine.close()
+
+
+def released_place(source: object, policy: TablesPolicy, schema: str | None) -> tuple[Any, str | None]:
+    """Return the database and the schema of released tables: where the call names none, as the policy does."""
+    found = source if source is not None else policy.out or policy.out_directory or policy.source
     if found is None:
         raise UsageError("Name the database that has the released tables.")
-    in_schema = wanted.into_schema if schema is None and _same_place(found, wanted.source) else schema
-    opened = open_released(found, wanted, in_schema, resources)
-    engine = opened.engine
-    try:
-        outputs = {member.name: member.relation for member in opened.members}
-        verification = ReleasedTables(engine, opened, outputs, {}).verified()
-        shown = [
-            f"{member.name}.{name}"
-            for member in opened.members
-            for name in member.policy.columns.identifying
-            if find_column(name, member.source.columns) is not None
-        ]
-        unforeseen = [name for member in opened.members for name in _unforeseen(member)]
-        return replace(
-            verification, identifying=tuple(shown), unforeseen=tuple(unforeseen), others=opened.not_in_policy
-        )
-    finally:
-        engine.close()
+    return found, policy.into_schema if schema is None and same_place(found, policy.source) else schema
+
+
+def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerification:
+    """Return what is found in released tables by themselves; without ``promise``, people are not counted."""
+    outputs = {member.name: member.relation for member in opened.members}
+    verification = ReleasedTables(opened.engine, opened, outputs, {}).verified(promise=promise)
+    shown = [
+        f"{member.name}.{name}"
+        for member in opened.members
+        for name in member.policy.columns.identifying
+        if find_column(name, member.source.columns) is not None
+    ]
+    unforeseen = [name for member in opened.members for name in _unforeseen(member)]
+    return replace(verification, identifying=tuple(shown), unforeseen=tuple(unforeseen), others=opened.not_in_policy)
 
 
 def _unforeseen(member: Member) -> list[str]:
@@ -76,7 +83,7 @@ def _unforeseen(member: Member) -> list[str]:
     return [f"{member.name}.{own.name}" for own in member.source.columns if folded(own.name) not in foreseen]
 
 
-def _same_place(one: object, other: str | None) -> bool:
+def same_place(one: object, other: str | None) -> bool:
     """Tell whether two paths are of one file."""
     if other is None or not isinstance(one, str | os.PathLike):
         return False

@@ -426,7 +426,8 @@ def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
     if TABLES in document:
         raise PolicyError(
             f"{path} is a policy of several tables ([tables.NAME]), and here one of a single table is needed. kanon "
-            "anonymize and kanon check take a policy of several tables, with the database and without TABLE."
+            "anonymize (--report writes the report), kanon check and kanon attack take a policy of several tables, "
+            "with the database and without TABLE."
         )
     try:
         return _from_document(document, path.parent)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from kanon_sql.errors import SourceError
 from tests.support.hospital import make_hospital
 
 if TYPE_CHECKING:
@@ -116,6 +117,10 @@ def test_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., En
         (("anonymize", "clinic.duckdb", "patients", "--into-schema", "x"), "--into-schema is for a policy of several"),
         (("check", "clinic.duckdb", "patients", "--schema", "x"), "--schema is for a policy of several tables"),
         (("check", "--policy", "clinic.toml", "--schema", "nothing"), "has no table 'patients'"),
+        (("attack", "--policy", "clinic.toml", "--schema", "nothing"), "has no table 'patients'"),
+        (("attack", "clinic.duckdb", "patients", "--schema", "x"), "--schema is for a policy of several tables"),
+        (("attack", "--policy", "clinic.toml", "--targets", "9"), "--targets is not for a policy of several tables"),
+        (("report", "--policy", "clinic.toml", "--out", "x.html"), "--report writes the report"),
         (("measure", "clinic.duckdb", "patients", "--policy", "clinic.toml"), "policy of several tables"),
         (("anonymize", "--policy", "clinic.toml", "--into-schema", "main"), "that are to be anonymized"),
     ],
@@ -239,3 +244,126 @@ def test_a_table_with_events_of_too_few_people_is_named(clinic: Path, kanon: Cal
         ended.err.split()
     )
     assert kanon("anonymize", "--policy", "clinic.toml", "--dry-run", "--max-suppressed", "1.0").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+def test_attack_counts_beyond_the_promise(kanon: Callable[..., Ended]) -> None:
+    assert kanon("anonymize", "--policy", "clinic.toml", "--quiet").code == 0
+    ended = kanon("attack", "--policy", "clinic.toml")
+    words = " ".join(ended.out.split())
+    assert ended.code == 1
+    assert "clinic.duckdb, schema released against clinic.duckdb: 1 of 4 attacks SUCCEEDS" in words
+    assert "linkage, 1 known event fails: none of" in words
+    assert "nothing is promised of 2 events (km = 1)" in words
+    assert words.endswith("What stops them: linkage, 2 known events km = 2 (in kanon.toml: km = 2 under [privacy])")
+    summary = json.loads(kanon("attack", "--policy", "clinic.toml", "--format", "json").out)
+    assert [one["outcome"] for one in summary["attacks"]] == ["fails", "fails", "succeeds", "fails"]
+    assert [one.get("promised") for one in summary["attacks"]] == [True, True, False, None]
+    assert kanon("attack", "--policy", "clinic.toml", "-k", "500").code == 1
+
+
+@pytest.mark.usefixtures("clinic")
+def test_raw_tables_are_found_by_the_attack(kanon: Callable[..., Ended]) -> None:
+    """Released tables that are the originals: nothing of these is found less, and keys and names are there."""
+    ended = kanon("attack", "clinic.duckdb", "--policy", "clinic.toml", "--schema", "main", "--format", "json")
+    *linked, keys = json.loads(ended.out)["attacks"]
+    assert ended.code == 1
+    assert all(one["below_k"] == one["original"]["below_k"] > 0 for one in linked)
+    assert keys["outcome"] == "succeeds"
+    assert "patients.name: an identifying column" in keys["found"]
+
+
+@pytest.mark.parametrize("place", ["--into-schema", "--out", "--out-dir"])
+def test_report(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], place: str) -> None:
+    """Its figures are those of the release and of the attack on it, wherever the tables went."""
+    made = kanon(
+        *("anonymize", "clinic.duckdb", "--policy", "clinic.toml", place, "new.duckdb", "--report", "report.json"),
+        *("--asked-by", "Dr B", "--format", "json"),
+    )
+    assert made.code == 0, made.err
+    summary, report = json.loads(made.out), json.loads((in_tmp / "report.json").read_text(encoding="utf-8"))
+    assert (report["asked_by"], report["source"], report["published"]) == ("Dr B", clinic.name, "new.duckdb")
+    for name in ("k", "km", "people_in", "people_out", "optimal", "seed", "key"):
+        assert report[name] == summary[name]
+    assert report["promises"] == summary["verification"]["promises"]
+    for own, counted in zip(report["tables"], summary["tables"], strict=True):
+        assert own == counted
+        levels = [one for one in report["columns"] if (one["table"], one["role"]) == (own["name"], "quasi-identifier")]
+        assert {one["name"]: one["level"] for one in levels} == counted["levels"]
+    assert f"seed = {summary['seed']}" in report["policy"]
+    *linked, keys = report["attacks"]
+    assert keys["outcome"] == "fails"
+    where = [clinic.name, "--schema", "new.duckdb"]
+    if place != "--into-schema":
+        where = ["new.duckdb", "--original", clinic.name]
+    attacked = json.loads(kanon("attack", *where, "--policy", "clinic.toml", "--format", "json").out)
+    for own, found in zip(linked, attacked["attacks"], strict=False):
+        assert own["figures"] == {name: found[name] for name in own["figures"]}
+        assert own["outcome"] == found["outcome"]
+    check, attack, again = (line.replace("kanon.toml", "clinic.toml").split()[1:] for line in report["commands"])
+    assert (kanon(*check).code, kanon(*attack).code) == (0, 1)
+    assert again[:4] == ["anonymize", "clinic.duckdb", "--policy", "clinic.toml"]
+    assert again[4:] == [place, "new.duckdb", "--report", "report.html"]
+
+
+RAW = ["NAMEMARK", "DIAGMARK", "1987-06-05"]
+
+
+@pytest.mark.parametrize("suffix", ["html", "md", "json"])
+def test_report_has_no_cell(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], suffix: str) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("UPDATE patients SET name = 'NAMEMARK' || name, birth_date = '1987-06-05' WHERE sex = 'f'")
+        connection.execute("UPDATE visits SET diagnosis = 'DIAGMARK' || diagnosis, visit_id = visit_id + 7390000")
+        connection.execute("UPDATE results SET visit_id = visit_id + 7390000, value = 4321.25")
+    made = kanon("anonymize", "--policy", "clinic.toml", "--report", f"report.{suffix}")
+    assert made.code == 0, made.err
+    text = (in_tmp / f"report.{suffix}").read_text(encoding="utf-8")
+    assert [one for one in [*RAW, "739", "4321.25", str(in_tmp)] if one in text] == []
+    assert "2 known events" in text
+
+
+def test_report_is_refused_before_any_work(in_tmp: Path, clinic: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "taken.html").write_text("mine", encoding="utf-8")
+    before = clinic.read_bytes()
+    for name, message in (
+        ("taken.html", "exists already"),
+        ("clinic.toml", "cannot be the report too"),
+        ("report.pdf", "is not known by its suffix"),
+        ("nowhere/report.md", "does not exist"),
+    ):
+        ended = kanon("anonymize", "--policy", "clinic.toml", "--report", name)
+        assert (ended.code != 0, message in " ".join(ended.err.split())) == (True, True), ended.err
+    assert "--asked-by is printed in a report" in kanon("anonymize", "--policy", "clinic.toml", "--asked-by", "x").err
+    assert (clinic.read_bytes(), (in_tmp / "taken.html").read_text(encoding="utf-8")) == (before, "mine")
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (SourceError("No room."), "The release is there; the report is not: No room."),
+        (KeyboardInterrupt(), "Interrupted; the release is there: released."),
+    ],
+)
+def test_what_is_said_of_a_report_that_fails(
+    in_tmp: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, raised: BaseException, said: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("kanon_sql.evidence.report.tables.found_people", fail)
+    ended = kanon("anonymize", "--policy", "clinic.toml", "--report", "report.html")
+    assert ended.code != 0
+    assert said in " ".join(ended.err.split())
+    assert not (in_tmp / "report.html").exists()
+    assert kanon("check", "--policy", "clinic.toml").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+def test_names_are_escaped_in_a_report(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    text = POLICY.replace('into_schema = "released"', 'into_schema = "<b>x/y</b>"')
+    (in_tmp / "clinic.toml").write_text(text, encoding="utf-8")
+    assert kanon("anonymize", "--policy", "clinic.toml", "--report", "report.html").code == 0
+    page = (in_tmp / "report.html").read_text(encoding="utf-8")
+    assert "<b>x" not in page
+    assert "&lt;b&gt;x/y&lt;/b&gt;" in page

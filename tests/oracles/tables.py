@@ -40,6 +40,19 @@ def found_persons(
     released: Mapping[str, list[Row]], described: Mapping[str, Described], k: int, m: int
 ) -> list[tuple[Any, ...]]:
     """Return ("found", person-level values, events, persons) of each combination that fewer than k persons share."""
+    classes, events = known_of(released, described)
+    shared: Counter[tuple[tuple[Any, ...], frozenset[Event]]] = Counter()
+    for person, values in classes.items():
+        for size in range(m + 1):
+            for known in itertools.combinations(events[person], size):
+                shared[values, frozenset(known)] += 1
+    return [("found", values, known, persons) for (values, known), persons in shared.items() if persons < k]
+
+
+def known_of(
+    released: Mapping[str, list[Row]], described: Mapping[str, Described]
+) -> tuple[dict[Any, tuple[Any, ...]], defaultdict[Any, set[Event]]]:
+    """Return what can be known of each person: person-level values, and events."""
     parents = by_key(released, described)
     classes: dict[Any, tuple[Any, ...]] = {}  # by person; one class where there is no table of people
     events: defaultdict[Any, set[Event]] = defaultdict(set)
@@ -53,12 +66,29 @@ def found_persons(
                     of_person.add(as_known(described, steps))
     if not any(table.rows == "people" for table in described.values()):
         classes = dict.fromkeys(events, ())
-    shared: Counter[tuple[tuple[Any, ...], frozenset[Event]]] = Counter()
-    for person, values in classes.items():
-        for size in range(m + 1):
-            for known in itertools.combinations(events[person], size):
-                shared[values, frozenset(known)] += 1
-    return [("found", values, known, persons) for (values, known), persons in shared.items() if persons < k]
+    return classes, events
+
+
+def people_found(
+    released: Mapping[str, list[Row]], described: Mapping[str, Described], k: int, m: int
+) -> tuple[int, int, int, int | None]:
+    """Return how many persons there are, are alone with something, share something with fewer than k; and the fewest.
+
+    Each person's number is the least over all sets of up to m of her events, counted by looking at every person.
+    """
+    classes, events = known_of(released, described)
+    persons = [person for person in classes if person is not None]
+    fewest = []
+    for person in persons:
+        alike = [other for other in persons if classes[other] == classes[person]]
+        fewest.append(
+            min(
+                sum(events[other].issuperset(known) for other in alike)
+                for size in range(m + 1)
+                for known in itertools.combinations(events[person], size)
+            )
+        )
+    return len(fewest), fewest.count(1), sum(number < k for number in fewest), min(fewest, default=None)
 
 
 def by_key(released: Mapping[str, list[Row]], described: Mapping[str, Described]) -> dict[tuple[str, Any], Row]:

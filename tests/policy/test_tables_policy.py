@@ -308,7 +308,7 @@ def test_two_kinds_of_file_are_told_apart(in_tmp: Path, kanon: Callable[..., End
         kanon_sql.read_tables_policy("one.toml")
     ended = kanon("measure", "--policy", "several.toml")
     assert ended.code == 2
-    assert "kanon anonymize and kanon check take a policy of several tables" in ended.err.replace("\n", " ")
+    assert "kanon check and kanon attack take a policy of several tables" in ended.err.replace("\n", " ")
 
 
 # kanon init

@@ -98,6 +98,8 @@ CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
 CREATE TABLE events AS FROM (VALUES (1, 1, 1, NULL, 1), (1, 1, 2, 1, 1), (2, 1, 1, NULL, 2))
     events(kanon_person, class, event, through, person);
 CREATE TABLE another AS SELECT *, 1 AS people FROM events;
+CREATE TABLE known_people AS FROM (VALUES (1, 1), (2, 1), (NULL, 1)) people(person, class);
+CREATE TABLE rarest_known AS FROM (VALUES (1, 2), (1, 1), (2, 2)) r(person, fewest);
 CREATE TABLE too_rare AS SELECT kanon_person, event FROM events WHERE event = 2;
 CREATE TABLE needed AS FROM released_people;
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
@@ -339,6 +341,10 @@ LISTS |= {
         "is_another": "another.person = events.person AND another.event > events.event",
         "classes": "events.class",
         "events": "events.event, another.event",
+    },
+    "tables/rarest_known": {
+        "events": "events.event, another.event",
+        "is_another": "another.person = events.person AND another.event > events.event",
     },
     "tables/released": {
         "published": "rows_of_table.age, needed.class",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.destination_options import is_of_several
 from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
@@ -21,6 +22,7 @@ from kanon_sql.policy.destination import NamedRelease
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
+    from kanon_sql.evidence.tables_attack import TablesAttacked
     from kanon_sql.risks.attacks.verdicts import Verdict
 
 _LOUD = {"succeeds": "SUCCEEDS", "not excluded": "NOT EXCLUDED"}
@@ -89,6 +91,7 @@ def attack_command(
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
     policy_file: shared.PolicyOption = None,
+    schema: shared.SchemaOption = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -97,6 +100,11 @@ def attack_command(
 ) -> None:
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     check_options(context)
+    if is_of_several(context, policy_file, schema=schema):
+        from kanon_sql.cli.commands.several_tables import attack_several
+
+        _end_with(attack_several(context, context.params), output_format)
+        return
     base, in_file = policy_in(policy_file)
     guessing = Guessing(tuple((names,) for names in knows or []), targets, seed)
     refuse_without_control(guessing, control)
@@ -129,6 +137,10 @@ def attack_command(
         note_repeated_columns(result.repeated, talk)
         if result.left_out is not None:
             talk.note(result.left_out)
+    _end_with(result, output_format)
+
+
+def _end_with(result: Attacked | TablesAttacked, output_format: str) -> None:
     if output_format == "json":
         print_json(result.summary())
     else:
@@ -137,7 +149,7 @@ def attack_command(
         raise typer.Exit(1)
 
 
-def _print_attacked(result: Attacked) -> None:
+def _print_attacked(result: Attacked | TablesAttacked) -> None:
     verdicts = result.verdicts
     said = re.sub(r"\bsucceeds?\b", lambda word: word[0].upper(), result.said) if result.succeeded else result.said
     print_prose(f"{visible(result.table)} against {visible(result.original)}: {said}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -61,12 +61,7 @@ def check_command(
     hierarchies: shared.HierarchiesOption = None,
     standard: shared.StandardOption = None,
     policy_file: shared.PolicyOption = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            "--schema", metavar="NAME", help="Of a policy of several tables: the schema that has the released tables."
-        ),
-    ] = None,
+    schema: shared.SchemaOption = None,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",

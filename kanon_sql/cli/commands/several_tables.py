@@ -1,4 +1,4 @@
-"""``kanon anonymize`` and ``kanon check`` of a policy of several tables."""
+"""``kanon anonymize``, ``kanon check`` and ``kanon attack`` of a policy of several tables."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from kanon_sql.cli.options.destination_options import ReportRequest
 from kanon_sql.cli.options.shared import given_options
-from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.tables import check_tables
+from kanon_sql.evidence.tables_attack import attack_tables
 from kanon_sql.policy.tables import read_tables_policy
 from kanon_sql.release.tables.anonymize import anonymize_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kanon_sql.evidence.tables_attack import TablesAttacked
     from kanon_sql.policy.tables import TablesPolicy
     from kanon_sql.release.tables.anonymize import TablesRelease
     from kanon_sql.release.tables.publish import PublishedTables
@@ -27,10 +30,11 @@ _ANONYMIZE = frozenset(
     {
         *("source", "policy_file", "into_schema", "out", "out_dir", "file_format", "replace_existing", "dry_run"),
         *("ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file", "sql", "output_format"),
-        *("quiet", "verbose"),
+        *("report_file", "asked_by", "quiet", "verbose"),
     }
 )
 _CHECK = frozenset({"source", "policy_file", "schema", "k", "output_format", "quiet", "verbose"})
+_ATTACK = _CHECK | {"original"}
 
 
 def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
@@ -46,6 +50,8 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
             "Say where the release should go: --into-schema NAME, --out FILE or --out-dir DIR; or --sql to see the SQL "
             "only."
         )
+    reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
+    reported.check([said["source"] or policy.source, said["policy_file"], out, policy.key_file])
     with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
         with anonymize_tables(said["source"], policy, progress=talk) as release:
             _say(release, talk)
@@ -54,6 +60,9 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
                 return
             published = None if said["dry_run"] else _published(release, (schema, out, directory), said)
             found = release.verified() if published is None else published.verification
+            if published is not None:
+                with interrupted_after(f"the release is there: {published.destination}"):
+                    reported.of_tables(release, published, talk)
         talk.end()
         if published is not None and published.not_remembered is not None:
             talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
@@ -88,6 +97,14 @@ def check_several(context: typer.Context, said: dict[str, Any]) -> None:
         _print_check(found, policy)
     if not found.holds:
         raise typer.Exit(1)
+
+
+def attack_several(context: typer.Context, said: dict[str, Any]) -> TablesAttacked:
+    """Attack the released tables of a policy of several tables: ``kanon attack`` with such a policy."""
+    _require_known(context, _ATTACK)
+    policy = _over(read_tables_policy(said["policy_file"]), said)
+    with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
+        return attack_tables(said["source"], policy, schema=said["schema"], original=said["original"], progress=talk)
 
 
 def _require_known(context: typer.Context, known: frozenset[str]) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from kanon_sql.cli.options.shared import STANDARD, given_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
+from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.release import Release
+    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
 
 IntoOption = Annotated[
     str | None,
@@ -351,14 +354,31 @@ class ReportRequest:
             return
         from kanon_sql.evidence.report.reporter import report_in_place, report_published
 
-        try:
+        with _said_to_be_there():
             if draft is not None and published.in_place is not None:
                 found = report_in_place(draft, release, destination, published.in_place.file)
             else:
                 found = report_published(release, source, destination, asked_by=self.asked_by, progress=talk)
             found.write(self.file, replace=self.replace)
-        except KanonError as error:
-            raise type(error)(f"The release is there; the report is not: {error}") from None
+
+    def of_tables(self, release: TablesRelease, published: PublishedTables, talk: Talk) -> None:
+        """Write the report of several tables that were published, as ``after`` does."""
+        if self.file is None:
+            return
+        from kanon_sql.evidence.report.tables import report_tables
+
+        talk(Progress("Counting who is found"))
+        with _said_to_be_there():
+            report_tables(release, published, asked_by=self.asked_by).write(self.file, replace=self.replace)
+
+
+@contextmanager
+def _said_to_be_there() -> Iterator[None]:
+    """Say in the error of a report that the release is there."""
+    try:
+        yield
+    except KanonError as error:
+        raise type(error)(f"The release is there; the report is not: {error}") from None
 
 
 def require_own_file(out: Path, others: list[str | Path | None]) -> None:

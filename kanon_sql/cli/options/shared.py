@@ -241,6 +241,12 @@ OriginalTableOption = Annotated[
     str | None,
     typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),
 ]
+SchemaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--schema", metavar="NAME", help="Of a policy of several tables: the schema that has the released tables."
+    ),
+]
 UtilityOption = Annotated[
     bool,
     typer.Option(

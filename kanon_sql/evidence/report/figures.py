@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.errors import UsageError, counted
@@ -27,6 +27,63 @@ if TYPE_CHECKING:
 
 FORMATS = (".html", ".md", ".json")
 _HTML, _MARKDOWN = ".html", ".md"
+
+
+class WrittenReport:
+    """What every report has and does: it writes its figures as HTML, Markdown or JSON.
+
+    Attributes:
+        template: of its words.
+        attacks: what each attack found.
+    """
+
+    template: ClassVar[str]
+    attacks: tuple[ReportedAttack, ...]
+
+    @property
+    def succeeded(self) -> tuple[ReportedAttack, ...]:
+        """The attacks that succeeded."""
+        return tuple(attack for attack in self.attacks if attack.succeeded)
+
+    @property
+    def endangering(self) -> tuple[ReportedAttack, ...]:
+        """The attacks that succeeded, or are not known to fail."""
+        return tuple(attack for attack in self.attacks if attack.endangers)
+
+    @property
+    def attacks_said(self) -> str:
+        """How many attacks succeed, in the words of ``kanon attack``."""
+        return tally([attack.outcome for attack in self.attacks])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return the report as JSON; infinite numbers, which JSON does not have, are the text "Infinity"."""
+        return json.dumps(_finite(self.summary()), indent=2, ensure_ascii=False) + "\n"
+
+    def to_html(self) -> str:
+        """Return the report as one HTML page that loads nothing and runs nothing."""
+        return str(_render().html_of(self))
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        return str(_render().markdown_of(self))
+
+    def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the report to a .html, .md or .json file: whole, or not at all.
+
+        Raises:
+            UsageError: the suffix is not known, or the file exists and may not be replaced.
+            SourceError: it cannot be written.
+        """
+        from pathlib import Path
+
+        target = Path(path)
+        check_report(target, replace=replace)
+        text = {_HTML: self.to_html, _MARKDOWN: self.to_markdown}.get(target.suffix.lower(), self.to_json)()
+        write_whole(target, text, "The report")
 
 
 @dataclass(frozen=True)
@@ -188,7 +245,7 @@ class Pseudonymized:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(WrittenReport):
     """The evidence for a release.
 
     Attributes:
@@ -223,6 +280,8 @@ class Report:
         proposed: names of published columns whose role ``kanon init`` proposed, and no person has confirmed.
         notes: what else must be known, in sentences.
     """
+
+    template: ClassVar[str] = "report.j2"
 
     made_at: str
     source: str
@@ -280,24 +339,9 @@ class Report:
         return self.risk_after.smallest_class if self.counts_people else self.smallest_class
 
     @property
-    def succeeded(self) -> tuple[ReportedAttack, ...]:
-        """The attacks that succeeded."""
-        return tuple(attack for attack in self.attacks if attack.succeeded)
-
-    @property
-    def endangering(self) -> tuple[ReportedAttack, ...]:
-        """The attacks that succeeded, or are not known to fail."""
-        return tuple(attack for attack in self.attacks if attack.endangers)
-
-    @property
     def compared(self) -> tuple[ReportedAttack, ...]:
         """The attacks whose guesses were compared with guesses about a control group."""
         return tuple(attack for attack in self.attacks if attack.name in CONTROLLED)
-
-    @property
-    def attacks_said(self) -> str:
-        """How many attacks succeed, in the words of ``kanon attack``."""
-        return tally([attack.outcome for attack in self.attacks])
 
     @property
     def quasi_identifiers(self) -> tuple[Attribute, ...]:
@@ -314,32 +358,6 @@ class Report:
         plain["utility"] = self.utility and self.utility.summary()
         plain |= {"search": asdict(self.search), "pseudonyms": self.pseudonyms and asdict(self.pseudonyms)}
         return {"holds": self.holds, **plain}
-
-    def to_json(self) -> str:
-        """Return the report as JSON; infinite numbers, which JSON does not have, are the text "Infinity"."""
-        return json.dumps(_finite(self.summary()), indent=2, ensure_ascii=False) + "\n"
-
-    def to_html(self) -> str:
-        """Return the report as one HTML page that loads nothing and runs nothing."""
-        return str(_render().html_of(self))
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        return str(_render().markdown_of(self))
-
-    def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
-        """Write the report to a .html, .md or .json file: whole, or not at all.
-
-        Raises:
-            UsageError: the suffix is not known, or the file exists and may not be replaced.
-            SourceError: it cannot be written.
-        """
-        from pathlib import Path
-
-        target = Path(path)
-        check_report(target, replace=replace)
-        text = {_HTML: self.to_html, _MARKDOWN: self.to_markdown}.get(target.suffix.lower(), self.to_json)()
-        write_whole(target, text, "The report")
 
 
 def _render() -> ModuleType:

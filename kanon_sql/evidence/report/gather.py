@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
     from kanon_sql.release.verify.classes import Verification
-    from kanon_sql.risks.attacks.verdicts import Attack
+    from kanon_sql.risks.attacks.verdicts import Attack, Verdict
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.search.prepare import Prepared
 
@@ -177,7 +177,7 @@ def _gathered(
         search=_search(release),
         pseudonyms=_pseudonymized(release, verification),
         sql=sql_of(publication),
-        versions=_versions(),
+        versions=versions(),
         fingerprints=_fingerprints_of(release, released, published),
         policy=policy_of(release, published),
         commands=commands_of(release, published, utility, apart),
@@ -264,16 +264,15 @@ def _attacks(
 def _reported_attacks(attacks: Sequence[Attack]) -> tuple[ReportedAttack, ...]:
     verdicts = verdicts_on(attacks, with_original=False)
     return tuple(
-        ReportedAttack(
-            verdict.attack,
-            verdict.about,
-            verdict.outcome,
-            verdict.succeeded,
-            f"{verdict.found[:1].upper()}{verdict.found[1:]}.",
-            verdict.stopped_by,
-            _figures_of(attack),
-        )
-        for attack, verdict in zip(attacks, verdicts, strict=True)
+        reported_attack(verdict, _figures_of(attack)) for attack, verdict in zip(attacks, verdicts, strict=True)
+    )
+
+
+def reported_attack(verdict: Verdict, figures: dict[str, Any]) -> ReportedAttack:
+    """Return an attack as a report has it, what it found being a sentence."""
+    found = f"{verdict.found[:1].upper()}{verdict.found[1:]}."
+    return ReportedAttack(
+        verdict.attack, verdict.about, verdict.outcome, verdict.succeeded, found, verdict.stopped_by, figures
     )
 
 
@@ -367,7 +366,7 @@ def _pseudonymized(release: Release, verification: Verification) -> Pseudonymize
 # Where a report comes from
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     return {
         "kanon-sql": version("kanon-sql"),
         "DuckDB": version("duckdb"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from kanon_sql.evidence.report.figures import Report
 from kanon_sql.evidence.report.words import (
     NOTHING,
     comparison_sentence,
@@ -41,7 +42,8 @@ from kanon_sql.risks.attacks.verdicts import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.evidence.report.figures import Attribute, CurvePoint, Report
+    from kanon_sql.evidence.report.figures import Attribute, CurvePoint, WrittenReport
+    from kanon_sql.evidence.report.tables import TablesReport
     from kanon_sql.evidence.standards.judge import CheckedStandard, Verdict
     from kanon_sql.risks.attacks.verdicts import Outcome
     from kanon_sql.risks.estimators.subsets import SubsetRisk
@@ -74,6 +76,15 @@ _SECTIONS = {
     "origin": "Provenance, and how to make it again",
     "limits": "What is not promised",
 }
+_SECTIONS_OF_TABLES = {
+    "summary": "Summary",
+    "asked": "What was asked",
+    "measured": "What was counted in the output",
+    "attributes": "Columns, table by table",
+    "risk": "Risk of re-identification",
+    "origin": "Provenance, and how to check it",
+    "limits": "What is not promised",
+}
 _MANY = 3  # one row in so many is alone: from there on a column is warned of
 _SUBSETS = 8  # of quasi-identifiers, in the table of those that single out most
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$!])")
@@ -83,21 +94,27 @@ _BAR = 160
 _END_OF_BLOCK = Markup("\f")  # of Markdown; no value has one, since characters that cannot be seen are spelled out
 
 
-def html_of(report: Report) -> str:
+def html_of(report: WrittenReport) -> str:
     return _rendered(report, "html.j2")
 
 
-def markdown_of(report: Report) -> str:
+def markdown_of(report: WrittenReport) -> str:
     return _rendered(report, "markdown.j2")
 
 
-def _rendered(report: Report, elements: str) -> str:
+def _rendered(report: WrittenReport, elements: str) -> str:
+    sections = {anchor: (number, title) for number, (anchor, title) in enumerate(_shown(report).items(), start=1)}
+    template = _environment(elements).get_template(report.template)
+    return template.render(report=report, elements=elements, sections=sections).strip() + "\n"
+
+
+def _shown(report: WrittenReport) -> dict[str, str]:
+    """Return the titles of the sections of a report."""
+    if not isinstance(report, Report):
+        return _SECTIONS_OF_TABLES
     optional = {"standards": report.standards, "purpose": report.utility, "trade-off": report.curve}
     without = {name for name, found in {**optional, "compared": report.compared}.items() if not found}
-    shown = [anchor for anchor in _SECTIONS if anchor not in without]
-    sections = {anchor: (number, _SECTIONS[anchor]) for number, anchor in enumerate(shown, start=1)}
-    template = _environment(elements).get_template("report.j2")
-    return template.render(report=report, elements=elements, sections=sections).strip() + "\n"
+    return {anchor: title for anchor, title in _SECTIONS.items() if anchor not in without}
 
 
 @cache
@@ -145,7 +162,7 @@ def _environment(elements: str) -> Environment:
 # What the facts say
 
 
-def verdict(report: Report) -> tuple[Tone, str]:
+def verdict(report: Report | TablesReport) -> tuple[Tone, str]:
     """Return what a reader must know first: what holds, and what speaks against the release although it does."""
     if not report.holds:
         return "bad", "Not all requirements hold"

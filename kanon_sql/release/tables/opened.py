@@ -33,7 +33,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
@@ -450,6 +450,20 @@ def open_released(
     """
     directory = Path(source) if isinstance(source, str | os.PathLike) and Path(source).is_dir() else None
     opened = open_tables(source, resources) if directory is None else _open_files(directory, policy, resources)
+    return _as_described(opened, policy, lambda place, table: _released(place, table, schema), schema)
+
+
+def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
+    """Return the tables that a release was made from as ``open_released`` does, to count people in them."""
+    return _as_described(open_tables(source, resources), policy, lambda place, table: _source(place, table.name))
+
+
+def _as_described(
+    opened: OpenDatabase | None,
+    policy: TablesPolicy,
+    found: Callable[[OpenDatabase, TablePolicy], Source],
+    schema: str | None = None,
+) -> OpenedTables:
     if opened is None:
         raise UsageError(
             "Tables that were released together are checked in a DuckDB database, or in a directory of their files: "
@@ -457,7 +471,7 @@ def open_released(
         )
     with closed_on_error(opened.engine):
         _require_duckdb(opened)
-        members = tuple(_released(opened, policy, table, schema) for table in _in_order(policy))
+        members = tuple(_described(policy, table, found(opened, table)) for table in _in_order(policy))
         named, where = {member.relation.name for member in members}, schema or opened.schema
         others = tuple(name for own, name in opened.tables if own == where and name not in named)
         return OpenedTables(opened.engine, opened.place, policy, members, others)
@@ -492,14 +506,18 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
     return file
 
 
-def _released(opened: OpenDatabase, policy: TablesPolicy, table: TablePolicy, schema: str | None) -> Member:
+def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> Source:
     parts = table.name.split(".")  # the name of a table can have points too
-    candidates = [sql.relation(".".join(parts[place:]), schema) for place in range(len(parts))]
+    # With its schema, a table is no step of a statement that has the same name.
+    candidates = [sql.relation(".".join(parts[place:]), schema or opened.schema) for place in range(len(parts))]
     relation = next((one for one in candidates if opened.engine.kind_of(one) is not None), None)
     if relation is None:
         where = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
         raise UsageError(f"{where} has no table {parts[-1]!r}: say where the released tables are (--schema NAME).")
-    source = Source(opened.engine, relation, table.name, writable=False)
+    return Source(opened.engine, relation, table.name, writable=False)
+
+
+def _described(policy: TablesPolicy, table: TablePolicy, source: Source) -> Member:
     names = {column.name: f"{table.name}.{column.name}" for column in source.columns}
     if table.rows == "kept":
         return Member(table, source, None, (), (), names)

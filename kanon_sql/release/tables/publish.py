@@ -58,12 +58,14 @@ class PublishedTables:
 
     Attributes:
         destination: the schema, the file or the directory.
+        kind: which of these it is.
         verification: what was found in them.
         seconds: by step.
         not_remembered: why they could not be written into the ledger; None if they were.
     """
 
     destination: str
+    kind: Literal["schema", "database", "directory"]
     verification: TablesVerification
     seconds: dict[str, float]
     not_remembered: str | None = None
@@ -100,7 +102,7 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
         verification = publishing.verified(targets)
         lift_deadlines()
         publishing.remember("table", {own: (name, target.name) for own, target in targets.items()}, targets)
-    return PublishedTables(name, verification, release.seconds, publishing.unwritable)
+    return PublishedTables(name, "schema", verification, release.seconds, publishing.unwritable)
 
 
 def preview(release: FoundTables, name: str) -> TablesVerification:
@@ -148,7 +150,7 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
             prints = dict.fromkeys(targets, fingerprint.of_file(directory / "new.duckdb"))
             publishing.remember("file", dict.fromkeys(targets, (None, str(path.resolve()))), prints)
             _named(lambda: take_name(directory / "new.duckdb", path), path)
-    return PublishedTables(str(path), verification, release.seconds, publishing.unwritable)
+    return PublishedTables(str(path), "database", verification, release.seconds, publishing.unwritable)
 
 
 def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignore_ledger: bool) -> PublishedTables:
@@ -186,7 +188,7 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
             if path.is_dir():
                 path.rmdir()
             _named(lambda: os.replace(made, path), path)  # noqa: PTH105 - Path.replace says no more
-    return PublishedTables(str(path), verification, release.seconds, publishing.unwritable)
+    return PublishedTables(str(path), "directory", verification, release.seconds, publishing.unwritable)
 
 
 def _named(rename: Callable[[], object], path: Path) -> None:

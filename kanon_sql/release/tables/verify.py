@@ -151,12 +151,15 @@ class ReleasedTables:
     outputs: Mapping[str, exp.Expr]
     levels: Mapping[str, int]
 
-    def verified(self, counts: Sequence[TableCounts] | None = None) -> TablesVerification:
-        """Return what is found in the tables; with ``counts``, whether they have the rows that were found before."""
+    def verified(self, counts: Sequence[TableCounts] | None = None, *, promise: bool = True) -> TablesVerification:
+        """Return what is found in the tables; with ``counts``, whether they have the rows that were found before.
+
+        Without ``promise``, people are not counted.
+        """
         rows = {member.name: self._count(member) for member in self.opened.members}
         return TablesVerification(
             self.opened.policy.k,
-            tuple(self._promise(events) for events in range(self.opened.policy.km + 1)),
+            tuple(self._promise(events) for events in range(self.opened.policy.km + 1)) if promise else (),
             rows,
             {member.name: self._orphans(member) for member in self._of_people()},
             {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._raw_keys(member)},
@@ -195,7 +198,7 @@ class ReleasedTables:
             raise TypeError(f"{path[-1].name} names no person")
         return sql.column(last.name, path[-1].name), joins
 
-    def _classes(self) -> exp.Query:
+    def people(self) -> exp.Query:
         """Return the query of the people of the release, each with what is published of it, as a list in JSON."""
         people = self.opened.people
         if people is not None:
@@ -225,7 +228,7 @@ class ReleasedTables:
             for column in member.quasi_identifiers
         ]
 
-    def _events(self) -> exp.Query:
+    def events(self) -> exp.Query:
         """Return the query of the events that each person of the release has, as a list of texts in JSON."""
         queries: list[exp.Query] = []
         for member in self.opened.events:
@@ -246,9 +249,9 @@ class ReleasedTables:
 
     def _promise(self, events: int) -> Promise:
         k = self.opened.policy.k
-        steps: list[tuple[str, exp.Query]] = [("people", self._classes())]
+        steps: list[tuple[str, exp.Query]] = [("people", self.people())]
         if events:
-            steps.append(("events", self._events()))
+            steps.append(("events", self.events()))
         first = "people" if not events else "events_1"
         names = [f"events_{number}" for number in range(1, events + 1)]
         query = exp.select(

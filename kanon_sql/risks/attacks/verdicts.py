@@ -137,8 +137,14 @@ def tally(outcomes: Sequence[Outcome]) -> str:
 
 def share(rows: int, of: int) -> str:
     """Return a number of rows with their share of all; one that is not 0 is not written as 0."""
-    part = rows / of if of else 0.0
-    return f"{counted(rows, 'row')} ({'< 0.01%' if 0 < part < _LEAST_SHARE else f'{part:.2%}'})"
+    return part_of(rows, of, counted(rows, "row"))
+
+
+def part_of(number: int, of: int, written: str | None = None) -> str:
+    """Return a number, as it is ``written``, with its share, as ``share`` does."""
+    part = number / of if of else 0.0
+    share_of_all = "< 0.01%" if 0 < part < _LEAST_SHARE else f"{part:.2%}"
+    return f"{f'{number:,}' if written is None else written} ({share_of_all})"
 
 
 def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdict:

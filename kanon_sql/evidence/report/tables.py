@@ -1,0 +1,261 @@
+"""``report_tables``: the evidence for tables that were released together, as one file without a raw value.
+
+Its figures are those that were found before the release, and counted in the tables that were published.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import math
+import shlex
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kanon_sql.evidence.report.figures import WrittenReport
+from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
+from kanon_sql.evidence.tables_attack import TablesAttacked
+from kanon_sql.policy.tables import tables_policy_text
+from kanon_sql.release.tables.found_people import found_people
+from kanon_sql.release.tables.opened import open_released
+from kanon_sql.release.tables.verify import ReleasedTables
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kanon_sql.evidence.report.figures import ReportedAttack
+    from kanon_sql.evidence.standards.judge import CheckedStandard
+    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.found import TableCounts
+    from kanon_sql.release.tables.found_people import FoundPeople
+    from kanon_sql.release.tables.opened import KeyColumn, Member
+    from kanon_sql.release.tables.publish import PublishedTables
+    from kanon_sql.release.tables.verify import Promise
+
+
+@dataclass(frozen=True)
+class ReportedColumn:
+    """A column of one of the tables, and what became of it; names are those of ``Attribute``.
+
+    Attributes:
+        joins: of a pseudonym, the columns of other tables that have the pseudonyms of the same values.
+    """
+
+    table: str
+    name: str
+    type: str
+    role: str
+    published: str
+    hierarchy: str | None = None
+    chosen: bool = False
+    height: int | None = None
+    level: int | None = None
+    joins: tuple[str, ...] = ()
+    rule: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesReport(WrittenReport):
+    """The evidence for released tables: what was asked, counted and attacked.
+
+    Attributes:
+        source, published: names of the database and of the release; no path, which may say more than it should.
+        asked_by: who wants the release.
+        loss: as a share; ``gap`` is how much less any recoding of this kind could lose, in rounds up.
+        key: where the key of pseudonyms is from: "drawn" for this release, or a file.
+        promises: what was counted of combinations in the output.
+        attacks: linkage by up to so many events, and keys; figures are of the release and of the originals.
+        policy: as a kanon.toml that lies in the directory of the originals.
+        commands: that check the release, and make it again.
+        proposed: columns with a role that ``kanon init`` proposed and no person has confirmed.
+    """
+
+    template: ClassVar[str] = "tables.j2"
+    standards: ClassVar[tuple[CheckedStandard, ...]] = ()
+
+    made_at: str
+    source: str
+    published: str
+    kind: str
+    asked_by: str | None
+    k: int
+    km: int
+    max_suppressed: float | str
+    time_limit: float | None
+    seed: int | None
+    key: str
+    people_in: int
+    people_out: int
+    loss: float
+    gap: float
+    optimal: bool
+    nodes_tested: int
+    stopped: str | None
+    tables: tuple[TableCounts, ...]
+    columns: tuple[ReportedColumn, ...]
+    holds: bool
+    promises: tuple[Promise, ...]
+    attacks: tuple[ReportedAttack, ...]
+    versions: dict[str, str]
+    fingerprints: dict[str, str]
+    policy: str
+    commands: tuple[str, ...]
+    proposed: tuple[str, ...] = ()
+    not_remembered: str | None = None
+
+    @property
+    def linked(self) -> tuple[ReportedAttack, ...]:
+        """The attacks by known events, by their number."""
+        return self.attacks[:-1]
+
+    def summary(self) -> dict[str, Any]:
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("columns", "promises", "attacks"):
+            plain[name] = [asdict(one) for one in plain[name]]
+        return plain | {"tables": [asdict(one) | {"suppressed": one.suppressed} for one in self.tables]}
+
+
+def report_tables(release: TablesRelease, published: PublishedTables, *, asked_by: str | None = None) -> TablesReport:
+    """Return the evidence for a release of several tables that was published.
+
+    Args:
+        release: what was found, its database still open.
+        published: what ``to_schema``, ``to_database`` or ``to_directory`` returned.
+        asked_by: who wants the release: printed in the report.
+    """
+    policy, verification = release.policy, published.verification
+    attacked = _attacked(release, published)
+    text = tables_policy_text(replace(policy, source=None), Path())
+    return TablesReport(
+        made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        source=_name(release.opened.place),
+        published=_target(published),
+        kind=published.kind,
+        asked_by=asked_by,
+        k=policy.k,
+        km=policy.km,
+        max_suppressed=policy.max_suppressed,
+        time_limit=policy.time_limit,
+        seed=policy.seed,
+        key=release.key.origin,
+        people_in=release.people_in,
+        people_out=release.people_out,
+        loss=float(f"{release.loss:.4g}"),  # more digits would tell of rows that are left out
+        gap=math.ceil(release.gap * 10_000) / 10_000,  # no more is said than is proven
+        optimal=release.optimal,
+        nodes_tested=release.nodes_tested,
+        stopped=release.stopped,
+        tables=release.counts,
+        columns=tuple(column for member in release.opened.members for column in _columns(release, member)),
+        holds=verification.holds,
+        promises=verification.promises,
+        attacks=tuple(
+            reported_attack(verdict, {name: value for name, value in one.items() if name not in _IN_WORDS})
+            for verdict, one in zip(attacked.verdicts, attacked.summary()["attacks"], strict=True)
+        ),
+        versions=versions(),
+        fingerprints={POLICY: hashlib.sha256(text.encode("utf-8")).hexdigest()},
+        policy=text,
+        commands=_commands(release, published),
+        proposed=tuple(
+            f"{member.name}.{column.name}"
+            for member in release.opened.members
+            if member.roles is not None
+            for column in member.roles.proposed
+        ),
+        not_remembered=published.not_remembered,
+    )
+
+
+_IN_WORDS = {"attack", "outcome", "succeeded", "found", "stopped_by"}
+
+
+def _attacked(release: TablesRelease, published: PublishedTables) -> TablesAttacked:
+    """Return who is found in the tables that were published, and in those that they were made from."""
+    opened, policy = release.opened, release.policy
+    before = ReleasedTables(opened.engine, opened, {member.name: member.relation for member in opened.members}, {})
+    return TablesAttacked(
+        published.destination,
+        opened.place,
+        policy.k,
+        policy.km,
+        _found(release, published),
+        found_people(before),
+        published.verification,
+    )
+
+
+def _found(release: TablesRelease, published: PublishedTables) -> tuple[FoundPeople, ...]:
+    opened, place = release.opened, published.destination
+    if published.kind == "schema":
+        tables = {member.name: sql.relation(member.relation.name, place) for member in opened.members}
+        return found_people(ReleasedTables(opened.engine, opened, tables, release.rows.levels))
+    new = open_released(place, release.policy, None)
+    try:
+        return found_people(ReleasedTables(new.engine, new, {one.name: one.relation for one in new.members}, {}))
+    finally:
+        new.engine.close()
+
+
+def _columns(release: TablesRelease, member: Member) -> Iterator[ReportedColumn]:
+    roles, keys = member.roles, {key.column.name: key for key in member.keys}
+    hierarchies = {
+        column.name: hierarchy for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)
+    }
+    for column in member.source.columns:
+        own = ReportedColumn(member.name, column.name, column.kind, "other attribute", "as it is")
+        if roles is None:
+            yield replace(own, role="of nobody")
+        elif (key := keys.get(column.name)) is not None:
+            yield replace(
+                own, role="direct identifier", published="as pseudonyms", joins=tuple(_joining(release, member, key))
+            )
+        elif (hierarchy := hierarchies.get(column.name)) is not None:
+            yield replace(
+                own,
+                role="quasi-identifier",
+                published="generalized",
+                hierarchy=hierarchy.origin,
+                chosen=hierarchy.chosen,
+                height=hierarchy.height,
+                level=release.rows.levels[member.names[column.name]],
+            )
+        elif column in roles.identifying:
+            yield replace(own, role="direct identifier", published="not published")
+        elif column in roles.sensitive:
+            yield replace(own, role="sensitive attribute")
+        else:
+            yield replace(own, published="as it is" if column in roles.insensitive else "not published")
+
+
+def _joining(release: TablesRelease, member: Member, key: KeyColumn) -> Iterator[str]:
+    for other in release.opened.members:
+        for own in other.keys:
+            if own.domain == key.domain and (other.name, own.column.name) != (member.name, key.column.name):
+                yield f"{other.name}.{own.column.name}"
+
+
+def _name(place: str) -> str:
+    return Path(place).name
+
+
+def _target(published: PublishedTables) -> str:
+    return published.destination if published.kind == "schema" else _name(published.destination)
+
+
+def _commands(release: TablesRelease, published: PublishedTables) -> tuple[str, ...]:
+    """Return the commands that check a release, and that make it again, with the policy beside them."""
+    source, target = _name(release.opened.place), _target(published)
+    again = ["kanon", "anonymize", source, "--policy", "kanon.toml"]
+    with_policy, report = ["--policy", "kanon.toml"], ["--report", "report.html"]
+    made = [{"schema": "--into-schema", "database": "--out", "directory": "--out-dir"}[published.kind], target]
+    in_schema = published.kind == "schema"
+    checked = [source, *with_policy, "--schema", target] if in_schema else [target, *with_policy]
+    original = [] if in_schema else ["--original", source]
+    return (
+        shlex.join(["kanon", "check", *checked]),
+        shlex.join(["kanon", "attack", *checked, *original]),
+        shlex.join([*again, *made, *report]),
+    )

@@ -1,0 +1,108 @@
+"""How many people are found by whoever knows their published columns and up to so many of their events.
+
+It is the question of ``verify`` from the side of the people: there combinations are counted that fewer than k people
+share, here the people who have one. It is put to released tables and to those that they were made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import comb
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.errors import counted
+from kanon_sql.policy.tables import MOST_EVENTS
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from kanon_sql.release.tables.verify import ReleasedTables
+
+MOST_COMBINATIONS = 50_000_000
+"""More combinations of events are not counted: that takes minutes, and gigabytes of disk."""
+
+
+@dataclass(frozen=True)
+class FoundPeople:
+    """The people who are found by what is published of them and up to so many of their events.
+
+    Attributes:
+        events: how many are known.
+        people: all people of the tables.
+        combinations: of so many events of one person, summed over the people.
+        alone: people of whom something could be known that is true of nobody else; None if it was not counted, since
+            there are too many combinations.
+        below_k: people of whom something could be known that is true of fewer than k; None likewise.
+        smallest: how many people share the rarest that could be known; None where there are no people, too.
+    """
+
+    events: int
+    people: int
+    combinations: int
+    alone: int | None = None
+    below_k: int | None = None
+    smallest: int | None = None
+
+
+def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
+    """Return who is found by 0, 1, ... events: up to one more than the policy promises, and up to three."""
+    engine, policy = tables.engine, tables.opened.policy
+    people, events = (engine.temporary_name(name) for name in ("kanon_found_people", "kanon_found_events"))
+    of_people = tables.people().subquery("known_people")
+    of_events = tables.events().subquery("events")
+    made = []
+
+    def make(table: exp.Table, query: exp.Query, title: str) -> None:
+        engine.run(sql.create_table(table, query, temporary=True), title)
+        made.append(table)
+
+    try:
+        query = sql.query("tables/numbered_classes", relations={"known_people": of_people})
+        make(people, query, "people, by what is published of them")
+        query = sql.query("tables/known_kinds", tables={"known_people": people}, relations={"events": of_events})
+        make(events, query, "which kinds of events each person has")
+        kinds = engine.rows(sql.query("tables/kinds_per_person", tables={"events": events}), "events of people")
+        found: list[FoundPeople] = []
+        shared: list[exp.Query] = []
+        for number in range(min(policy.km + 1, MOST_EVENTS) + 1):
+            combinations = sum(persons * comb(of_one, number) for of_one, persons in kinds if number)
+            if combinations > MOST_COMBINATIONS or (found and found[-1].alone is None):
+                (everybody,) = engine.row(sql.select_count(people), "people of the tables")
+                found.append(FoundPeople(number, everybody, combinations))
+                continue
+            rarest = engine.temporary_name("kanon_rarest")
+            known = f"what is published of a person and {counted(number, 'event')}"
+            make(rarest, _rarest(events if number else people, number), f"how many people share {known}")
+            shared.append(exp.select("person", "fewest").from_(rarest.copy()))
+            every = sql.union_all([one.copy() for one in shared]).subquery("rarest_known")
+            counts = sql.query("tables/found_people", values={"k": policy.k}, relations={"rarest_known": every})
+            everybody, alone, below_k, smallest = engine.row(counts, f"who is found by {known}")
+            found.append(FoundPeople(number, everybody, combinations, alone, below_k, smallest))
+        return tuple(found)
+    finally:
+        for table in reversed(made):
+            engine.run(sql.drop(table), "drop what was counted in")
+
+
+def _rarest(table: exp.Table, number: int) -> exp.Query:
+    """Return the query of how many people share the rarest combination of so many events of each."""
+    names = ["events", *(f"events_{place}" for place in range(2, number + 1))]
+    joins = [
+        (
+            sql.aliased(table, own),
+            exp.and_(
+                exp.EQ(this=sql.column("person", own), expression=sql.column("person", "events")),
+                exp.EQ(this=sql.column("class", own), expression=sql.column("class", "events")),
+                exp.GT(this=sql.column("event", own), expression=sql.column("event", before)),
+            ),
+        )
+        for before, own in pairwise(names)
+    ]
+    return sql.query(
+        "tables/rarest_known",
+        values={"events": [sql.column("event", own) for own in names if number]},
+        tables={"events": table},
+        joins={"another": joins},
+    )

@@ -1,0 +1,7 @@
+/* The people of tables, each with the number of what is published of her. */
+SELECT DISTINCT
+  person,
+  DENSE_RANK() OVER (ORDER BY class) AS class
+FROM known_people
+WHERE
+  NOT person IS NULL
