@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem, SearchProgress
 
 
-_SECONDS_OF_A_STEP = 0.06
+_SECONDS_OF_A_STEP = 0.02
 
 
 class NodeAlgorithm(Protocol):

@@ -58,10 +58,11 @@ SECONDS = 60
 """For the proof, where no time limit is set."""
 
 _NODES = 1_000_000  # of the columns that are priced together
+_WORD = 63  # bits of a number without a sign
 _BITS = 40  # of the cost of a row all of whose cells are lost
 _CAP = 0.02  # of what a suppressed row costs: the first cap on prices, and the first prices
 _HIGHER = 1.7  # times the cap before
-_LITTLE = 0.03  # to gain under a cap, as a share
+_LITTLE = 0.1  # to gain under a cap, as a share
 _ENOUGH = 0.0005  # to gain in all, as a share
 _NOTHING = 1e-6  # a rise that is none, as a share
 _ASIDE, _IN_VAIN = 2, 10  # of those in a row: when the middle is left aside, and when no more are made under a cap
@@ -306,9 +307,8 @@ class _Prices:
         for label, costs in zip(column.label, column.cost, strict=True):
             check_deadline()
             own = label[tuples]
-            key = group * len(costs) + own
-            order = np.argsort(key, kind="stable")
-            key, member, own = key[order], tuples[order], own[order]
+            key, order = _sorted(group * len(costs) + own)
+            member, own = tuples[order], own[order]
             charged = cost[order] + costs[own]
             starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
             number = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(key))))
@@ -339,6 +339,19 @@ class _Prices:
                     excess[kept],
                 )
             )
+
+
+def _sorted(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Return numbers from 0 in their order, and the place that each had; of equal ones, the first remains the first.
+
+    Numbers are sorted several times faster than places by them.
+    """
+    bits = len(numbers).bit_length()
+    if int(numbers.max(initial=0)).bit_length() + bits > _WORD:
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], order
+    found = np.sort(numbers << bits | np.arange(len(numbers)))
+    return found >> bits, found & ((1 << bits) - 1)
 
 
 class _Program:
