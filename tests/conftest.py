@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parent.parent
 ADULT = REPOSITORY.parent / "shared" / "data" / "adult"
 ADULT_QI = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+# What tests start keeps its byte code, as it does for users: else each of some hundred processes compiles all of kanon.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @dataclass(frozen=True)
