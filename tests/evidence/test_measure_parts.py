@@ -98,6 +98,8 @@ def test_before_publishing_and_after_the_measures_agree(
     by_file: int,
 ) -> None:
     case, numbers = mixed
+    if by_file == 0:  # a header alone, with a tab in its only name, reads as two names as well
+        assume(case.rows or not any("\t" in column for column in case.columns))
     if labels == "tree":  # else a label may be written like a value
         assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))
     with tempfile.TemporaryDirectory() as name:

@@ -213,8 +213,7 @@ def asked_destination(
     if policy_file is not None:
         from kanon_sql.engine.keys import require_apart
 
-        written = [destination.out, destination.backup, destination.lock]
-        require_apart(policy_file, written, "a file that is written", "the policy")
+        require_apart(policy_file, [destination.out, destination.backup], "a file that is written", "the policy")
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")
     if kind is not None and destination.into is None:
