@@ -257,6 +257,14 @@ def require_no_log(*databases: Path) -> None:
             )
 
 
+def same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths are of one file, or would be if it was there."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there
+        return one.resolve() == other.resolve()
+
+
 def require_free(path: Path, *, replace: bool) -> None:
     """Refuse a name that no file can be written under, before any work is done for it."""
     if not path.parent.is_dir():

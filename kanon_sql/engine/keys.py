@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from kanon_sql.engine.files import same_file
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -90,15 +91,8 @@ def padded(key: bytes, *, drawn: bool) -> Key:
 
 def require_apart(file: Path | None, others: Iterable[Path | None], what: str, own: str = "the key file") -> None:
     """Refuse a file, the key file or the policy, that is also another file of the run."""
-    if file is not None and any(other is not None and _same_file(file, other) for other in others):
+    if file is not None and any(other is not None and same_file(file, other) for other in others):
         raise UsageError(f"{file} is {own} and cannot be {what} too.")
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:  # one of them is not there
-        return one.resolve() == other.resolve()
 
 
 HIDDEN = "***"

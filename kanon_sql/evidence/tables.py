@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import find_column
+from kanon_sql.engine.files import same_file
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.opened import open_released
@@ -84,7 +86,5 @@ def _unforeseen(member: Member) -> list[str]:
 
 
 def same_place(one: object, other: str | None) -> bool:
-    """Tell whether two paths are of one file."""
-    if other is None or not isinstance(one, str | os.PathLike):
-        return False
-    return os.path.realpath(one) == os.path.realpath(other)
+    """Tell whether a source is the file of a path."""
+    return other is not None and isinstance(one, str | os.PathLike) and same_file(Path(one), Path(other))

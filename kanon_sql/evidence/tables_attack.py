@@ -35,7 +35,7 @@ class TablesAttacked:
         table: where they are.
         original: where those are that they were made from.
         k: as the policy says.
-        km: likewise: up to so many known events are promised to find nobody.
+        km: likewise: with up to so many known events, no person is found, as is promised.
         found: who is found in the released tables by up to 0, 1, ... events.
         found_before: who is found in the originals.
         keys: what ``check_tables`` finds of keys and identifying columns.

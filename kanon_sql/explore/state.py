@@ -281,7 +281,7 @@ def _setting(name: str, value: str) -> Any:  # noqa: ANN401 - of the kind of its
 
 
 def _one_line_end(name: str) -> str:
-    return folded("\n".join(name.replace("\r\n", "\n").split("\r")))
+    return folded(name.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _number(text: str, what: str, least: int) -> int:

@@ -1,4 +1,4 @@
-/* How many people share the rarest of what could be known of them with nobody, and how many with fewer than $k. */
+/* How many people are alone with the rarest that could be known of them, and how many are among fewer than $k. */
 SELECT
   COUNT(*) AS people,
   COUNT(*) FILTER (WHERE fewest = 1) AS alone,

@@ -98,7 +98,7 @@ def test_the_first_address_opens_once_and_its_cookie_is_out_of_reach(explored: E
     assert "token" not in explored.opened.headers["location"]
     assert explored.client.get("/columns").status_code == 200
     path = explored.guard.path
-    assert f"; Path={path};" in cookie  # drawn anew each time, so that no server on another port is sent the cookie
+    assert f"; Path={path};" in cookie  # drawn for each run: no server on another port is sent the cookie
     assert len(path) > 20
     assert explored.client.get(f"{HERE}/columns").status_code == 403
     other = TestClient(explored.guard, base_url=HERE, follow_redirects=False)

@@ -192,7 +192,7 @@ def _print_check(found: TablesVerification, policy: TablesPolicy) -> None:
         print_prose(problem)
     of_people = [table.name for table in policy.tables if table.person is not None and table.rows != "dropped"]
     if not any(found.rows[name] for name in of_people):
-        print_prose("Nothing of anybody is released.")
+        print_prose("No row of a person is released.")
     if found.others:
         print_prose(f"Not looked at, as the policy does not name it: {', '.join(map(visible, found.others))}.")
     print_prose(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -29,7 +30,7 @@ FORMATS = (".html", ".md", ".json")
 _HTML, _MARKDOWN = ".html", ".md"
 
 
-class WrittenReport:
+class WrittenReport(ABC):
     """What every report has and does: it writes its figures as HTML, Markdown or JSON.
 
     Attributes:
@@ -55,9 +56,9 @@ class WrittenReport:
         """How many attacks succeed, in the words of ``kanon attack``."""
         return tally([attack.outcome for attack in self.attacks])
 
+    @abstractmethod
     def summary(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        raise NotImplementedError
 
     def to_json(self) -> str:
         """Return the report as JSON; infinite numbers, which JSON does not have, are the text "Infinity"."""
@@ -124,7 +125,7 @@ class LabelCount:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class DescribedColumn:
     """A column of the original, and what became of it.
 
     Attributes:
@@ -134,12 +135,6 @@ class Attribute:
         chosen: whether that hierarchy was chosen here because none was given.
         height: levels of the hierarchy.
         level: its level in the output; None where cells have several.
-        labels: different labels in the output.
-        loss: what was measured of this column alone, 0 to 1; None where that cannot be.
-        hidden: whether the original's rows by label are not shown, or not all of them.
-        rule: by which a column that is kept is published; None where it is published as it is.
-        rows_alone: of a column that is published as it is, or by a rule without a key, rows of the output that no other
-            row is like in it and in the labels of all quasi-identifiers; None of other columns.
     """
 
     name: str
@@ -150,6 +145,21 @@ class Attribute:
     chosen: bool = False
     height: int | None = None
     level: int | None = None
+
+
+@dataclass(frozen=True)
+class Attribute(DescribedColumn):
+    """A column of a table that was released by itself.
+
+    Attributes:
+        labels: different labels in the output.
+        loss: what was measured of this column alone, 0 to 1; None where that cannot be.
+        hidden: whether the original's rows by label are not shown, or not all of them.
+        rule: by which a column that is kept is published; None where it is published as it is.
+        rows_alone: of a column that is published as it is, or by a rule without a key, rows of the output that no other
+            row is like in it and in the labels of all quasi-identifiers; None of other columns.
+    """
+
     labels: int | None = None
     loss: float | None = None
     distribution: tuple[LabelCount, ...] = ()

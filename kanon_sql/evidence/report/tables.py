@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kanon_sql.evidence.report.figures import WrittenReport
+from kanon_sql.evidence.report.figures import DescribedColumn, WrittenReport
 from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
 from kanon_sql.evidence.tables_attack import TablesAttacked
 from kanon_sql.policy.tables import tables_policy_text
@@ -35,25 +35,19 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.verify import Promise
 
 
-@dataclass(frozen=True)
-class ReportedColumn:
-    """A column of one of the tables, and what became of it; names are those of ``Attribute``.
+@dataclass(frozen=True, kw_only=True)
+class ReportedColumn(DescribedColumn):
+    """A column of one of the tables.
 
     Attributes:
+        table: that has it.
         joins: of a pseudonym, the columns of other tables that have the pseudonyms of the same values.
+        rule: none: columns of these tables are published as they are, or as pseudonyms.
     """
 
     table: str
-    name: str
-    type: str
-    role: str
-    published: str
-    hierarchy: str | None = None
-    chosen: bool = False
-    height: int | None = None
-    level: int | None = None
     joins: tuple[str, ...] = ()
-    rule: str | None = None
+    rule: None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,9 +199,9 @@ def _columns(release: TablesRelease, member: Member) -> Iterator[ReportedColumn]
         column.name: hierarchy for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)
     }
     for column in member.source.columns:
-        own = ReportedColumn(member.name, column.name, column.kind, "other attribute", "as it is")
+        own = ReportedColumn(column.name, column.kind, "other attribute", "as it is", table=member.name)
         if roles is None:
-            yield replace(own, role="of nobody")
+            yield replace(own, role="about no person")
         elif (key := keys.get(column.name)) is not None:
             yield replace(
                 own, role="direct identifier", published="as pseudonyms", joins=tuple(_joining(release, member, key))

@@ -13,7 +13,7 @@ from kanon_sql.policy.publish_rules import rules_that_help
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kanon_sql.evidence.report.figures import Attribute, Report, ReportedAttack
+    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, Report, ReportedAttack
     from kanon_sql.measures.utility.utility import Utility
 
 NOTHING = "\N{EN DASH}"
@@ -136,7 +136,7 @@ def decimals(value: float | None) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= _LARGE else f"{value:.4f}"
 
 
-def kind_of_values(attribute: Attribute) -> str:
+def kind_of_values(attribute: DescribedColumn) -> str:
     """Return the type of a column in words; one that few tables have by its name."""
     family = Column(attribute.name, attribute.type).family
     return _KINDS.get(family) or attribute.type.partition("(")[0].lower()
@@ -153,7 +153,7 @@ def technique(attribute: Attribute) -> str:
     return _in_words(attribute.hierarchy or "", attribute.level)
 
 
-def described_rule(attribute: Attribute) -> str | None:
+def described_rule(attribute: DescribedColumn) -> str | None:
     """Return the rule that a quasi-identifier is generalized by, as a policy writes it; None for other columns."""
     if attribute.published != "generalized" or attribute.hierarchy is None:
         return None

@@ -354,18 +354,17 @@ def _declared_references(
 ) -> Mapping[tuple[str, str], str]:
     """Return the columns that a foreign key of the database says to have the values of a key of the policy."""
     keys = {
-        (tables[table.name].relation.name, name): f"{table.name}.{name}"
+        (folded(tables[table.name].relation.name), folded(name)): f"{table.name}.{name}"
         for table in policy.tables
         for name in (table.key, table.person)
         if isinstance(name, str) and table.rows != "dropped"
     }
-    folded_keys = {(folded(owner), folded(name)): said for (owner, name), said in keys.items()}
     return {
-        (constraint.table, column): folded_keys[folded(constraint.referred[1]), folded(referred)]
+        (constraint.table, column): key
         for constraint in opened.engine.constraints()
         if constraint.referred is not None
         for column, referred in zip(constraint.columns, constraint.referred_columns, strict=True)
-        if (folded(constraint.referred[1]), folded(referred)) in folded_keys
+        if (key := keys.get((folded(constraint.referred[1]), folded(referred)))) is not None
     }
 
 
@@ -489,16 +488,15 @@ def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | No
 
 def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
     """Make a table of the file of a released table."""
-    parts = name.split(".")
-    stems = [".".join(parts[place:]) for place in range(len(parts))]
-    files = [directory / f"{stem}.{kind}" for stem in stems for kind in ("csv", "parquet")]
+    names = _names(name)
+    files = [directory / f"{own}.{kind}" for own in names for kind in ("csv", "parquet")]
     file = next((one for one in files if one.is_file()), None)
     if file is None:
-        raise UsageError(f"{directory} has no file of the table {name}: {parts[-1]}.csv or .parquet.")
+        raise UsageError(f"{directory} has no file of the table {name}: {names[-1]}.csv or .parquet.")
     if file.suffix == ".csv":
         with file.open(newline="", encoding="utf-8") as text:
-            names = next(csv.reader(text), [])
-        reader = text_reader(file, dict.fromkeys(names, "VARCHAR"), csv=True)
+            columns = next(csv.reader(text), [])
+        reader = text_reader(file, dict.fromkeys(columns, "VARCHAR"), csv=True)
     else:
         reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(file))])
     rows = exp.select("*").from_(exp.Table(this=reader))
@@ -507,14 +505,23 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
 
 
 def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> Source:
-    parts = table.name.split(".")  # the name of a table can have points too
+    names = _names(table.name)
     # With its schema, a table is no step of a statement that has the same name.
-    candidates = [sql.relation(".".join(parts[place:]), schema or opened.schema) for place in range(len(parts))]
+    candidates = [sql.relation(name, schema or opened.schema) for name in names]
     relation = next((one for one in candidates if opened.engine.kind_of(one) is not None), None)
     if relation is None:
         where = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
-        raise UsageError(f"{where} has no table {parts[-1]!r}: say where the released tables are (--schema NAME).")
+        raise UsageError(f"{where} has no table {names[-1]!r}: say where the released tables are (--schema NAME).")
     return Source(opened.engine, relation, table.name, writable=False)
+
+
+def _names(table: str) -> list[str]:
+    """Return the names that a released table may have: as the policy says, then without what is before a point.
+
+    That may be a schema; but the name of a table can have points too.
+    """
+    parts = table.split(".")
+    return [".".join(parts[place:]) for place in range(len(parts))]
 
 
 def _described(policy: TablesPolicy, table: TablePolicy, source: Source) -> Member:

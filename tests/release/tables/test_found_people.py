@@ -175,7 +175,7 @@ def test_tables_with_the_names_of_steps(tmp_path: Path) -> None:
     ],
 )
 def test_people_without_events(rows: int, people: str) -> None:
-    """Tables of events without quasi-identifiers say nothing; keys are of any type; there may be nobody."""
+    """Tables of events without quasi-identifiers say nothing; keys are of any type; there may be no people."""
     connection = duckdb.connect()
     connection.execute(people)
     connection.execute("DELETE FROM people WHERE $rows = 0", {"rows": rows})
