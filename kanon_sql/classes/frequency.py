@@ -143,10 +143,13 @@ def frequency_query(
     entity: Column | None,
     sensitive: Sequence[Column] = (),
     weight: exp.Column | None = None,
+    *,
+    apart: bool = False,
 ) -> exp.Query:
     """Return the query that makes the frequency set: all joins to hierarchies, one scan, one grouping.
 
     Sensitive columns have their values in it. The rows of the source may be tuples, with their number in ``weight``.
+    With ``apart``, nearly all people have several tuples, and numbers for names: each is told apart.
     """
     coded = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
     coded += [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
@@ -160,8 +163,9 @@ def frequency_query(
         for own, alias in ((own, _alias(number)) for number, own in enumerate(hierarchies))
     ]
     rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
+    of_people = "classes/frequency_of_people_apart" if apart else "classes/frequency_of_people"
     return sql.query(
-        "classes/frequency" if entity is None else "classes/frequency_of_people",
+        "classes/frequency" if entity is None else of_people,
         values={"coded": coded, "keys": keys, "rows": rows},
         relations={"source": sql.aliased(source, "source")},
         joins={"hierarchy": lookups},
@@ -176,6 +180,7 @@ def build_frequency(
     sensitive: Sequence[Column] = (),
     *,
     weight: exp.Column | None = None,
+    apart: bool = False,
 ) -> FrequencySet:
     """Return the frequency set of a table.
 
@@ -186,11 +191,12 @@ def build_frequency(
         entity: the column that names the person, where people are counted.
         sensitive: columns that privacy models are about.
         weight: the column that says how many rows a row of the table stands for; None if each is one.
+        apart: whether nearly all people have several tuples. Their names are numbers then, none is NULL.
     """
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
     relation = engine.temporary_name("kanon_frequency")
-    query = frequency_query(source, hierarchies, placements, entity, sensitive, weight)
+    query = frequency_query(source, hierarchies, placements, entity, sensitive, weight, apart=apart)
     coded: tuple[SensitiveColumn, ...] = ()
     if sensitive:
         staged = engine.temporary_name("kanon_staged")

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PROBED = 11
 """A probe counts one class in this many. Bits are spread well by a prime modulo which the powers of two differ."""
 
+MOST_SKETCHED = 20
+"""The largest k that ``people_query`` tests: of more people, too many have a bit in common."""
+
 NODE = "node"
 """The number of a node, where several are tested together."""
 
@@ -248,6 +251,31 @@ def node_query(
             if value.alias in {"suppressed", "suppressed_below"}:
                 value.set("this", exp.Add(this=value.this, expression=absent.copy()))
     return query
+
+
+def people_query(relation: exp.Table, masks: Sequence[int | exp.Expr], k: int, *, probe: bool = False) -> exp.Select:
+    """Return the test of a node that requires k people, which counts what ``node_query`` does in a part of the time.
+
+    Few classes are so small, and have so many rows, that their people must be told apart. It is worth while from some
+    100,000 tuples on, and where k is at most ``MOST_SKETCHED``.
+    """
+    masked = _masked_keys(masks)
+    source = "kanon_frequency"
+    is_of_class = [
+        exp.EQ(this=sql.qualified(key.this.copy(), source), expression=sql.column(key.alias, "classes"))
+        for key in masked
+    ]
+    return sql.select(
+        "classes/people_test",
+        values={
+            "masked": masked,
+            "some_classes": [_one_class_in_several([key.this for key in masked])] if probe else [],
+            "is_of_class": sql.all_of(is_of_class),
+            "classes": [sql.column(key.alias, "classes") for key in masked],
+            "k": k,
+        },
+        relations={source: sql.aliased(relation, source)},
+    )
 
 
 def nodes_query(

@@ -425,6 +425,13 @@ def repeated(table: exp.Table, names: Sequence[str], n: str) -> exp.Select:
     return exp.select(*(column(name, "repeated") for name in names)).from_(rows.subquery("repeated"))
 
 
+def qualified(expression: exp.Expr, table: str) -> exp.Expr:
+    """Return an expression, changed, all columns of which are those of a table."""
+    for found in list(expression.find_all(exp.Column)):
+        found.set("table", identifier(table))
+    return expression
+
+
 def count_distinct(expression: exp.Expr) -> exp.Count:
     """Return ``COUNT(DISTINCT expression)``; NULLs are not counted."""
     return exp.Count(this=exp.Distinct(expressions=[expression]))

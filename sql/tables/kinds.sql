@@ -1,10 +1,12 @@
-/* The kinds of events of a table, from number $first on: combinations of labels, those of the events that it goes
-   through among them. */
+/* The kinds of events of a table, from number $first on: combinations of its labels with the kind of the event that
+   they go through. */
 SELECT
   $labels,
-  $first + ROW_NUMBER() OVER (ORDER BY $labels) AS event
+  through,
+  $first + ROW_NUMBER() OVER (ORDER BY $labels, through) AS event
 FROM (
   SELECT DISTINCT
-    $labels
+    $labels,
+    through
   FROM rows_of_events
 ) AS kinds

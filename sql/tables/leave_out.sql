@@ -6,5 +6,5 @@ WHERE
       1
     FROM too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   )

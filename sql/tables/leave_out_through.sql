@@ -7,5 +7,5 @@ WHERE
       1
     FROM events AS whole
     WHERE
-      whole.kanon_person = events.kanon_person AND whole.event = events.through
+      whole.number = events.number AND whole.event = events.through
   )

@@ -1,13 +1,19 @@
-/* The people who are released, each with the number of her class: those with the same labels, $k at least. */
-SELECT
-  kanon_person,
-  class
-FROM (
+/* Every person with a number, and with that of her class: those with the same labels, if they are $k at least. Others
+   have none; they are not released. */
+WITH classes AS (
   SELECT
-    kanon_person,
-    DENSE_RANK() OVER (ORDER BY $labels) AS class,
-    COUNT(*) OVER (PARTITION BY $labels) AS members
+    $labels,
+    ROW_NUMBER() OVER () AS class
   FROM rows_of_people
-) AS people
-WHERE
-  members >= $k
+  GROUP BY
+    $labels
+  HAVING
+    COUNT(*) >= $k
+)
+SELECT
+  rows_of_people.kanon_person,
+  ROW_NUMBER() OVER () AS number,
+  classes.class
+FROM rows_of_people
+LEFT JOIN classes
+  ON $is_class

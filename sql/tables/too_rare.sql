@@ -2,14 +2,14 @@
    itself: for each person who has the combination. A join adds an event. */
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     $rarest AS event,
     COUNT(*) OVER (PARTITION BY counted.class, $events) AS people
   FROM counted
@@ -17,7 +17,7 @@ WITH counted AS (
     ON $is_another
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE

@@ -13,7 +13,7 @@ SELECT
   COALESCE(RPAD(LEFT(value, 5), 6, '*'), '*') AS level_1
 FROM present;
 
--- the rows of patients with the person of each, and their labels
+-- the rows of patients with their labels
 CREATE TEMPORARY VIEW kanon_rows_4 AS
 SELECT
   patients.patient_id AS kanon_person,
@@ -23,122 +23,208 @@ FROM patients AS patients
 WHERE
   NOT patients.patient_id IS NULL;
 
+-- the people, and the classes of those released
+CREATE TEMPORARY TABLE kanon_people AS
+WITH classes AS (
+  SELECT
+    "patients.sex",
+    ROW_NUMBER() OVER () AS class
+  FROM kanon_rows_4 AS rows_of_people
+  GROUP BY
+    "patients.sex"
+  HAVING
+    COUNT(*) >= 3
+)
+SELECT
+  rows_of_people.kanon_person,
+  ROW_NUMBER() OVER () AS number,
+  classes.class
+FROM kanon_rows_4 AS rows_of_people
+LEFT JOIN classes
+  ON rows_of_people."patients.sex" IS NOT DISTINCT FROM classes."patients.sex";
+
+-- people in the tables
+SELECT
+  COUNT(*)
+FROM kanon_people;
+
 -- the rows of visits with the person of each, and their labels
 CREATE TEMPORARY VIEW kanon_rows_5 AS
 SELECT
-  patients.patient_id AS kanon_person,
+  referred.number,
+  referred.class,
+  CAST(NULL AS BIGINT) AS through,
   "visits.ward".level_1 AS "visits.ward",
   visits.visit_id AS "visits.visit_id",
   visits.patient_id AS "visits.patient_id"
 FROM visits AS visits
-JOIN patients AS patients
-  ON visits.patient_id = patients.patient_id
+JOIN kanon_people AS referred
+  ON visits.patient_id = referred.kanon_person
 JOIN kanon_hierarchy_ward AS "visits.ward"
-  ON visits.ward IS NOT DISTINCT FROM "visits.ward".value
-WHERE
-  NOT patients.patient_id IS NULL;
-
--- the rows of results with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_6 AS
-SELECT
-  patients.patient_id AS kanon_person,
-  results.test AS "results.test",
-  "visits.ward".level_1 AS "visits.ward",
-  results.visit_id AS "results.visit_id"
-FROM results AS results
-JOIN visits AS visits
-  ON results.visit_id = visits.visit_id
-JOIN patients AS patients
-  ON visits.patient_id = patients.patient_id
-JOIN kanon_hierarchy_ward AS "visits.ward"
-  ON visits.ward IS NOT DISTINCT FROM "visits.ward".value
-WHERE
-  NOT patients.patient_id IS NULL;
-
--- the people who are released
-CREATE TEMPORARY TABLE kanon_people AS
-SELECT
-  kanon_person,
-  class
-FROM (
-  SELECT
-    kanon_person,
-    DENSE_RANK() OVER (ORDER BY "patients.sex") AS class,
-    COUNT(*) OVER (PARTITION BY "patients.sex") AS members
-  FROM kanon_rows_4
-) AS people
-WHERE
-  members >= 3;
+  ON visits.ward IS NOT DISTINCT FROM "visits.ward".value;
 
 -- the kinds of events of visits
 CREATE TEMPORARY TABLE kanon_kinds AS
 SELECT
   "visits.ward",
-  0 + ROW_NUMBER() OVER (ORDER BY "visits.ward") AS event
+  through,
+  0 + ROW_NUMBER() OVER (ORDER BY "visits.ward", through) AS event
 FROM (
   SELECT DISTINCT
-    "visits.ward"
+    "visits.ward",
+    through
   FROM kanon_rows_5
 ) AS kinds;
+
+-- the rows of visits with their kinds
+CREATE TEMPORARY TABLE kanon_left AS
+SELECT
+  rows_of_events.number,
+  rows_of_events.class,
+  kinds.event AS event,
+  rows_of_events.through AS through,
+  rows_of_events."visits.visit_id",
+  rows_of_events."visits.patient_id"
+FROM kanon_rows_5 AS rows_of_events
+JOIN kanon_kinds AS kinds
+  ON rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
+  AND rows_of_events.through IS NOT DISTINCT FROM kinds.through;
+
+-- rows of visits of people
+SELECT
+  COUNT(*)
+FROM kanon_left;
+
+-- the rows of results with the person of each, and their labels
+CREATE TEMPORARY VIEW kanon_rows_6 AS
+SELECT
+  referred.number,
+  referred.class,
+  referred.event AS through,
+  results.test AS "results.test",
+  results.visit_id AS "results.visit_id"
+FROM results AS results
+JOIN kanon_left AS referred
+  ON results.visit_id = referred."visits.visit_id";
 
 -- the kinds of events of results
 CREATE TEMPORARY TABLE kanon_kinds_2 AS
 SELECT
   "results.test",
-  "visits.ward",
-  1099511627776 + ROW_NUMBER() OVER (ORDER BY "results.test", "visits.ward") AS event
+  through,
+  1099511627776 + ROW_NUMBER() OVER (ORDER BY "results.test", through) AS event
 FROM (
   SELECT DISTINCT
     "results.test",
-    "visits.ward"
+    through
   FROM kanon_rows_6
 ) AS kinds;
+
+-- the rows of results with their kinds
+CREATE TEMPORARY TABLE kanon_left_2 AS
+SELECT
+  rows_of_events.number,
+  rows_of_events.class,
+  kinds.event AS event,
+  rows_of_events.through AS through,
+  rows_of_events."results.visit_id"
+FROM kanon_rows_6 AS rows_of_events
+JOIN kanon_kinds_2 AS kinds
+  ON rows_of_events."results.test" IS NOT DISTINCT FROM kinds."results.test"
+  AND rows_of_events.through IS NOT DISTINCT FROM kinds.through;
+
+-- rows of results of people
+SELECT
+  COUNT(*)
+FROM kanon_left_2;
+
+-- kinds of events that fewer than 3 people of a class have
+CREATE TEMPORARY TABLE kanon_too_rare AS
+SELECT
+  class,
+  event
+FROM kanon_left
+WHERE
+  NOT class IS NULL
+GROUP BY
+  class,
+  event
+HAVING
+  COUNT(DISTINCT number) < 3
+UNION ALL
+SELECT
+  class,
+  event
+FROM kanon_left_2
+WHERE
+  NOT class IS NULL
+GROUP BY
+  class,
+  event
+HAVING
+  COUNT(DISTINCT number) < 3;
+
+-- leave out what is too rare of visits
+DELETE FROM kanon_left AS rows_of_events
+WHERE
+  class IS NULL
+  OR EXISTS(
+    SELECT
+      1
+    FROM kanon_too_rare AS too_rare
+    WHERE
+      too_rare.class = rows_of_events.class AND too_rare.event = rows_of_events.event
+  );
+
+-- leave out what is too rare of results
+DELETE FROM kanon_left_2 AS rows_of_events
+WHERE
+  class IS NULL
+  OR EXISTS(
+    SELECT
+      1
+    FROM kanon_too_rare AS too_rare
+    WHERE
+      too_rare.class = rows_of_events.class AND too_rare.event = rows_of_events.event
+  );
+
+-- drop the list of it
+DROP TABLE IF EXISTS kanon_too_rare;
 
 -- which kinds of events each person has
 CREATE TEMPORARY TABLE kanon_events AS
 SELECT DISTINCT
-  released_people.kanon_person,
-  released_people.class,
-  kinds.event AS event,
-  CAST(NULL AS BIGINT) AS through
-FROM kanon_rows_5 AS rows_of_events
-JOIN kanon_people AS released_people
-  ON released_people.kanon_person = rows_of_events.kanon_person
-JOIN kanon_kinds AS kinds
-  ON rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
+  number,
+  class,
+  event,
+  through
+FROM kanon_left
 UNION ALL
 SELECT DISTINCT
-  released_people.kanon_person,
-  released_people.class,
-  kinds.event AS event,
-  through_kinds.event AS through
-FROM kanon_rows_6 AS rows_of_events
-JOIN kanon_people AS released_people
-  ON released_people.kanon_person = rows_of_events.kanon_person
-JOIN kanon_kinds_2 AS kinds
-  ON rows_of_events."results.test" IS NOT DISTINCT FROM kinds."results.test"
-  AND rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
-JOIN kanon_kinds AS through_kinds
-  ON rows_of_events."visits.ward" IS NOT DISTINCT FROM through_kinds."visits.ward";
+  number,
+  class,
+  event,
+  through
+FROM kanon_left_2;
 
 -- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     counted.event AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
   FROM counted
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -152,7 +238,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -162,22 +248,22 @@ DROP TABLE IF EXISTS kanon_too_rare;
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
   FROM counted
   JOIN counted AS another_2
-    ON another_2.kanon_person = counted.kanon_person AND another_2.event > counted.event
+    ON another_2.number = counted.number AND another_2.event > counted.event
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -191,7 +277,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -206,27 +292,27 @@ WHERE
       1
     FROM kanon_events AS whole
     WHERE
-      whole.kanon_person = events.kanon_person AND whole.event = events.through
+      whole.number = events.number AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     counted.event AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
   FROM counted
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -240,7 +326,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -250,22 +336,22 @@ DROP TABLE IF EXISTS kanon_too_rare;
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
   FROM counted
   JOIN counted AS another_2
-    ON another_2.kanon_person = counted.kanon_person AND another_2.event > counted.event
+    ON another_2.number = counted.number AND another_2.event > counted.event
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -279,7 +365,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -294,27 +380,27 @@ WHERE
       1
     FROM kanon_events AS whole
     WHERE
-      whole.kanon_person = events.kanon_person AND whole.event = events.through
+      whole.number = events.number AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     counted.event AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
   FROM counted
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -328,7 +414,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -343,29 +429,29 @@ WHERE
       1
     FROM kanon_events AS whole
     WHERE
-      whole.kanon_person = events.kanon_person AND whole.event = events.through
+      whole.number = events.number AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 2 known events
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
   FROM counted
   JOIN counted AS another_2
-    ON another_2.kanon_person = counted.kanon_person AND another_2.event > counted.event
+    ON another_2.number = counted.number AND another_2.event > counted.event
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -379,7 +465,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -394,27 +480,27 @@ WHERE
       1
     FROM kanon_events AS whole
     WHERE
-      whole.kanon_person = events.kanon_person AND whole.event = events.through
+      whole.number = events.number AND whole.event = events.through
   );
 
 -- what fewer than 3 people of a class have of 1 known event
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     counted.event AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
   FROM counted
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -428,7 +514,7 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
@@ -438,22 +524,22 @@ DROP TABLE IF EXISTS kanon_too_rare;
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
   SELECT
-    kanon_person,
+    number,
     class,
     event,
     COUNT(*) OVER (PARTITION BY class, event) AS people
   FROM kanon_events
 ), combinations AS (
   SELECT
-    counted.kanon_person,
+    counted.number,
     LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
     COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
   FROM counted
   JOIN counted AS another_2
-    ON another_2.kanon_person = counted.kanon_person AND another_2.event > counted.event
+    ON another_2.number = counted.number AND another_2.event > counted.event
 )
 SELECT DISTINCT
-  kanon_person,
+  number,
   event
 FROM combinations
 WHERE
@@ -467,47 +553,73 @@ WHERE
       1
     FROM kanon_too_rare AS too_rare
     WHERE
-      too_rare.kanon_person = events.kanon_person AND too_rare.event = events.event
+      too_rare.number = events.number AND too_rare.event = events.event
   );
 
 -- drop the list of it
 DROP TABLE IF EXISTS kanon_too_rare;
+
+-- leave the rows of visits out that are too rare
+DELETE FROM kanon_left AS rows_of_events
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM kanon_events AS events
+    WHERE
+      events.number = rows_of_events.number AND events.event = rows_of_events.event
+  );
+
+-- leave the rows of results out that are too rare
+DELETE FROM kanon_left_2 AS rows_of_events
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM kanon_events AS events
+    WHERE
+      events.number = rows_of_events.number AND events.event = rows_of_events.event
+  );
 
 -- For patients: Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as $kanon_inner_key (each byte XOR 0x36) and $kanon_outer_key (each byte XOR 0x5C)
 CREATE TEMPORARY TABLE kanon_pseudonyms AS
 SELECT
   value,
-  LEFT(
+  CAST(LEFT(digits, 12) || '8' || SUBSTRING(digits, 13, 3) || '8' || SUBSTRING(digits, 16, 15) AS UUID) AS pseudonym
+FROM (
+  SELECT
+    value,
     SHA256(
       $kanon_outer_key || UNHEX(
         SHA256($kanon_inner_key || ENCODE('["patients", "people"]' || CAST(value AS TEXT)))
       )
-    ),
-    32
-  ) AS pseudonym
-FROM (
-  SELECT
-    kanon_person AS value
-  FROM kanon_people
-) AS found;
+    ) AS digits
+  FROM (
+    SELECT
+      kanon_person AS value
+    FROM kanon_people
+    WHERE
+      NOT class IS NULL
+  ) AS values_of_key
+) AS hashed;
 
 -- For visits: Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as $kanon_inner_key (each byte XOR 0x36) and $kanon_outer_key (each byte XOR 0x5C)
 CREATE TEMPORARY TABLE kanon_pseudonyms_2 AS
 SELECT
   value,
-  LEFT(
+  CAST(LEFT(digits, 12) || '8' || SUBSTRING(digits, 13, 3) || '8' || SUBSTRING(digits, 16, 15) AS UUID) AS pseudonym
+FROM (
+  SELECT
+    value,
     SHA256(
       $kanon_outer_key || UNHEX(SHA256($kanon_inner_key || ENCODE('["visits", "rows"]' || CAST(value AS TEXT))))
-    ),
-    32
-  ) AS pseudonym
-FROM (
-  SELECT DISTINCT
-    "visits.visit_id" AS value
-  FROM kanon_rows_5
-  WHERE
-    NOT "visits.visit_id" IS NULL
-) AS found;
+    ) AS digits
+  FROM (
+    SELECT
+      "visits.visit_id" AS value
+    FROM kanon_left
+  ) AS values_of_key
+) AS hashed;
 
 -- schema released
 CREATE SCHEMA IF NOT EXISTS released;
@@ -519,7 +631,7 @@ SELECT
   rows_of_table."patients.sex" AS sex
 FROM kanon_rows_4 AS rows_of_table
 JOIN kanon_people AS people
-  ON people.kanon_person = rows_of_table.kanon_person
+  ON people.kanon_person = rows_of_table.kanon_person AND NOT people.class IS NULL
 JOIN kanon_pseudonyms AS pseudonyms_1
   ON pseudonyms_1.value = rows_of_table."patients.patient_id"
 ORDER BY
@@ -530,38 +642,29 @@ CREATE TABLE released.visits AS
 SELECT
   pseudonyms_1.pseudonym AS visit_id,
   pseudonyms_2.pseudonym AS patient_id,
-  rows_of_table."visits.ward" AS ward
-FROM kanon_rows_5 AS rows_of_table
-JOIN kanon_people AS people
-  ON people.kanon_person = rows_of_table.kanon_person
+  kinds."visits.ward" AS ward
+FROM kanon_left AS rows_of_table
 JOIN kanon_kinds AS kinds
-  ON rows_of_table."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
-JOIN kanon_events AS events
-  ON events.kanon_person = rows_of_table.kanon_person AND events.event = kinds.event
+  ON kinds.event = rows_of_table.event
 JOIN kanon_pseudonyms_2 AS pseudonyms_1
   ON pseudonyms_1.value = rows_of_table."visits.visit_id"
 JOIN kanon_pseudonyms AS pseudonyms_2
   ON pseudonyms_2.value = rows_of_table."visits.patient_id"
 ORDER BY
-  HASH(pseudonyms_1.pseudonym, pseudonyms_2.pseudonym, rows_of_table."visits.ward", 1);
+  HASH(pseudonyms_1.pseudonym, pseudonyms_2.pseudonym, kinds."visits.ward", 1);
 
 -- make the released results
 CREATE TABLE released.results AS
 SELECT
   pseudonyms_1.pseudonym AS visit_id,
-  rows_of_table."results.test" AS test
-FROM kanon_rows_6 AS rows_of_table
-JOIN kanon_people AS people
-  ON people.kanon_person = rows_of_table.kanon_person
+  kinds."results.test" AS test
+FROM kanon_left_2 AS rows_of_table
 JOIN kanon_kinds_2 AS kinds
-  ON rows_of_table."results.test" IS NOT DISTINCT FROM kinds."results.test"
-  AND rows_of_table."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
-JOIN kanon_events AS events
-  ON events.kanon_person = rows_of_table.kanon_person AND events.event = kinds.event
+  ON kinds.event = rows_of_table.event
 JOIN kanon_pseudonyms_2 AS pseudonyms_1
   ON pseudonyms_1.value = rows_of_table."results.visit_id"
 ORDER BY
-  HASH(pseudonyms_1.pseudonym, rows_of_table."results.test", 1);
+  HASH(pseudonyms_1.pseudonym, kinds."results.test", 1);
 
 -- rows of the released patients
 SELECT
@@ -603,34 +706,27 @@ FROM combinations;
 -- people who share what is published of them and of 1 event
 /* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
    combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
-WITH people AS (
+WITH combinations AS (
   SELECT
-    patients.patient_id AS person,
-    CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT) AS class
-  FROM released.patients AS patients
-), events AS (
-  SELECT DISTINCT
-    visits.patient_id AS person,
-    CAST(TO_JSON(CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[])) AS TEXT) AS event
+    COUNT(DISTINCT visits.patient_id) AS people
   FROM released.visits AS visits
+  JOIN released.patients AS patients
+    ON patients.patient_id = visits.patient_id
+  GROUP BY
+    CAST(patients.sex AS TEXT),
+    CAST(visits.ward AS TEXT)
   UNION ALL
-  SELECT DISTINCT
-    visits.patient_id AS person,
-    CAST(TO_JSON(
-      CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[])
-    ) AS TEXT) AS event
+  SELECT
+    COUNT(DISTINCT visits.patient_id) AS people
   FROM released.results AS results
   JOIN released.visits AS visits
     ON results.visit_id = visits.visit_id
-), combinations AS (
-  SELECT
-    COUNT(DISTINCT people.person) AS people
-  FROM people
-  JOIN events AS events_1
-    ON events_1.person = people.person
+  JOIN released.patients AS patients
+    ON patients.patient_id = visits.patient_id
   GROUP BY
-    people.class,
-    events_1.event
+    CAST(patients.sex AS TEXT),
+    CAST(results.test AS TEXT),
+    CAST(visits.ward AS TEXT)
 )
 SELECT
   COUNT(*) AS combinations,
@@ -712,9 +808,8 @@ SELECT
   COUNT(*)
 FROM released.patients AS patients
 WHERE
-  patient_id IS NULL
-  OR NOT (
-    REGEXP_FULL_MATCH(CAST(patient_id AS TEXT), '[0-9a-f]{32}')
+  NOT (
+    UUID_EXTRACT_VERSION(TRY_CAST(patient_id AS UUID)) IS NOT DISTINCT FROM 8
   );
 
 -- keys of the released visits that are no pseudonyms
@@ -722,9 +817,8 @@ SELECT
   COUNT(*)
 FROM released.visits AS visits
 WHERE
-  patient_id IS NULL
-  OR NOT (
-    REGEXP_FULL_MATCH(CAST(patient_id AS TEXT), '[0-9a-f]{32}')
+  NOT (
+    UUID_EXTRACT_VERSION(TRY_CAST(patient_id AS UUID)) IS NOT DISTINCT FROM 8
   );
 
 -- keys of the released visits that are no pseudonyms
@@ -732,9 +826,8 @@ SELECT
   COUNT(*)
 FROM released.visits AS visits
 WHERE
-  visit_id IS NULL
-  OR NOT (
-    REGEXP_FULL_MATCH(CAST(visit_id AS TEXT), '[0-9a-f]{32}')
+  NOT (
+    UUID_EXTRACT_VERSION(TRY_CAST(visit_id AS UUID)) IS NOT DISTINCT FROM 8
   );
 
 -- keys of the released results that are no pseudonyms
@@ -742,9 +835,8 @@ SELECT
   COUNT(*)
 FROM released.results AS results
 WHERE
-  visit_id IS NULL
-  OR NOT (
-    REGEXP_FULL_MATCH(CAST(visit_id AS TEXT), '[0-9a-f]{32}')
+  NOT (
+    UUID_EXTRACT_VERSION(TRY_CAST(visit_id AS UUID)) IS NOT DISTINCT FROM 8
   );
 
 -- keys of the released patients that repeat

@@ -86,22 +86,23 @@ CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_s
 CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2, 40, 'm', 'flu'))
     source(n, age, sex, disease);
 CREATE TABLE referring AS FROM source;
-CREATE TABLE referred AS FROM (VALUES (1, 'flu'), (2, 'cold')) referred(n, disease);
+CREATE TABLE referred AS FROM (VALUES (1, 'flu', 1, 1), (2, 'cold', 2, 1)) referred(n, disease, number, class);
 CREATE TABLE texts AS FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) texts(is_written, y, m, d, h, mi, s);
 CREATE TABLE whole_table AS FROM source;
 CREATE TABLE rows_of_people AS FROM (VALUES (1, 30, 'f'), (2, 30, 'f'), (3, 40, 'm')) rows(kanon_person, age, sex);
-CREATE TABLE rows_of_events AS FROM rows_of_people;
+CREATE TABLE rows_of_events AS SELECT kanon_person, kanon_person AS number, 1 AS class, age, sex, kanon_person AS event,
+    NULL AS through FROM rows_of_people;
+CREATE TABLE values_of_key AS SELECT kanon_person AS value FROM rows_of_people;
 CREATE TABLE numbered AS FROM (VALUES (1, 0), (2, 1)) numbered(kanon_person, number);
 CREATE TABLE rows_of_table AS FROM rows_of_people;
-CREATE TABLE released_people AS FROM (VALUES (1, 1), (2, 1)) people(kanon_person, class);
 CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
 CREATE TABLE events AS FROM (VALUES (1, 1, 1, NULL, 1), (1, 1, 2, 1, 1), (2, 1, 1, NULL, 2))
-    events(kanon_person, class, event, through, person);
+    events(number, class, event, through, person);
 CREATE TABLE another AS SELECT *, 1 AS people FROM events;
 CREATE TABLE known_people AS FROM (VALUES (1, 1), (2, 1), (NULL, 1)) people(person, class);
 CREATE TABLE rarest_known AS FROM (VALUES (1, 2), (1, 1), (2, 2)) r(person, fewest);
-CREATE TABLE too_rare AS SELECT kanon_person, event FROM events WHERE event = 2;
-CREATE TABLE needed AS FROM released_people;
+CREATE TABLE too_rare AS SELECT number, class, event FROM events WHERE event = 2;
+CREATE TABLE needed AS FROM (VALUES (1, 1), (2, 1)) people(kanon_person, class);
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
 CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);
 CREATE TABLE lookup AS FROM hierarchy;
@@ -248,6 +249,19 @@ LISTS = {
         "measures": "SUM(n) AS measure_0, COUNT(*) AS measure_1",
         "some_classes": "key_0 > 0",
     },
+    "classes/frequency_of_people_apart": {
+        "coded": "hierarchy.code AS key_0, source.n AS entity",
+        "is_value": "source.sex = hierarchy.value",
+        "keys": "key_0",
+        "rows": "COUNT(*)",
+    },
+    "classes/people_test": {
+        "masked": "key_0",
+        "some_classes": "key_0 > 0",
+        "is_of_class": "kanon_frequency.key_0 = classes.key_0",
+        "classes": "classes.key_0",
+        "k": "2",
+    },
     "measures/hidden_costs": {
         "charged": "SUM(cells.n * labels.leaves) AS lost",
         "codes": "(classes.key_0 >> levels.shift_0) & levels.mask_0 AS code",
@@ -333,9 +347,20 @@ LISTS |= {
         "codes": "hierarchy.code",
         "is_value": "CAST(rows_of_events.age AS TEXT) = hierarchy.value",
     },
-    "tables/events": {"event": "kinds.event", "through": "NULL", "is_kind": "kinds.age = rows_of_events.age"},
+    "tables/pseudonyms": {"keyed_hash": "SHA256(CAST(value AS TEXT))"},
+    "tables/rows_of_events": {
+        "through": "NULL",
+        "columns": "source.age, source.sex",
+        "refers": "source.n = referred.n",
+    },
+    "tables/rows_with_kinds": {
+        "event": "kinds.event",
+        "through": "NULL",
+        "columns": "rows_of_events.age",
+        "is_kind": "kinds.age = rows_of_events.age",
+    },
     "tables/kinds": {"labels": "age, sex", "first": "0"},
-    "tables/people": {"labels": "age, sex", "k": "2"},
+    "tables/people": {"labels": "age, sex", "k": "2", "is_class": "classes.age = rows_of_people.age"},
     "tables/promise": {
         "k": "2",
         "is_another": "another.person = events.person AND another.event > events.event",
@@ -360,7 +385,7 @@ LISTS |= {
         "k": "2",
         "rarest": "counted.event",
         "events": "counted.event, another.event",
-        "is_another": "another.kanon_person = counted.kanon_person AND another.event > counted.event",
+        "is_another": "another.number = counted.number AND another.event > counted.event",
     },
 }
 LISTS |= {

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.base import Logged
+from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
@@ -361,11 +361,10 @@ class Preparing:
         hierarchies = (*of_people, *opened.known_with(member))
         view = engine.temporary_name("kanon_rows")
         title = f"the rows of {member.name} with the person of each"
-        engine.run(sql.create_view(view, opened.raw_rows(member), temporary=True), title)
-        entity = None
-        if member is not people:
-            (entity,) = [column for column in engine.columns(view) if column.name == PERSON]
-        frequency = build_frequency(engine, view, hierarchies, entity)
+        entity = None if member is people else Column(PERSON, "BIGINT")
+        rows = opened.raw_rows(member, None if entity is None else opened.numbered)
+        engine.run(sql.create_view(view, rows, temporary=True), title)
+        frequency = build_frequency(engine, view, hierarchies, entity, apart=entity is not None)
         labels = make_labels(frequency, hierarchies)
         places = [name.column.name for name in _columns(opened)]
         columns = tuple(places.index(one.column.name) for one in hierarchies)
@@ -393,14 +392,7 @@ def counted_rows(opened: OpenedTables, rows: ReleasedRows) -> tuple[int, int, tu
         if member.roles is None:
             counts.append(TableCounts(member.name, "kept", rows_in, 0, rows_in, {}))
             continue
-        (of_somebody,) = engine.row(sql.select_count(rows.rows[member.name]), f"rows of {member.name} of people")
-        relation, joins = rows.left(member)
-        query = exp.select(sql.count_rows()).from_(relation)
-        for joined, condition in joins:
-            query = query.join(joined, on=condition)
-        (left,) = engine.row(query, f"rows of {member.name} that are released")
+        of_nobody = rows_in - rows.of_people[member.name]
         levels = {column.name: rows.levels[member.names[column.name]] for column in member.quasi_identifiers}
-        counts.append(TableCounts(member.name, member.policy.rows, rows_in, rows_in - of_somebody, left, levels))
-    (people_out,) = engine.row(sql.select_count(rows.people), "people who are released")
-    (people_in,) = engine.row(exp.select(sql.count_rows()).from_(rows.everybody()), "people in the tables")
-    return people_in, people_out, tuple(counts)
+        counts.append(TableCounts(member.name, member.policy.rows, rows_in, of_nobody, rows.rows_out(member), levels))
+    return rows.people_in(), rows.people_out(), tuple(counts)

@@ -445,9 +445,7 @@ class KnownEvents:
 
     def _fetched(self) -> dict[str, _Rows]:
         opened, engine = self.opened, self.opened.engine
-        persons = engine.temporary_name("kanon_persons")
-        query = sql.query("tables/numbered_people", relations={"rows_of_people": _everybody(opened)})
-        engine.run(sql.create_table(persons, query, temporary=True), "a number for each person")
+        persons = opened.numbered
         (self._people,) = engine.row(sql.select_count(persons), "people in the tables")
         lookups: dict[str, _Lookup] = {}
         found: dict[str, _Rows] = {}
@@ -457,7 +455,6 @@ class KnownEvents:
                 if hierarchy.column.name not in lookups:
                     lookups[hierarchy.column.name] = _lookup(engine, hierarchy)
             found[one.member.name] = self._fetch(one, known, persons, lookups, found)
-        engine.run(sql.drop(persons), "drop the numbers of people")
         return found
 
     def _fetch(
@@ -519,17 +516,6 @@ class KnownEvents:
             charged,
             through,
         )
-
-
-def _everybody(opened: OpenedTables) -> exp.Subquery:
-    """Return a relation with each person once."""
-    if opened.people is not None:
-        return opened.rows(opened.people, []).subquery("rows_of_people")
-    first, *others = (opened.rows(member, []) for member in opened.events)
-    everybody: exp.Query = first.distinct()
-    for query in others:
-        everybody = exp.union(everybody, query, distinct=True, copy=False)
-    return everybody.subquery("rows_of_people")
 
 
 def _lookup(engine: DuckDBEngine, hierarchy: Hierarchy) -> _Lookup:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,6 +124,14 @@ class OpenedTables:
     members: tuple[Member, ...]
     not_in_policy: tuple[str, ...] = ()
 
+    @cached_property
+    def numbered(self) -> exp.Table:
+        """A temporary table of the people, each with a number; made when it is first used."""
+        persons = self.engine.temporary_name("kanon_persons")
+        query = sql.query("tables/numbered_people", relations={"rows_of_people": everybody(self)})
+        self.engine.run(sql.create_table(persons, query, temporary=True), "a number for each person")
+        return persons
+
     @property
     def people(self) -> Member | None:
         """The table that has a row for each person, if there is one."""
@@ -151,7 +160,11 @@ class OpenedTables:
         return next((own for own in self.path(member) if own.quasi_identifiers), None)
 
     def rows(
-        self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()
+        self,
+        member: Member,
+        columns: Sequence[exp.Expr],
+        lookups: Sequence[tuple[exp.Expr, exp.Expr]] = (),
+        numbered: exp.Table | None = None,
     ) -> exp.Select:
         """Return the query of the rows of a table with the person of each.
 
@@ -159,6 +172,7 @@ class OpenedTables:
             member: the table; its columns, and those of tables that it goes through, are qualified by their names.
             columns: what is selected.
             lookups: further relations that are joined, with their conditions.
+            numbered: see ``raw_rows``.
         """
         path, people = self.path(member), self.people
         joins = []
@@ -172,6 +186,10 @@ class OpenedTables:
             name = people.policy.person if isinstance(people.policy.person, str) else ""
             joins.append(_joined(last, people, name))
             found = of_table(people, name)
+        if numbered is not None:
+            same = exp.EQ(this=sql.column(PERSON, "numbered"), expression=found)
+            joins.append((sql.aliased(numbered, "numbered"), same))
+            found = sql.column("number", "numbered")
         return sql.select(
             "tables/rows",
             values={"person": found, "columns": list(columns)},
@@ -179,8 +197,13 @@ class OpenedTables:
             joins={"referred": [*joins, *lookups]},
         )
 
-    def raw_rows(self, member: Member) -> exp.Select:
-        """Return the rows of a table with the values of what its classes are made of."""
+    def raw_rows(self, member: Member, numbered: exp.Table | None = None) -> exp.Select:
+        """Return the rows of a table with the values of what its classes are made of.
+
+        Args:
+            member: the table.
+            numbered: a table of people and their numbers, which stand for them then.
+        """
         made_of = [*([self.people] if self.people is not None else []), *self.path(member)]
         owners = {own.name: own for own in made_of}.values()
         columns = [
@@ -188,49 +211,54 @@ class OpenedTables:
             for own in owners
             for column in own.quasi_identifiers
         ]
-        return self.rows(member, columns)
+        return self.rows(member, columns, numbered=numbered)
 
-    def labelled_rows(self, member: Member, levels: Mapping[str, int]) -> exp.Select:
-        """Return the rows of a table with the labels that they are known by, and what else is published of them.
+    def labelled(
+        self, member: Member, levels: Mapping[str, int]
+    ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
+        """Return the columns of a table that are published, with labels for values; and the joins that give these.
 
         ``levels`` are those of the columns, by the names that they have where rows are put together.
         """
         columns: list[exp.Expr] = []
         joins: list[tuple[exp.Expr, exp.Expr]] = []
-        for own in self.path(member):
-            for column, hierarchy in zip(own.quasi_identifiers, own.hierarchies, strict=True):
-                name, level = own.names[column.name], levels[own.names[column.name]]
-                if level == 0:
-                    value = as_published(column).unalias()
-                    columns.append(sql.named(_qualified(value, own), name))
-                elif level == hierarchy.height:
-                    columns.append(sql.named(sql.literal(hierarchy.root), name))
-                else:
-                    lookup = hierarchy.readable
-                    columns.append(sql.named(sql.column(level_name(level), name), name))
-                    value = looked_up(of_table(own, column.name), column)
-                    same = sql.same(value, sql.column(VALUE, name), column.family)
-                    joins.append((sql.aliased(lookup, name), same))
+        for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True):
+            name, level = member.names[column.name], levels[member.names[column.name]]
+            if level == 0:
+                columns.append(sql.named(sql.qualified(as_published(column).unalias(), member.name), name))
+            elif level == hierarchy.height:
+                columns.append(sql.named(sql.literal(hierarchy.root), name))
+            else:
+                columns.append(sql.named(sql.column(level_name(level), name), name))
+                value = looked_up(of_table(member, column.name), column)
+                same = sql.same(value, sql.column(VALUE, name), column.family)
+                joins.append((sql.aliased(hierarchy.readable, name), same))
         taken = {column.name for column in member.quasi_identifiers}
         keys = {key.column.name for key in member.keys}
         for column in member.published:
             if column.name in keys:
                 columns.append(sql.named(of_table(member, column.name), member.names[column.name]))
             elif column.name not in taken:
-                value = _qualified(as_published(column).unalias(), member)
+                value = sql.qualified(as_published(column).unalias(), member.name)
                 columns.append(sql.named(value, member.names[column.name]))
-        return self.rows(member, columns, joins)
+        return columns, joins
+
+
+def everybody(opened: OpenedTables) -> exp.Subquery:
+    """Return a relation with each person once."""
+    if opened.people is not None:
+        return opened.rows(opened.people, []).subquery("rows_of_people")
+    queries = [opened.rows(member, []) for member in opened.events]
+    first, *others = queries
+    every: exp.Query = first.distinct()
+    for query in others:
+        every = exp.union(every, query, distinct=True, copy=False)
+    return every.subquery("rows_of_people")
 
 
 def of_table(member: Member, column: str) -> exp.Column:
     """Return a column of a table, qualified by the name of the table."""
     return sql.column(column, member.name)
-
-
-def _qualified(value: exp.Expr, member: Member) -> exp.Expr:
-    for column in list(value.find_all(exp.Column)):
-        column.set("table", sql.identifier(member.name))
-    return value
 
 
 def _joined(own: Member, referred: Member, key: str) -> tuple[exp.Expr, exp.Expr]:

@@ -1,12 +1,15 @@
 """The statements that make a release of several tables from their rows: people, events, what is too rare, the rows.
 
-1. ``kanon_people``: the people who are released, each with the number of her class.
-2. ``kanon_kinds_N``: the kinds of events of each table, and ``kanon_events``: which of them each person has.
-3. What is too rare: of each combination of at most ``km`` kinds of events that fewer than k people of a class have, the
-   one that fewest have is left out, for the people who have the combination; then what goes through it. Again, until no
-   combination is too rare. What is left out makes other combinations rarer, never more frequent: so it ends, and what
-   is left keeps the promise, since the last round counted it.
-4. The rows of each table: of these people and events, with pseudonyms for keys.
+1. ``kanon_people``: every person with a number, and with that of her class, if k people are in it.
+2. ``kanon_kinds_N``: the kinds of events of each table, and ``kanon_left_N``: its rows, each with its kind in the place
+   of its labels, and with the person. A row that goes through another one has the person from that.
+3. With one event known, kinds are left out that fewer than k people of a class have. A kind of events contains that of
+   the event that it goes through, so that what goes through something that is left out is left out as well.
+4. With more, ``kanon_events`` has the kinds that each person has. Of each combination of at most ``km`` of them that
+   fewer than k people of a class have, the one that fewest have is left out, for the people who have the combination;
+   then what goes through it. Again, until no combination is too rare. What is left out makes other combinations rarer,
+   never more frequent: so it ends, and what is left keeps the promise, since the last round counted it.
+5. The rows of each table: of these people and kinds, with pseudonyms for keys.
 
 Nothing here knows of codes: labels are joined and compared as they are published.
 """
@@ -23,8 +26,9 @@ from sqlglot import exp
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
-from kanon_sql.release.pseudonyms import DIGITS, INNER, OUTER, PSEUDONYM_TYPE, TITLE, keyed_hash, require_unprofiled
-from kanon_sql.release.tables.opened import PERSON
+from kanon_sql.policy.tables import Through
+from kanon_sql.release.pseudonyms import INNER, OUTER, TITLE, keyed_hash, require_unprofiled
+from kanon_sql.release.tables.opened import PERSON, everybody
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -34,9 +38,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.keys import Key
     from kanon_sql.release.tables.opened import KeyColumn, Member, OpenedTables
 
-EVENT = "event"
-_ROOM = 1 << 40
-"""Numbers of the kinds of events of a table begin at a multiple of it."""
+NUMBER, CLASS, EVENT, THROUGH = "number", "class", "event", "through"
+PSEUDONYM_TYPE = "UUID"
+_ROWS, _ROOM = "rows_of_events", 1 << 40
+"""Numbers of the kinds of events of a table begin at a multiple of the second one."""
 
 
 @dataclass
@@ -46,25 +51,24 @@ class ReleasedRows:
     Attributes:
         opened: the tables.
         levels: of each quasi-identifier, by the names that these have where rows are put together.
+        of_people: for each table, its rows that lead to a person.
     """
 
     opened: OpenedTables
     levels: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        engine = self.opened.engine
+        engine, people = self.opened.engine, self.opened.people
+        members = (*([people] if people is not None else []), *self.opened.events)
         self.people = engine.temporary_name("kanon_people")
-        self.events = engine.temporary_name("kanon_events")
+        self._events = engine.temporary_name("kanon_events")
         self._too_rare = engine.temporary_name("kanon_too_rare")
-        self.rows = {member.name: engine.temporary_name("kanon_rows") for member in self._members}
+        self._rows = {member.name: engine.temporary_name("kanon_rows") for member in members}
+        self._left = {member.name: engine.temporary_name("kanon_left") for member in self.opened.events}
         self.kinds = {member.name: engine.temporary_name("kanon_kinds") for member in self._with_kinds}
+        self.of_people: dict[str, int] = {}
         self._made: list[tuple[exp.Table, str]] = []
         self._pseudonyms: dict[tuple[str | None, str], exp.Table] = {}
-
-    @property
-    def _members(self) -> tuple[Member, ...]:
-        people = self.opened.people
-        return (*([people] if people is not None else []), *self.opened.events)
 
     @cached_property
     def _with_kinds(self) -> tuple[Member, ...]:
@@ -73,9 +77,14 @@ class ReleasedRows:
     def make(self) -> None:
         """Find the people and events that are released."""
         self._make_people()
-        self._make_events()
-        while sum(self._leave_out(events) for events in range(1, self.opened.policy.km + 1)):
-            pass
+        for member in self.opened.events:
+            self._make_rows(member)
+        self._leave_out_alone()
+        if self.opened.policy.km > 1 and self._with_kinds:
+            self._make_events()
+            while sum(self._leave_out(events) for events in range(1, self.opened.policy.km + 1)):
+                pass
+            self._leave_out_rows()
 
     def close(self) -> None:
         """Drop what was made."""
@@ -85,82 +94,125 @@ class ReleasedRows:
 
     def _create(self, statement: exp.Create, title: str) -> None:
         self.opened.engine.run(statement, title)
-        table = statement.this
-        self._made.append((table, statement.kind or "TABLE"))
+        self._made.append((statement.this, statement.kind or "TABLE"))
+
+    # 1. People
 
     def _make_people(self) -> None:
-        opened, k = self.opened, self.opened.policy.k
-        for member in self._members:
-            view = sql.create_view(self.rows[member.name], opened.labelled_rows(member, self.levels), temporary=True)
-            self._create(view, f"the rows of {member.name} with the person of each, and their labels")
-        labels = [] if opened.people is None else [sql.column(one.column.name) for one in opened.people.hierarchies]
+        opened, people = self.opened, self.opened.people
+        labels: list[str] = []
+        rows: exp.Expr = everybody(opened)
+        if people is not None:
+            labels = [one.column.name for one in people.hierarchies]
+            own = self._rows[people.name]
+            with_labels = opened.rows(people, *opened.labelled(people, self.levels))
+            self._create(
+                sql.create_view(own, with_labels, temporary=True), f"the rows of {people.name} with their labels"
+            )
+            rows = sql.aliased(own, "rows_of_people")
+        is_class = sql.all_of(
+            sql.same(sql.column(name, "rows_of_people"), sql.column(name, "classes")) for name in labels
+        )
         query = sql.query(
             "tables/people",
-            values={"labels": labels, "k": k},
-            relations={"rows_of_people": self.everybody()},
+            values={"labels": [sql.column(name) for name in labels], "k": opened.policy.k, "is_class": is_class},
+            relations={"rows_of_people": rows},
         )
-        self._create(sql.create_table(self.people, query, temporary=True), "the people who are released")
-
-    def everybody(self) -> exp.Expr:
-        """Return a relation with each person once."""
-        people = self.opened.people
+        self._create(
+            sql.create_table(self.people, query, temporary=True), "the people, and the classes of those released"
+        )
         if people is not None:
-            return self.rows[people.name].copy()
-        persons = [exp.select(PERSON).from_(self.rows[member.name].copy()) for member in self.opened.events]
-        first, *others = persons
-        everybody: exp.Query = first.distinct()
-        for query in others:
-            everybody = exp.union(everybody, query, distinct=True, copy=False)
-        return everybody.subquery("rows_of_people")
+            self.of_people[people.name] = self._count(self.people, "people in the tables")
 
-    def _make_events(self) -> None:
-        queries = []
-        for number, member in enumerate(self._with_kinds):
-            labels = [sql.column(one.column.name) for one in self.opened.known_with(member)]
+    # 2. Kinds, and rows with their kinds
+
+    def _make_rows(self, member: Member) -> None:
+        rows = self._rows[member.name]
+        view = sql.create_view(rows, self._rows_of(member), temporary=True)
+        self._create(view, f"the rows of {member.name} with the person of each, and their labels")
+        labels = [one.column.name for one in member.hierarchies]
+        others = [sql.column(name, _ROWS) for name in self._unlabelled(member)]
+        event, through, joins = sql.column(THROUGH, _ROWS), _no_kind(), []
+        if labels:
             kinds = sql.query(
                 "tables/kinds",
-                values={"labels": labels, "first": number * _ROOM},
-                relations={"rows_of_events": self.rows[member.name]},
+                values={
+                    "labels": [sql.column(name) for name in labels],
+                    "first": self._with_kinds.index(member) * _ROOM,
+                },
+                relations={_ROWS: rows},
             )
             self._create(
                 sql.create_table(self.kinds[member.name], kinds, temporary=True),
                 f"the kinds of events of {member.name}",
             )
-            queries.append(self._events_of(member))
-        if not queries:
-            nobody = [sql.named(sql.cast(exp.null(), "BIGINT"), name) for name in ("class", EVENT, "through")]
-            person = sql.column(PERSON)
-            queries = [exp.select(person, *nobody).from_(self.people.copy()).where(exp.false())]
-        events = sql.create_table(self.events, sql.union_all(queries), temporary=True)
-        self._create(events, "which kinds of events each person has")
+            event, through = sql.column(EVENT, "kinds"), sql.column(THROUGH, _ROWS)
+            alike = [sql.same(sql.column(name, _ROWS), sql.column(name, "kinds")) for name in (*labels, THROUGH)]
+            joins = [(sql.aliased(self.kinds[member.name], "kinds"), sql.all_of(alike))]
+        query = sql.query(
+            "tables/rows_with_kinds",
+            values={"event": event, "through": through, "columns": others},
+            relations={_ROWS: sql.aliased(rows, _ROWS)},
+            joins={"kinds": joins},
+        )
+        left = self._left[member.name]
+        self._create(sql.create_table(left, query, temporary=True), f"the rows of {member.name} with their kinds")
+        self.of_people[member.name] = self._count(left, f"rows of {member.name} of people")
 
-    def _events_of(self, member: Member) -> exp.Query:
-        rows, kinds = "rows_of_events", "kinds"
-        through = self._goes_through(member)
-        joins = [(sql.aliased(self.kinds[member.name], kinds), self._is_kind(member, rows, kinds))]
-        reached: exp.Expr = sql.cast(exp.null(), "BIGINT")
-        if through is not None:
-            joins.append(
-                (sql.aliased(self.kinds[through.name], "through_kinds"), self._is_kind(through, rows, "through_kinds"))
-            )
-            reached = sql.column(EVENT, "through_kinds")
+    def _rows_of(self, member: Member) -> exp.Query:
+        """Return the query of the rows of a table of events with their own labels, and the person of each."""
+        opened, reference = self.opened, member.reference
+        if reference is None:
+            raise TypeError(f"{member.name} refers to nothing")
+        person = member.policy.person
+        referred, key, through = self.people, PERSON, _no_kind()
+        if isinstance(person, Through):
+            further = opened.member(person.table)
+            referred, key = self._left[further.name], further.names[further.policy.key or ""]
+            through = sql.column(EVENT, "referred")
+        own = sql.column(reference.name, member.name)
+        refers = exp.EQ(this=own, expression=sql.column(key, "referred"))
+        columns, lookups = opened.labelled(member, self.levels)
         return sql.query(
-            "tables/events",
-            values={"event": sql.column(EVENT, kinds), "through": reached},
-            tables={"released_people": self.people, rows: self.rows[member.name]},
-            joins={kinds: joins},
+            "tables/rows_of_events",
+            values={"through": through, "columns": columns},
+            relations={"source": sql.aliased(member.relation, member.name)},
+            joins={"referred": [(sql.aliased(referred, "referred"), refers), *lookups]},
         )
 
-    def _goes_through(self, member: Member) -> Member | None:
-        """Return the table whose kinds of events a row of a table goes through, if there is one."""
-        further = self.opened.path(member)[1:]
-        return None if not further else self.opened.kind_of(further[0])
+    def _unlabelled(self, member: Member) -> list[str]:
+        """Return what is published of a row of events beside its labels."""
+        labelled = {column.name for column in member.quasi_identifiers}
+        return [member.names[column.name] for column in member.published if column.name not in labelled]
 
-    def _is_kind(self, member: Member, rows: str, kinds: str) -> exp.Expr:
-        return sql.all_of(
-            sql.same(sql.column(one.column.name, rows), sql.column(one.column.name, kinds))
-            for one in self.opened.known_with(member)
-        )
+    def _count(self, table: exp.Table, title: str) -> int:
+        return int(self.opened.engine.row(sql.select_count(table), title)[0])
+
+    # 3. One event known
+
+    def _leave_out_alone(self) -> None:
+        k = self.opened.policy.k
+        rare = [
+            sql.query("tables/too_rare_alone", values={"k": k}, relations={_ROWS: self._left[member.name]})
+            for member in self._with_kinds
+        ] or [exp.select(sql.named(_no_kind(), CLASS), sql.named(_no_kind(), EVENT)).limit(0)]
+        title = f"kinds of events that fewer than {k:,} people of a class have"
+        self.opened.engine.run(sql.create_table(self._too_rare, sql.union_all(rare), temporary=True), title)
+        for member in self.opened.events:
+            statement = sql.statement(
+                "tables/leave_out_alone", tables={_ROWS: self._left[member.name], "too_rare": self._too_rare}
+            )
+            self.opened.engine.run(statement, f"leave out what is too rare of {member.name}")
+        self.opened.engine.run(sql.drop(self._too_rare), "drop the list of it")
+
+    # 4. Several events known
+
+    def _make_events(self) -> None:
+        queries = [
+            sql.query("tables/events", relations={_ROWS: self._left[member.name]}) for member in self._with_kinds
+        ]
+        events = sql.create_table(self._events, sql.union_all(queries), temporary=True)
+        self._create(events, "which kinds of events each person has")
 
     def _leave_out(self, events: int) -> int:
         """Leave out what is too rare in combinations of so many events; return of how many people and kinds."""
@@ -178,7 +230,7 @@ class ReleasedRows:
         query = sql.query(
             "tables/too_rare",
             values={"rarest": rarest, "events": [sql.column(EVENT, own) for own in together], "k": k},
-            relations={"events": self.events},
+            relations={"events": self._events},
             joins={"another": joins},
         )
         engine.run(
@@ -186,7 +238,7 @@ class ReleasedRows:
             f"what fewer than {k:,} people of a class have of {counted(events, 'known event')}",
         )
         title = "leave out what is too rare"
-        leave_out = sql.statement("tables/leave_out", tables={"events": self.events, "too_rare": self._too_rare})
+        leave_out = sql.statement("tables/leave_out", tables={"events": self._events, "too_rare": self._too_rare})
         (left_out,) = engine.row(leave_out, title)
         engine.run(sql.drop(self._too_rare), "drop the list of it")
         further = int(left_out)
@@ -194,26 +246,78 @@ class ReleasedRows:
             while further:
                 stranded = sql.statement(
                     "tables/leave_out_through",
-                    tables={"events": self.events},
+                    tables={"events": self._events},
                     relations={},
                 )
                 whole = next(table for table in stranded.find_all(exp.Table) if table.alias == "whole")
-                whole.replace(sql.aliased(self.events, "whole"))
+                whole.replace(sql.aliased(self._events, "whole"))
                 (further,) = engine.row(stranded, "leave out what goes through it")
         return int(left_out)
 
     def _is_another(self, before: str, own: str) -> exp.Expr:
         """Return the condition that joins one more event of the same person."""
-        person = exp.EQ(this=sql.column(PERSON, own), expression=sql.column(PERSON, "counted"))
+        person = exp.EQ(this=sql.column(NUMBER, own), expression=sql.column(NUMBER, "counted"))
         return exp.and_(person, exp.GT(this=sql.column(EVENT, own), expression=sql.column(EVENT, before)))
 
-    # The rows
+    def _goes_through(self, member: Member) -> Member | None:
+        """Return the table whose kinds of events a row of a table goes through, if there is one."""
+        further = self.opened.path(member)[1:]
+        return None if not further else self.opened.kind_of(further[0])
+
+    def _leave_out_rows(self) -> None:
+        for member in self.opened.events:
+            if self.opened.kind_of(member) is not None:
+                statement = sql.statement(
+                    "tables/leave_out_rows", tables={_ROWS: self._left[member.name], "events": self._events}
+                )
+                self.opened.engine.run(statement, f"leave the rows of {member.name} out that are too rare")
+
+    # What is left
+
+    def people_out(self) -> int:
+        """Return how many people are released."""
+        query = exp.select(exp.Count(this=sql.column(CLASS), big_int=True)).from_(self.people.copy())
+        return int(self.opened.engine.row(query, "people who are released")[0])
+
+    def people_in(self) -> int:
+        return self._count(self.people, "people in the tables")
+
+    def rows_out(self, member: Member) -> int:
+        """Return how many rows of a table are released."""
+        if member is self.opened.people:
+            return self.people_out()
+        return self._count(self._left[member.name], f"rows of {member.name} that are released")
+
+    def events_left(self) -> exp.Query:
+        """Return the query of the kinds of events that each person keeps, by their numbers."""
+        kinds = [
+            exp.select(NUMBER, EVENT).distinct().from_(self._left[member.name].copy()) for member in self._with_kinds
+        ]
+        return sql.union_all(kinds or [exp.select(NUMBER, CLASS).from_(self.people.copy()).where(exp.false())])
+
+    def left(self, member: Member) -> tuple[exp.Expr, list[tuple[exp.Expr, exp.Expr]], str]:
+        """Return the rows of a table that are released; the joins to their labels; and which of these has them."""
+        rows = "rows_of_table"
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        if member is self.opened.people:
+            same = exp.EQ(this=sql.column(PERSON, "people"), expression=sql.column(PERSON, rows))
+            is_released = exp.Is(this=sql.column(CLASS, "people"), expression=exp.null()).not_()
+            joins.append((sql.aliased(self.people, "people"), exp.and_(same, is_released)))
+            return sql.aliased(self._rows[member.name], rows), joins, rows
+        if not member.hierarchies:
+            return sql.aliased(self._left[member.name], rows), joins, rows
+        same = exp.EQ(this=sql.column(EVENT, "kinds"), expression=sql.column(EVENT, rows))
+        joins.append((sql.aliased(self.kinds[member.name], "kinds"), same))
+        return sql.aliased(self._left[member.name], rows), joins, "kinds"
+
+    # 5. The rows
 
     def make_pseudonyms(self, key: Key) -> None:
         """Make the pseudonyms of persons, and of rows that others refer to: equal in all tables, in one domain only."""
         engine = self.opened.engine
         require_unprofiled(engine)
-        for member in self._members:
+        people = self.opened.people
+        for member in (*([people] if people is not None else []), *self.opened.events):
             for column in member.keys:
                 if column.domain in self._pseudonyms:
                     continue
@@ -225,11 +329,13 @@ class ReleasedRows:
                     this=sql.literal(domain), expression=sql.cast(sql.column("value"), "VARCHAR"), safe=True
                 )
                 message = exp.Encode(this=text, charset=sql.literal("utf-8"))
-                pseudonym = exp.Left(this=keyed_hash(message), expression=sql.literal(DIGITS))
-                query = exp.select("value", sql.named(pseudonym, "pseudonym")).from_(values.subquery("found"))
-                statement = sql.create_table(table, query, temporary=True)
+                query = sql.query(
+                    "tables/pseudonyms",
+                    values={"keyed_hash": keyed_hash(message)},
+                    relations={"values_of_key": values.subquery("values_of_key")},
+                )
                 engine.rows(
-                    statement,
+                    sql.create_table(table, query, temporary=True),
                     f"For {owner or 'persons'}: {TITLE}",
                     {INNER: key.inner, OUTER: key.outer},
                 )
@@ -242,30 +348,15 @@ class ReleasedRows:
         self._pseudonyms.clear()
 
     def _values_of(self, column: KeyColumn) -> tuple[str | None, exp.Select]:
-        """Return the table of a domain, and the query of its values."""
+        """Return the table of a domain, and the query of its values, each once."""
         owner, kind = column.domain
         if kind == "people":
-            return owner, exp.select(sql.named(sql.column(PERSON), "value")).from_(self.people.copy())
+            released = exp.Is(this=sql.column(CLASS), expression=exp.null()).not_()
+            return owner, exp.select(sql.named(sql.column(PERSON), "value")).from_(self.people.copy()).where(released)
         member = self.opened.member(owner or "")
         key = next(one for one in member.keys if one.domain == column.domain)
         own = sql.column(member.names[key.column.name])
-        query = exp.select(sql.named(own, "value")).distinct().from_(self.rows[member.name].copy())
-        return owner, query.where(exp.Is(this=own.copy(), expression=exp.null()).not_())
-
-    def left(self, member: Member) -> tuple[exp.Table, list[tuple[exp.Expr, exp.Expr]]]:
-        """Return the rows of a table with their labels, and the joins that leave what is released of them."""
-        rows_name, opened = "rows_of_table", self.opened
-        same_person = exp.EQ(this=sql.column(PERSON, "people"), expression=sql.column(PERSON, rows_name))
-        joins: list[tuple[exp.Expr, exp.Expr]] = [(sql.aliased(self.people, "people"), same_person)]
-        kind = opened.kind_of(member) if member.policy.rows == "events" else None
-        if kind is not None:
-            joins.append((sql.aliased(self.kinds[kind.name], "kinds"), self._is_kind(kind, rows_name, "kinds")))
-            is_left = exp.and_(
-                exp.EQ(this=sql.column(PERSON, "events"), expression=sql.column(PERSON, rows_name)),
-                exp.EQ(this=sql.column(EVENT, "events"), expression=sql.column(EVENT, "kinds")),
-            )
-            joins.append((sql.aliased(self.events, "events"), is_left))
-        return sql.aliased(self.rows[member.name], rows_name), joins
+        return owner, exp.select(sql.named(own, "value")).from_(self._left[member.name].copy())
 
     def released(self, member: Member, seed: int) -> exp.Select:
         """Return the query of the rows of a table that are released; made after the pseudonyms."""
@@ -273,13 +364,15 @@ class ReleasedRows:
             columns = [sql.named(kept_value(column, member.name), column.name) for column in member.published]
             return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
         keys = {key.column.name: key for key in member.keys}
-        relation, joins = self.left(member)
+        labelled = {column.name for column in member.quasi_identifiers}
+        relation, joins, has_labels = self.left(member)
         rows_name = relation.alias
         published: list[exp.Expr] = []
         for column in member.published:
             name = member.names[column.name]
             if column.name not in keys:
-                published.append(sql.named(sql.column(name, rows_name), column.name))
+                own = sql.column(name, has_labels if column.name in labelled else rows_name)
+                published.append(sql.named(own, column.name))
                 continue
             alias = f"pseudonyms_{len(published) + 1}"
             table = self._pseudonyms[keys[column.name].domain]
@@ -309,3 +402,7 @@ def kept_value(column: Column, table: str) -> exp.Expr:
     own: exp.Expr = sql.column(column.name, table)
     kind = published_type(column)
     return own if kind == column.type else sql.cast(own, kind)
+
+
+def _no_kind() -> exp.Expr:
+    return sql.cast(exp.null(), "BIGINT")

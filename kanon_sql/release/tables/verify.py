@@ -20,17 +20,18 @@ from kanon_sql.engine.equality import as_text
 from kanon_sql.errors import VerificationError, counted
 from kanon_sql.hierarchy.expressions import level_name
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.pseudonyms import not_a_pseudonym
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
+PSEUDONYM_VERSION = 8
+"""What pseudonyms are, as UUIDs: no version that databases make keys of."""
 _PERSON, _CLASS, _EVENT = "person", "class", "event"
 
 
@@ -224,7 +225,7 @@ class ReleasedTables:
         return [
             sql.cast(sql.column(column.name, member.name), "VARCHAR")
             if self.levels.get(member.names[column.name], 0)
-            else _qualified(as_text(sql.column(column.name), column), member.name)
+            else sql.qualified(as_text(sql.column(column.name), column), member.name)
             for column in member.quasi_identifiers
         ]
 
@@ -248,15 +249,38 @@ class ReleasedTables:
         return sql.union_all(queries)
 
     def _promise(self, events: int) -> Promise:
-        k = self.opened.policy.k
+        if events == 1 and any(member.quasi_identifiers for member in self.opened.events):
+            steps = [("combinations", sql.union_all([*self._people_by_event()]))]
+        else:
+            steps = self._people_by_combination(events)
+        counted_up = sql.query("tables/promise", values={"k": self.opened.policy.k}, steps={"combinations": steps})
+        title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if events else "")
+        combinations, fewest, too_rare = self.engine.row(counted_up, title)
+        return Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
+
+    def _people_by_event(self) -> Iterator[exp.Query]:
+        """Return for each table of events how many people share what is published of them and of one event."""
+        people = self.opened.people
+        for member in self.opened.events:
+            if not member.quasi_identifiers:
+                continue
+            person, joins = self._persons(member)
+            if people is not None:
+                own, _ = self._persons(people)
+                joins.append((self._output(people), exp.EQ(this=own, expression=person.copy())))
+            owners = [*([people] if people is not None else []), *self.opened.path(member)]
+            query = exp.select(sql.named(sql.count_distinct(person), "people")).from_(self._output(member))
+            for relation, condition in joins:
+                query = query.join(relation, on=condition)
+            yield query.group_by(*(text for own in owners for text in self._texts(own)))
+
+    def _people_by_combination(self, events: int) -> list[tuple[str, exp.Query]]:
+        """Return the steps that count how many people share what is published of them and so many events."""
         steps: list[tuple[str, exp.Query]] = [("people", self.people())]
         if events:
             steps.append(("events", self.events()))
-        first = "people" if not events else "events_1"
         names = [f"events_{number}" for number in range(1, events + 1)]
-        query = exp.select(
-            sql.named(sql.count_distinct(sql.column(_PERSON, "people")), "people"),
-        ).from_("people")
+        query = exp.select(sql.named(sql.count_distinct(sql.column(_PERSON, "people")), "people")).from_("people")
         for before, own in zip([None, *names], names, strict=False):
             same = exp.EQ(this=sql.column(_PERSON, own), expression=sql.column(_PERSON, "people"))
             later = (
@@ -264,14 +288,7 @@ class ReleasedTables:
             )
             query = query.join(sql.aliased(sql.relation("events"), own), on=exp.and_(same, *later))
         query = query.group_by(sql.column(_CLASS, "people"), *(sql.column(_EVENT, own) for own in names))
-        counted_up = sql.query(
-            "tables/promise", values={"k": k}, steps={"combinations": [*steps, ("combinations", query)]}
-        )
-        title = "people who share what is published of them" + (
-            f" and of {counted(events, 'event')}" if first != "people" else ""
-        )
-        combinations, fewest, too_rare = self.engine.row(counted_up, title)
-        return Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
+        return [*steps, ("combinations", query)]
 
     # 2. Integrity
 
@@ -299,7 +316,7 @@ class ReleasedTables:
         for key in member.keys:
             name = key.column.name
             own = sql.column(name)
-            wrong = exp.or_(exp.Is(this=own, expression=exp.null()), not_a_pseudonym(own.copy()))
+            wrong = sql.negated(sql.same(_version(own), sql.literal(PSEUDONYM_VERSION)))
             query = exp.select(sql.count_rows()).from_(self._output(member)).where(wrong)
             (n,) = self.engine.row(query, f"keys of the released {member.name} that are no pseudonyms")
             found.append((name, int(n)))
@@ -337,6 +354,13 @@ class ReleasedTables:
         return found
 
 
+def _version(value: exp.Expr) -> exp.Expr:
+    """Return the version of a UUID; NULL of what is none."""
+    return exp.Anonymous(
+        this="UUID_EXTRACT_VERSION", expressions=[exp.TryCast(this=value, to=exp.DataType.build("UUID"))]
+    )
+
+
 def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]:
     label = sql.column("label", "published")
     if level == hierarchy.height:
@@ -350,9 +374,3 @@ def _listed(texts: Sequence[exp.Expr]) -> exp.Expr:
     """Return a list of texts as one text, in JSON: grouping them takes less time than grouping lists."""
     listed = sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
     return sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR")
-
-
-def _qualified(value: exp.Expr, table: str) -> exp.Expr:
-    for column in list(value.find_all(exp.Column)):
-        column.set("table", sql.identifier(table))
-    return value

@@ -13,12 +13,14 @@ from sqlglot import exp
 from kanon_sql.classes.frequency import mask_name
 from kanon_sql.classes.lattice import Marks
 from kanon_sql.classes.of_node import (
+    MOST_SKETCHED,
     NODE,
     classes_query,
     listed,
     measure_name,
     node_query,
     nodes_query,
+    people_query,
     prunes_by_suppression,
     rows_by_size_query,
     screens,
@@ -51,6 +53,7 @@ _TOGETHER = 12  # nodes that are tested in one statement, at most, where plannin
 _WORTH_JOINING = 100  # nodes of a lattice; in a smaller one few are tested, each by a statement that is easy to read
 _READ = 300_000  # tuples that such a statement reads, one time for each node
 _WORTH_JOINED = 30_000  # tuples, at most, that are joined to the masks of nodes; more are grouped by a query for each
+_SKETCHED = 100_000  # tuples from which telling people apart takes longer than planning a longer statement
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
 
 
@@ -508,14 +511,18 @@ class Evidence:
                 node,
                 relation,
                 f"{kind} of people apart" if merged else kind,
-                lambda masks: node_query(
-                    relation,
-                    masks,
-                    of_rows or self.problem.models,
-                    probe=probe,
-                    with_sizes=not (probe or self.bounds_are_free),
-                    packing=self._packing,
-                    merged=merged,
+                lambda masks: (
+                    people_query(relation, masks, self.problem.k, probe=probe)
+                    if self._sketches_people(source) and not merged
+                    else node_query(
+                        relation,
+                        masks,
+                        of_rows or self.problem.models,
+                        probe=probe,
+                        with_sizes=not (probe or self.bounds_are_free),
+                        packing=self._packing,
+                        merged=merged,
+                    )
                 ),
             )
             found = self.problem.frequency.engine.row(statement, f"{kind} node {node}", values)
@@ -530,6 +537,18 @@ class Evidence:
         source = classes or self.roll_ups.source(node)
         same = source.steps == self.problem.lattice.steps(node)
         return source, same and self.problem.frequency.has_people_once
+
+    def _sketches_people(self, source: RollUp) -> bool:
+        """Tell whether ``people_query`` tests nodes on a relation."""
+        problem = self.problem
+        return (
+            source.tuples >= _SKETCHED
+            and problem.frequency.has_people_once
+            and problem.k <= MOST_SKETCHED
+            and problem.frequency.engine.joins_masks
+            and self.bounds_are_free
+            and all(isinstance(model, KAnonymity) for model in problem.models)
+        )
 
     def _masked(
         self, node: Node, relation: exp.Table, kind: str, query: Callable[[list[exp.Expr | int]], exp.Select]
@@ -600,7 +619,9 @@ class Evidence:
     def _roll_up_if_small(self, node: Node) -> RollUp | None:
         """Return the classes of a node as a table, where that costs no more than to count them and serves twice."""
         source = self.roll_ups.source(node)
-        if self.known is not None or source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
+        if self.known is not None or source.tuples < _LARGE or self._sketches_people(source):
+            return None  # a test is cheaper
+        if self._most_classes(node) > source.tuples / _FEW:
             return None
         return self.roll_ups.make(node)
 

@@ -20,7 +20,7 @@ from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.policy.tables import parse_tables_policy
 from kanon_sql.release.tables.anonymize import Preparing
 from kanon_sql.release.tables.known_events import KnownEvents
-from kanon_sql.release.tables.opened import PERSON, OpenedTables, open_policy
+from kanon_sql.release.tables.opened import OpenedTables, open_policy
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import TablesSearch
 from kanon_sql.sql import build as sql
@@ -130,7 +130,7 @@ def left_by_statements(tables: OpenedTables, node: Node) -> Counter[frozenset[in
     sizes = [tables.engine.row(sql.select_count(kinds), "kinds")[0] for kinds in rows.kinds.values()]
     begins = [0, *itertools.accumulate(sizes)]
     events = defaultdict(set)
-    for person, event in tables.engine.rows(exp.select(PERSON, "event").from_(rows.events.copy()), "events"):
+    for person, event in tables.engine.rows(rows.events_left(), "events"):
         table, number = divmod(event - 1, KINDS)
         events[person].add(begins[table] + number)
     rows.close()
@@ -152,8 +152,8 @@ def cost_by_statements(tables: OpenedTables, parts: list[PreparedPart], node: No
             continue
         everything = engine.rows(exp.select("*").from_(tables.raw_rows(member).subquery("raw")), "rows of people")
         names = [own.alias_or_name for own in tables.raw_rows(member).selects]
-        relation, joins = rows.left(member)
-        labels = [sql.column(own.column.name, relation.alias) for own in member.hierarchies]
+        relation, joins, has_labels = rows.left(member)
+        labels = [sql.column(own.column.name, has_labels) for own in member.hierarchies]
         query = exp.select(*labels, "1").from_(relation)
         for joined, condition in joins:
             query = query.join(joined, on=condition)

@@ -1,0 +1,10 @@
+/* The rows of a table of events with the kind of each in the place of its labels. */
+SELECT
+  rows_of_events.number,
+  rows_of_events.class,
+  $event AS event,
+  $through AS through,
+  $columns
+FROM rows_of_events
+JOIN kinds
+  ON $is_kind
