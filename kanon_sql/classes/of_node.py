@@ -261,21 +261,29 @@ def people_query(relation: exp.Table, masks: Sequence[int | exp.Expr], k: int, *
     """
     masked = _masked_keys(masks)
     source = "kanon_frequency"
-    is_of_class = [
-        exp.EQ(this=sql.qualified(key.this.copy(), source), expression=sql.column(key.alias, "classes"))
-        for key in masked
-    ]
+    of_class = [exp.EQ(this=sql.qualified(key.this.copy(), source), expression=_of_class(key)) for key in masked]
     return sql.select(
         "classes/people_test",
         values={
             "masked": masked,
             "some_classes": [_one_class_in_several([key.this for key in masked])] if probe else [],
-            "is_of_class": sql.all_of(is_of_class),
-            "classes": [sql.column(key.alias, "classes") for key in masked],
+            "is_of_class": sql.all_of(of_class),
+            "classes": [_of_class(key) for key in masked],
+            "keys": [sql.column(key.alias) for key in masked],
             "k": k,
         },
         relations={source: sql.aliased(relation, source)},
     )
+
+
+def failing_people(relation: exp.Table, masks: Sequence[int | exp.Expr], k: int) -> list[tuple[str, exp.Query]]:
+    """Return the steps of ``people_query`` that lead to the classes of fewer than k people: their keys and rows."""
+    steps = people_query(relation, masks, k).ctes
+    return [(step.alias, step.this) for step in steps]
+
+
+def _of_class(key: exp.Alias) -> exp.Column:
+    return sql.column(key.alias, "counted")
 
 
 def nodes_query(

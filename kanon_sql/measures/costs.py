@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name, mask_name
-from kanon_sql.classes.of_node import classes_query, is_published
+from kanon_sql.classes.of_node import classes_query, failing_people, is_published
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import NUMBER, label_of_class, labels_alias
@@ -185,6 +185,7 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     statements: dict[tuple[Any, ...], exp.Query] | None = None,
     *,
     merged: bool = False,
+    few_apart: bool = False,
 ) -> list[list[int]]:
     """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit.
 
@@ -200,6 +201,7 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
         packing: where counts stand in the relation, if they stand side by side.
         statements: where statements are kept for nodes to come; they differ by levels and masks, which are bound.
         merged: whether the relation is the frequency set of this very node.
+        few_apart: whether classes are tested by ``people_query``.
     """
     measures = [cost.measure for cost in costs]
     lowest = _lowest_charged(measures)
@@ -207,10 +209,18 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     found: dict[int, list[int]] = {}
     if charged:
         masks = frequency.masks(node)
-        shape = ("hidden costs", relation.name, merged, *(mask != 0 for mask in masks))
+        shape = ("hidden costs", relation.name, merged, few_apart, *(mask != 0 for mask in masks))
         kept = {} if statements is None else statements
         if shape not in kept:
-            kept[shape] = _hidden_costs_query(relation, masks, models, labels, measures, packing, merged=merged)
+            bound_masks = [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
+            if few_apart:
+                (k,) = {int(model.required) for model in models}
+                classes = failing_people(relation, bound_masks, k)
+            else:
+                query = classes_query(relation, bound_masks, models, packing=packing, merged=merged)
+                classes = [("classes", query)]
+            fails = exp.true() if few_apart else sql.negated(is_published(models))
+            kept[shape] = _hidden_costs_query(classes, fails, masks, labels, measures)
         bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
         for column in labels:
             level = node[column.number]
@@ -231,18 +241,22 @@ _NO_LEVEL = -1
 
 
 def _hidden_costs_query(
-    relation: exp.Table,
+    classes: list[tuple[str, exp.Query]],
+    fails: exp.Expr,
     masks: Sequence[int],
-    models: Sequence[PrivacyModel],
     labels: Sequence[Labels],
     measures: Sequence[CellMeasure],
-    packing: Packing | None,
-    *,
-    merged: bool,
 ) -> exp.Query:
     """Return the query of what suppressed rows would cost: a row for each column in which labels are looked up.
 
     Levels and masks are placeholders, but for keys that are masked away altogether.
+
+    Args:
+        classes: the steps that lead to classes.
+        fails: the condition of those that are suppressed.
+        masks: of each key.
+        labels: of each quasi-identifier.
+        measures: what is charged.
     """
     keys = [key for key, mask in enumerate(masks) if mask] or [0]
     words = range(max(len(column.placements) for column in labels))
@@ -265,25 +279,12 @@ def _hidden_costs_query(
             "charged": total,
             "codes": [sql.named(code, code_name(word)) for word, code in enumerate(codes)],
             "grouped": codes,
-            "fails": sql.negated(is_published(models)),
+            "fails": fails,
             "same_codes": sql.all_of(
                 sql.column(code_name(word), "labels").eq(sql.column(code_name(word), "cells")) for word in words
             ),
         },
-        steps={
-            "classes": [
-                (
-                    "classes",
-                    classes_query(
-                        relation,
-                        [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)],
-                        models,
-                        packing=packing,
-                        merged=merged,
-                    ),
-                )
-            ]
-        },
+        steps={"classes": [*classes[:-1], ("classes", classes[-1][1])]},
         relations={
             "levels": sql.values("levels", [NUMBER, "level", *in_levels], rows),
             "labels": sql.aliased(labels[0].facts, "labels"),

@@ -1,9 +1,10 @@
 /* The test of a node where members of a class are people, and nothing else is required than $k of them. To tell people
    apart takes long, and few classes need it: the numbers of people who have several tuples are put into 62 bits, of
    which a class has no more than people.
-   classes  what is known without it: at least so many people (fewest), and at most (most)
-   unclear  classes of which that does not decide: their people are told apart */
-WITH classes AS (
+   counted  what is known of each class without it: at least so many people (fewest), and at most (most)
+   unclear  classes of which that does not decide: their people are told apart
+   failing  classes of fewer than $k people */
+WITH counted AS (
   SELECT
     $masked,
     SUM(n) AS n,
@@ -16,21 +17,36 @@ WITH classes AS (
     $masked
 ), unclear AS (
   SELECT
+    $classes,
     SUM(kanon_frequency.n) AS n,
     SUM(persons) + COUNT(DISTINCT entity) AS people
   FROM kanon_frequency
-  JOIN classes
+  JOIN counted
     ON $is_of_class
   WHERE
     fewest < $k AND most >= $k
   GROUP BY
     $classes
+), failing AS (
+  SELECT
+    $keys,
+    n
+  FROM counted
+  WHERE
+    most < $k
+  UNION ALL
+  SELECT
+    $keys,
+    n
+  FROM unclear
+  WHERE
+    people < $k
 )
 SELECT
-  COUNT(*) AS classes,
-  COALESCE(SUM(n) FILTER (WHERE most < $k), 0) + (
+  (
     SELECT
-      COALESCE(SUM(n) FILTER (WHERE people < $k), 0)
-    FROM unclear
-  ) AS suppressed
-FROM classes
+      COUNT(*)
+    FROM counted
+  ) AS classes,
+  COALESCE(SUM(n), 0) AS suppressed
+FROM failing

@@ -258,8 +258,9 @@ LISTS = {
     "classes/people_test": {
         "masked": "key_0",
         "some_classes": "key_0 > 0",
-        "is_of_class": "kanon_frequency.key_0 = classes.key_0",
-        "classes": "classes.key_0",
+        "is_of_class": "kanon_frequency.key_0 = counted.key_0",
+        "classes": "counted.key_0",
+        "keys": "key_0",
         "k": "2",
     },
     "measures/hidden_costs": {

@@ -608,6 +608,7 @@ class Evidence:
                 self._packing,
                 self._statements if self.known is None else None,
                 merged=merged,
+                few_apart=self._sketches_people(source) and not merged,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]
