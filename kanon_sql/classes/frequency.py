@@ -35,7 +35,7 @@ from kanon_sql.models.base import ENTITY, PERSONS, N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.base import Column, Engine
@@ -143,15 +143,13 @@ def frequency_query(
     entity: Column | None,
     sensitive: Sequence[Column] = (),
     weight: exp.Column | None = None,
-    *,
-    apart: bool = False,
 ) -> exp.Query:
     """Return the query that makes the frequency set: all joins to hierarchies, one scan, one grouping.
 
     Sensitive columns have their values in it. The rows of the source may be tuples, with their number in ``weight``.
-    With ``apart``, nearly all people have several tuples, and numbers for names: each is told apart.
     """
-    coded = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
+    keyed = _keys(placements, lambda own: sql.column(code_name(own.number), _alias(own.column)))
+    coded = [sql.named(key, key_name(number)) for number, key in enumerate(keyed)]
     coded += [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
     keys = [sql.column(key.alias) for key in coded]
     if weight is not None:
@@ -163,9 +161,8 @@ def frequency_query(
         for own, alias in ((own, _alias(number)) for number, own in enumerate(hierarchies))
     ]
     rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
-    of_people = "classes/frequency_of_people_apart" if apart else "classes/frequency_of_people"
     return sql.query(
-        "classes/frequency" if entity is None else of_people,
+        "classes/frequency" if entity is None else "classes/frequency_of_people",
         values={"coded": coded, "keys": keys, "rows": rows},
         relations={"source": sql.aliased(source, "source")},
         joins={"hierarchy": lookups},
@@ -180,7 +177,6 @@ def build_frequency(
     sensitive: Sequence[Column] = (),
     *,
     weight: exp.Column | None = None,
-    apart: bool = False,
 ) -> FrequencySet:
     """Return the frequency set of a table.
 
@@ -191,12 +187,11 @@ def build_frequency(
         entity: the column that names the person, where people are counted.
         sensitive: columns that privacy models are about.
         weight: the column that says how many rows a row of the table stands for; None if each is one.
-        apart: whether nearly all people have several tuples. Their names are numbers then, none is NULL.
     """
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
     relation = engine.temporary_name("kanon_frequency")
-    query = frequency_query(source, hierarchies, placements, entity, sensitive, weight, apart=apart)
+    query = frequency_query(source, hierarchies, placements, entity, sensitive, weight)
     coded: tuple[SensitiveColumn, ...] = ()
     if sensitive:
         staged = engine.temporary_name("kanon_staged")
@@ -205,8 +200,65 @@ def build_frequency(
         coded = code_sensitive(engine, staged, relation, list(sensitive), others, N)
     else:
         engine.run(sql.create_table(relation, query, temporary=True), "frequency set of the quasi-identifiers")
+
+    def missing() -> str:
+        messages = [missing_message(engine, source, hierarchy) for hierarchy in hierarchies]
+        return " ".join(message for message in messages if message)
+
+    counts_people = entity is not None
+    return _counted(engine, relation, placements, missing, counts_people=counts_people, sensitive=coded)
+
+
+def frequency_of_coded(
+    engine: Engine,
+    coded: exp.Table,
+    codes: Sequence[Sequence[str]],
+    hierarchies: Sequence[Hierarchy],
+    entity: str | None,
+    missing: Callable[[], str],
+) -> FrequencySet:
+    """Return the frequency set of rows that have codes already.
+
+    Args:
+        engine: holds them.
+        coded: the rows.
+        codes: for each quasi-identifier, the columns that have the words of its codes.
+        hierarchies: of the quasi-identifiers.
+        entity: the column that has the number of the person, where people are counted. Nearly all of them have several
+            tuples, and none is NULL.
+        missing: returns what to say of values without a code.
+    """
+    placements = place_codes(hierarchies)
+    relation = engine.temporary_name("kanon_frequency")
+    keys = _keys(placements, lambda placement: sql.column(codes[placement.column][placement.number]))
+    named = [sql.named(key, key_name(number)) for number, key in enumerate(keys)]
+    person = [] if entity is None else [sql.column(entity)]
+    nobody_else = sql.named(sql.cast(sql.literal(0), "BIGINT"), PERSONS)
+    query = sql.query(
+        "classes/frequency_of_coded",
+        values={
+            "keys": named,
+            "people": [] if entity is None else [nobody_else, sql.named(sql.column(entity), ENTITY)],
+            "grouped": [*(key.copy() for key in keys), *person],
+        },
+        relations={"coded_rows": coded},
+    )
+    engine.run(sql.create_table(relation, query, temporary=True), "frequency set of the quasi-identifiers")
+    return _counted(engine, relation, placements, missing, counts_people=entity is not None)
+
+
+def _counted(
+    engine: Engine,
+    relation: exp.Table,
+    placements: tuple[Placement, ...],
+    missing: Callable[[], str],
+    *,
+    counts_people: bool,
+    sensitive: tuple[SensitiveColumn, ...] = (),
+) -> FrequencySet:
+    keys = max(placement.key for placement in placements) + 1
     any_null = exp.or_(*(sql.column(key_name(key)).is_(exp.null()) for key in range(keys)))
-    rows, tuples, missing = engine.row(
+    rows, tuples, without_code = engine.row(
         exp.select(
             sql.named(exp.Coalesce(this=exp.Sum(this=sql.column(N)), expressions=[sql.literal(0)]), "rows_in_table"),
             sql.named(sql.count_rows(), "tuples"),
@@ -214,10 +266,9 @@ def build_frequency(
         ).from_(relation.copy()),
         "size of the frequency set",
     )
-    if missing:
-        messages = [missing_message(engine, source, hierarchy) for hierarchy in hierarchies]
-        raise HierarchyError(" ".join(message for message in messages if message))
-    return FrequencySet(engine, relation, placements, keys, int(rows), tuples, entity is not None, coded)
+    if without_code:
+        raise HierarchyError(missing())
+    return FrequencySet(engine, relation, placements, keys, int(rows), tuples, counts_people, sensitive)
 
 
 def roll_up_query(
@@ -259,12 +310,11 @@ def _alias(column: int) -> str:
     return f"lookup_{column + 1}"
 
 
-def _keys(placements: Sequence[Placement]) -> list[exp.Expr]:
+def _keys(placements: Sequence[Placement], code_of: Callable[[Placement], exp.Expr]) -> list[exp.Expr]:
     """Return the keys: the codes of the columns side by side. A value without a code makes its key NULL."""
     parts: dict[int, list[exp.Expr]] = {}
     for placement in placements:
-        code = sql.column(code_name(placement.number), _alias(placement.column))
-        parts.setdefault(placement.key, []).append(sql.shifted_left(code, placement.shift))
+        parts.setdefault(placement.key, []).append(sql.shifted_left(code_of(placement), placement.shift))
     return [sql.combined(parts[key]) for key in sorted(parts)]
 
 

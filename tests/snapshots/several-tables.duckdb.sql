@@ -14,7 +14,7 @@ SELECT
 FROM present;
 
 -- the rows of patients with their labels
-CREATE TEMPORARY VIEW kanon_rows_4 AS
+CREATE TEMPORARY VIEW kanon_rows AS
 SELECT
   patients.patient_id AS kanon_person,
   '*' AS "patients.sex",
@@ -29,7 +29,7 @@ WITH classes AS (
   SELECT
     "patients.sex",
     ROW_NUMBER() OVER () AS class
-  FROM kanon_rows_4 AS rows_of_people
+  FROM kanon_rows AS rows_of_people
   GROUP BY
     "patients.sex"
   HAVING
@@ -39,7 +39,7 @@ SELECT
   rows_of_people.kanon_person,
   ROW_NUMBER() OVER () AS number,
   classes.class
-FROM kanon_rows_4 AS rows_of_people
+FROM kanon_rows AS rows_of_people
 LEFT JOIN classes
   ON rows_of_people."patients.sex" IS NOT DISTINCT FROM classes."patients.sex";
 
@@ -49,17 +49,17 @@ SELECT
 FROM kanon_people;
 
 -- the rows of visits with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_5 AS
+CREATE TEMPORARY VIEW kanon_rows_2 AS
 SELECT
-  referred.number,
-  referred.class,
+  kanon_referred.number,
+  kanon_referred.class,
   CAST(NULL AS BIGINT) AS through,
   "visits.ward".level_1 AS "visits.ward",
   visits.visit_id AS "visits.visit_id",
   visits.patient_id AS "visits.patient_id"
 FROM visits AS visits
-JOIN kanon_people AS referred
-  ON visits.patient_id = referred.kanon_person
+JOIN kanon_people AS kanon_referred
+  ON visits.patient_id = kanon_referred.kanon_person
 JOIN kanon_hierarchy_ward AS "visits.ward"
   ON visits.ward IS NOT DISTINCT FROM "visits.ward".value;
 
@@ -73,7 +73,7 @@ FROM (
   SELECT DISTINCT
     "visits.ward",
     through
-  FROM kanon_rows_5
+  FROM kanon_rows_2
 ) AS kinds;
 
 -- the rows of visits with their kinds
@@ -85,7 +85,7 @@ SELECT
   rows_of_events.through AS through,
   rows_of_events."visits.visit_id",
   rows_of_events."visits.patient_id"
-FROM kanon_rows_5 AS rows_of_events
+FROM kanon_rows_2 AS rows_of_events
 JOIN kanon_kinds AS kinds
   ON rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
   AND rows_of_events.through IS NOT DISTINCT FROM kinds.through;
@@ -96,16 +96,16 @@ SELECT
 FROM kanon_left;
 
 -- the rows of results with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_6 AS
+CREATE TEMPORARY VIEW kanon_rows_3 AS
 SELECT
-  referred.number,
-  referred.class,
-  referred.event AS through,
+  kanon_referred.number,
+  kanon_referred.class,
+  kanon_referred.event AS through,
   results.test AS "results.test",
   results.visit_id AS "results.visit_id"
 FROM results AS results
-JOIN kanon_left AS referred
-  ON results.visit_id = referred."visits.visit_id";
+JOIN kanon_left AS kanon_referred
+  ON results.visit_id = kanon_referred."visits.visit_id";
 
 -- the kinds of events of results
 CREATE TEMPORARY TABLE kanon_kinds_2 AS
@@ -117,7 +117,7 @@ FROM (
   SELECT DISTINCT
     "results.test",
     through
-  FROM kanon_rows_6
+  FROM kanon_rows_3
 ) AS kinds;
 
 -- the rows of results with their kinds
@@ -128,7 +128,7 @@ SELECT
   kinds.event AS event,
   rows_of_events.through AS through,
   rows_of_events."results.visit_id"
-FROM kanon_rows_6 AS rows_of_events
+FROM kanon_rows_3 AS rows_of_events
 JOIN kanon_kinds_2 AS kinds
   ON rows_of_events."results.test" IS NOT DISTINCT FROM kinds."results.test"
   AND rows_of_events.through IS NOT DISTINCT FROM kinds.through;
@@ -629,7 +629,7 @@ CREATE TABLE released.patients AS
 SELECT
   pseudonyms_1.pseudonym AS patient_id,
   rows_of_table."patients.sex" AS sex
-FROM kanon_rows_4 AS rows_of_table
+FROM kanon_rows AS rows_of_table
 JOIN kanon_people AS people
   ON people.kanon_person = rows_of_table.kanon_person AND NOT people.class IS NULL
 JOIN kanon_pseudonyms AS pseudonyms_1

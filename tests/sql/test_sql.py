@@ -93,7 +93,7 @@ CREATE TABLE rows_of_people AS FROM (VALUES (1, 30, 'f'), (2, 30, 'f'), (3, 40, 
 CREATE TABLE rows_of_events AS SELECT kanon_person, kanon_person AS number, 1 AS class, age, sex, kanon_person AS event,
     NULL AS through FROM rows_of_people;
 CREATE TABLE values_of_key AS SELECT kanon_person AS value FROM rows_of_people;
-CREATE TABLE numbered AS FROM (VALUES (1, 0), (2, 1)) numbered(kanon_person, number);
+CREATE TABLE coded_rows AS FROM (VALUES (0, 4), (1, 8)) coded_rows(number, code);
 CREATE TABLE rows_of_table AS FROM rows_of_people;
 CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
 CREATE TABLE events AS FROM (VALUES (1, 1, 1, NULL, 1), (1, 1, 2, 1, 1), (2, 1, 1, NULL, 2))
@@ -249,11 +249,10 @@ LISTS = {
         "measures": "SUM(n) AS measure_0, COUNT(*) AS measure_1",
         "some_classes": "key_0 > 0",
     },
-    "classes/frequency_of_people_apart": {
-        "coded": "hierarchy.code AS key_0, source.n AS entity",
-        "is_value": "source.sex = hierarchy.value",
-        "keys": "key_0",
-        "rows": "COUNT(*)",
+    "classes/frequency_of_coded": {
+        "keys": "code AS key_0",
+        "people": "CAST(0 AS BIGINT) AS persons, number AS entity",
+        "grouped": "code, number",
     },
     "classes/people_test": {
         "masked": "key_0",
@@ -344,10 +343,12 @@ LISTS = {
 }
 """What stands for the placeholders of files with lists."""
 LISTS |= {
-    "tables/coded_rows": {
-        "codes": "hierarchy.code",
-        "is_value": "CAST(rows_of_events.age AS TEXT) = hierarchy.value",
+    "tables/coded": {
+        "columns": "referred.number, hierarchy.code",
+        "refers": "source.n = referred.n",
+        "is_value": "CAST(source.age AS TEXT) = hierarchy.value",
     },
+    "tables/coded_rows": {"codes": "code"},
     "tables/pseudonyms": {"keyed_hash": "SHA256(CAST(value AS TEXT))"},
     "tables/rows_of_events": {
         "through": "NULL",

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.classes.frequency import frequency_of_coded
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.base import Logged
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
 from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.measures.cell_measures import CELL_MEASURES
@@ -37,6 +38,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.tables import publish
+from kanon_sql.release.tables.coded import NUMBER, CodedTables
 from kanon_sql.release.tables.found import FoundTables, TableCounts
 from kanon_sql.release.tables.opened import PERSON, open_policy
 from kanon_sql.release.tables.prepared import PreparedPart
@@ -246,13 +248,14 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
     key = draw_key() if policy.key_file is None else read_key(policy.key_file)
     progress(Progress("Counting"))
     with timed(seconds, "count"):
-        prepared = Preparing(opened).parts
+        preparing = Preparing(opened)
+        prepared = preparing.parts
     search = TablesSearch([one.part for one in prepared], _lattice(opened))
     if policy.km > 1:
         with timed(seconds, "fetch"):
             from kanon_sql.release.tables.known_events import KnownEvents  # with arrays
 
-            search.measure = KnownEvents(opened, prepared)
+            search.measure = KnownEvents(preparing.coded, prepared)
 
     def told(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         cells = sum(one.rows * len(one.own) for one in prepared) * _common(prepared)
@@ -349,6 +352,10 @@ class Preparing:
     opened: OpenedTables
 
     @cached_property
+    def coded(self) -> CodedTables:
+        return CodedTables(self.opened)
+
+    @cached_property
     def parts(self) -> list[PreparedPart]:
         made = [self._part(member) for member in self.opened.members if member.hierarchies]
         common = _common(made)
@@ -357,14 +364,18 @@ class Preparing:
     def _part(self, member: Member) -> PreparedPart:
         opened, policy = self.opened, self.opened.policy
         engine, people = opened.engine, opened.people
-        of_people = list(people.hierarchies) if people is not None and people is not member else []
-        hierarchies = (*of_people, *opened.known_with(member))
-        view = engine.temporary_name("kanon_rows")
-        title = f"the rows of {member.name} with the person of each"
-        entity = None if member is people else Column(PERSON, "BIGINT")
-        rows = opened.raw_rows(member, None if entity is None else opened.numbered)
-        engine.run(sql.create_view(view, rows, temporary=True), title)
-        frequency = build_frequency(engine, view, hierarchies, entity, apart=entity is not None)
+        hierarchies = tuple(self.coded.known(member))
+        entity = None if member is people else NUMBER
+
+        def missing() -> str:
+            view = engine.temporary_name("kanon_rows")
+            title = f"the rows of {member.name} with the person of each"
+            engine.run(sql.create_view(view, opened.raw_rows(member), temporary=True), title)
+            messages = [missing_message(engine, view, hierarchy) for hierarchy in hierarchies]
+            return " ".join(message for message in messages if message)
+
+        codes = [self.coded.codes(hierarchy) for hierarchy in hierarchies]
+        frequency = frequency_of_coded(engine, self.coded.of(member), codes, hierarchies, entity, missing)
         labels = make_labels(frequency, hierarchies)
         places = [name.column.name for name in _columns(opened)]
         columns = tuple(places.index(one.column.name) for one in hierarchies)

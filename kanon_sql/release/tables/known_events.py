@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.labels import Labels
-    from kanon_sql.release.tables.opened import OpenedTables
+    from kanon_sql.release.tables.coded import CodedTables
     from kanon_sql.release.tables.prepared import PreparedPart
 
     Worth = NDArray[np.float64]
@@ -291,8 +291,9 @@ class KnownEvents:
         prepared: those with quasi-identifiers.
     """
 
-    def __init__(self, opened: OpenedTables, prepared: Sequence[PreparedPart]) -> None:
-        self.opened, self.prepared = opened, prepared
+    def __init__(self, coded: CodedTables, prepared: Sequence[PreparedPart]) -> None:
+        self.opened, self.prepared, self._coded = coded.opened, prepared, coded
+        opened = coded.opened
         self._begun: tuple[Node, _Rounds] | None = None
         self._most: OrderedDict[Node, _Most] = OrderedDict()
         self._rows = self._fetched()
@@ -445,8 +446,7 @@ class KnownEvents:
 
     def _fetched(self) -> dict[str, _Rows]:
         opened, engine = self.opened, self.opened.engine
-        persons = opened.numbered
-        (self._people,) = engine.row(sql.select_count(persons), "people in the tables")
+        (self._people,) = engine.row(sql.select_count(self._coded.people), "people in the tables")
         lookups: dict[str, _Lookup] = {}
         found: dict[str, _Rows] = {}
         for one in self.prepared:
@@ -454,33 +454,21 @@ class KnownEvents:
             for hierarchy in known:
                 if hierarchy.column.name not in lookups:
                     lookups[hierarchy.column.name] = _lookup(engine, hierarchy)
-            found[one.member.name] = self._fetch(one, known, persons, lookups, found)
+            found[one.member.name] = self._fetch(one, known, lookups, found)
         return found
 
     def _fetch(
         self,
         one: PreparedPart,
         known: list[Hierarchy],
-        persons: exp.Table,
         lookups: dict[str, _Lookup],
         before: dict[str, _Rows],
     ) -> _Rows:
         opened, member = self.opened, one.member
         names = [own.column.name for own in known]
-        joins, codes = [], []
-        for number, own in enumerate(known):
-            alias = f"hierarchy_{number + 1}"
-            is_value = sql.same(sql.column(own.column.name, "rows_of_events"), sql.column(VALUE, alias))
-            joins.append((sql.aliased(own.relation, alias), is_value))
-            codes += [
-                sql.named(sql.column(code_name(word), alias), f"code_{number}_{word}") for word in range(len(own.words))
-            ]
+        codes = [sql.column(code) for own in known for code in self._coded.codes(own)]
         query = sql.query(
-            "tables/coded_rows",
-            values={"codes": codes},
-            tables={"numbered": persons},
-            relations={"rows_of_events": opened.raw_rows(member).subquery("rows_of_events")},
-            joins={"hierarchy": joins},
+            "tables/coded_rows", values={"codes": codes}, relations={"coded_rows": self._coded.of(member)}
         )
         person, *words, n = _arrays(opened.engine, query, f"the rows of {member.name} as arrays")
         of_words = iter(words)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,14 +123,6 @@ class OpenedTables:
     members: tuple[Member, ...]
     not_in_policy: tuple[str, ...] = ()
 
-    @cached_property
-    def numbered(self) -> exp.Table:
-        """A temporary table of the people, each with a number; made when it is first used."""
-        persons = self.engine.temporary_name("kanon_persons")
-        query = sql.query("tables/numbered_people", relations={"rows_of_people": everybody(self)})
-        self.engine.run(sql.create_table(persons, query, temporary=True), "a number for each person")
-        return persons
-
     @property
     def people(self) -> Member | None:
         """The table that has a row for each person, if there is one."""
@@ -164,7 +155,6 @@ class OpenedTables:
         member: Member,
         columns: Sequence[exp.Expr],
         lookups: Sequence[tuple[exp.Expr, exp.Expr]] = (),
-        numbered: exp.Table | None = None,
     ) -> exp.Select:
         """Return the query of the rows of a table with the person of each.
 
@@ -172,7 +162,6 @@ class OpenedTables:
             member: the table; its columns, and those of tables that it goes through, are qualified by their names.
             columns: what is selected.
             lookups: further relations that are joined, with their conditions.
-            numbered: see ``raw_rows``.
         """
         path, people = self.path(member), self.people
         joins = []
@@ -186,10 +175,6 @@ class OpenedTables:
             name = people.policy.person if isinstance(people.policy.person, str) else ""
             joins.append(_joined(last, people, name))
             found = of_table(people, name)
-        if numbered is not None:
-            same = exp.EQ(this=sql.column(PERSON, "numbered"), expression=found)
-            joins.append((sql.aliased(numbered, "numbered"), same))
-            found = sql.column("number", "numbered")
         return sql.select(
             "tables/rows",
             values={"person": found, "columns": list(columns)},
@@ -197,13 +182,8 @@ class OpenedTables:
             joins={"referred": [*joins, *lookups]},
         )
 
-    def raw_rows(self, member: Member, numbered: exp.Table | None = None) -> exp.Select:
-        """Return the rows of a table with the values of what its classes are made of.
-
-        Args:
-            member: the table.
-            numbered: a table of people and their numbers, which stand for them then.
-        """
+    def raw_rows(self, member: Member) -> exp.Select:
+        """Return the rows of a table with the values of what its classes are made of."""
         made_of = [*([self.people] if self.people is not None else []), *self.path(member)]
         owners = {own.name: own for own in made_of}.values()
         columns = [
@@ -211,7 +191,7 @@ class OpenedTables:
             for own in owners
             for column in own.quasi_identifiers
         ]
-        return self.rows(member, columns, numbered=numbered)
+        return self.rows(member, columns)
 
     def labelled(
         self, member: Member, levels: Mapping[str, int]

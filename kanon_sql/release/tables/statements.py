@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 NUMBER, CLASS, EVENT, THROUGH = "number", "class", "event", "through"
 PSEUDONYM_TYPE = "UUID"
-_ROWS, _ROOM = "rows_of_events", 1 << 40
-"""Numbers of the kinds of events of a table begin at a multiple of the second one."""
+_ROWS, _REFERRED, _ROOM = "rows_of_events", "kanon_referred", 1 << 40
+"""Numbers of the kinds of events of a table begin at a multiple of the last one."""
 
 
 @dataclass
@@ -169,15 +169,16 @@ class ReleasedRows:
         if isinstance(person, Through):
             further = opened.member(person.table)
             referred, key = self._left[further.name], further.names[further.policy.key or ""]
-            through = sql.column(EVENT, "referred")
+            through = sql.column(EVENT, _REFERRED)
         own = sql.column(reference.name, member.name)
-        refers = exp.EQ(this=own, expression=sql.column(key, "referred"))
+        refers = exp.EQ(this=own, expression=sql.column(key, _REFERRED))
         columns, lookups = opened.labelled(member, self.levels)
         return sql.query(
             "tables/rows_of_events",
             values={"through": through, "columns": columns},
             relations={"source": sql.aliased(member.relation, member.name)},
-            joins={"referred": [(sql.aliased(referred, "referred"), refers), *lookups]},
+            names={"referred": _REFERRED},
+            joins={"referred": [(sql.aliased(referred, _REFERRED), refers), *lookups]},
         )
 
     def _unlabelled(self, member: Member) -> list[str]:

@@ -108,8 +108,9 @@ def opened(
     return open_policy(connection, parse_tables_policy(text, Path("kanon.toml")))
 
 
-def prepared(tables: OpenedTables) -> list[PreparedPart]:
-    return Preparing(tables).parts
+def prepared(tables: OpenedTables) -> tuple[KnownEvents, list[PreparedPart]]:
+    preparing = Preparing(tables)
+    return KnownEvents(preparing.coded, preparing.parts), preparing.parts
 
 
 def nodes(tables: OpenedTables) -> list[Node]:
@@ -195,8 +196,7 @@ def test_arrays_leave_what_statements_leave(
     choice: random.Random,
 ) -> None:
     tables = opened(rows, k, km, with_people=with_people)
-    parts = prepared(tables)
-    known = KnownEvents(tables, parts)
+    known, parts = prepared(tables)
     everything = nodes(tables)
     for node in choice.sample(everything, 4):
         assert left_on_arrays(known, node) == left_by_statements(tables, node)
@@ -220,11 +220,11 @@ def test_the_search_finds_what_looking_at_all_nodes_finds(
     with_people: bool,
 ) -> None:
     tables = opened(rows, 2, km, most, with_people=with_people, flat=True)
-    parts = prepared(tables)
+    known, parts = prepared(tables)
     costs = {node: cost_by_statements(tables, parts, node) for node in nodes(tables)}
     search = TablesSearch([one.part for one in parts], Lattice(max(costs)))
     if km > 1:
-        search.measure = KnownEvents(tables, parts)
+        search.measure = known
     try:
         search.run()
     except NoSolutionError:
@@ -248,7 +248,7 @@ def test_ties_are_decided_by_the_order_of_labels() -> None:
         "calls": [],
     }
     tables = opened(rows, 2, 2)
-    known = KnownEvents(tables, prepared(tables))
+    known, _ = prepared(tables)
     node = (0, 0, 0, 0, 0)
     # Kinds: a, b, NULL. p0 keeps b of (a, b), p1 keeps NULL of (a, NULL).
     expected = Counter([frozenset({1}), frozenset({2}), frozenset({1}), frozenset({2})])
@@ -268,8 +268,7 @@ def test_what_no_two_people_share_is_bounded_by_the_best_of_it() -> None:
         "calls": [],
     }
     tables = opened(rows, 2, 2)
-    parts = prepared(tables)
-    known = KnownEvents(tables, parts)
+    known, parts = prepared(tables)
     node = (0, 0, 0, 0, 0)
     # Of six visits three can be left at most: weights have one leaf, so that a visit is one cell.
     assert cells(parts, known.least(node, node)) == 3

@@ -1,0 +1,130 @@
+"""The rows of tables with the numbers of their people, and the codes of what they are known by, for the search.
+
+    kanon_coded(kanon_key, number, code_0_0, code_1_0, ...)
+
+has a row for each row of a table that leads to a person. ``kanon_key`` is what other rows refer to it by. Columns are
+numbered as in the lattice of all tables, and the words of their codes after them. A row that goes through another one
+has the number and the codes of that one; rows of people have them from the table of people.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.hierarchy.expressions import VALUE
+from kanon_sql.hierarchy.lookup_relation import code_name
+from kanon_sql.policy.tables import Through
+from kanon_sql.release.tables.opened import PERSON, everybody, of_table
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.release.tables.opened import Member, OpenedTables
+
+KEY, NUMBER = "kanon_key", "number"
+_REFERRED = "kanon_referred"
+
+
+class CodedTables:
+    """Coded rows, each table of which is made when it is first needed.
+
+    Attributes:
+        opened: the tables.
+    """
+
+    def __init__(self, opened: OpenedTables) -> None:
+        self.opened = opened
+        self._made: dict[str, exp.Table] = {}
+        self._columns = [hierarchy.column.name for member in opened.members for hierarchy in member.hierarchies]
+
+    @cached_property
+    def people(self) -> exp.Table:
+        """A table of the people, each once with a number; with their codes, if there is a table of people."""
+        opened, people = self.opened, self.opened.people
+        number = exp.Sub(this=sql.over(exp.Anonymous(this="ROW_NUMBER")), expression=sql.literal(1))
+        columns: list[exp.Expr] = [sql.column(PERSON, "source"), sql.named(number, NUMBER)]
+        source = everybody(opened) if people is None else opened.raw_rows(people).subquery("source")
+        hierarchies = () if people is None else people.hierarchies
+        source.set("alias", exp.TableAlias(this=sql.identifier("source")))
+        table = opened.engine.temporary_name("kanon_persons")
+        names = {own.column.name: sql.column(own.column.name, "source") for own in hierarchies}
+        query = self._query(source, [], columns, hierarchies, names)
+        opened.engine.run(sql.create_table(table, query, temporary=True), "a number for each person, and codes")
+        return table
+
+    def of(self, member: Member) -> exp.Table:
+        """Return the coded rows of a table: a view, or a table where others refer to it."""
+        if member is self.opened.people:
+            return self.people
+        if member.name not in self._made:
+            engine = self.opened.engine
+            relation = engine.temporary_name("kanon_coded")
+            referred_to = any(
+                isinstance(own.policy.person, Through) and own.policy.person.table == member.name
+                for own in self.opened.events
+            )
+            make = sql.create_table if referred_to else sql.create_view
+            title = f"the rows of {member.name} with the number of the person and codes"
+            engine.run(make(relation, self._events(member), temporary=True), title)
+            self._made[member.name] = relation
+        return self._made[member.name]
+
+    def codes(self, hierarchy: Hierarchy) -> list[str]:
+        """Return the columns that have the words of the codes of a column."""
+        place = self._columns.index(hierarchy.column.name)
+        return [f"code_{place}_{word}" for word in range(len(hierarchy.words))]
+
+    def known(self, member: Member) -> list[Hierarchy]:
+        """Return the hierarchies of all columns of which the rows of a table have codes."""
+        people = self.opened.people
+        of_people = list(people.hierarchies) if people is not None and people is not member else []
+        return [*of_people, *self.opened.known_with(member)]
+
+    def _events(self, member: Member) -> exp.Query:
+        person, reference = member.policy.person, member.reference
+        if reference is None:
+            raise TypeError(f"{member.name} refers to nothing")
+        further = self.opened.member(person.table) if isinstance(person, Through) else None
+        referred, key = (self.people, PERSON) if further is None else (self.of(further), KEY)
+        refers = exp.EQ(this=of_table(member, reference.name), expression=sql.column(key, _REFERRED))
+        columns: list[exp.Expr] = [sql.column(NUMBER, _REFERRED)]
+        if member.policy.key is not None:
+            columns.append(sql.named(of_table(member, member.policy.key), KEY))
+        own = {one.column.name for one in member.hierarchies}
+        columns += [
+            sql.column(code, _REFERRED)
+            for one in self.known(member)
+            if one.column.name not in own
+            for code in self.codes(one)
+        ]
+        values = {member.names[one.name]: of_table(member, one.name) for one in member.quasi_identifiers}
+        source = sql.aliased(member.relation, member.name)
+        return self._query(source, [(sql.aliased(referred, _REFERRED), refers)], columns, member.hierarchies, values)
+
+    def _query(
+        self,
+        source: exp.Expr,
+        joins: Sequence[tuple[exp.Expr, exp.Expr]],
+        columns: list[exp.Expr],
+        hierarchies: tuple[Hierarchy, ...],
+        values: dict[str, exp.Column],
+    ) -> exp.Query:
+        lookups: list[tuple[exp.Expr, exp.Expr]] = []
+        for number, own in enumerate(hierarchies):
+            alias = f"kanon_hierarchy_{number + 1}"
+            lookups.append(
+                (sql.aliased(own.relation, alias), sql.same(values[own.column.name], sql.column(VALUE, alias)))
+            )
+            for word, name in enumerate(self.codes(own)):
+                columns.append(sql.named(sql.column(code_name(word), alias), name))
+        return sql.query(
+            "tables/coded",
+            values={"columns": columns},
+            relations={"source": source},
+            joins={"referred": joins, "hierarchy": lookups},
+        )

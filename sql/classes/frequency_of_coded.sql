@@ -1,0 +1,9 @@
+/* The frequency set of rows that have codes already. Where members of a class are people, entity is the number of each,
+   and nearly all have several tuples. */
+SELECT
+  $keys,
+  COUNT(*) AS n,
+  $people
+FROM coded_rows
+GROUP BY
+  $grouped
