@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import itertools
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -338,6 +339,10 @@ def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
     persons = {row["patient_id"] for row in one["patients"]}
     assert persons == {row["patient_id"] for row in two["patients"]}
     assert not persons & {row["visit_id"] for row in one["visits"]}
+    visits = raw_values(hospital, policy)["visits", "visit_id"]
+    digests = [hmac.new(b"k" * 32, b'["visits", "rows"]%d' % visit, "sha256").hexdigest() for visit in visits]
+    uuids = {f"{own[:8]}-{own[8:12]}-8{own[12:15]}-8{own[15:18]}-{own[18:30]}" for own in digests}
+    assert {str(row["visit_id"]) for row in one["visits"]} <= uuids
 
 
 @pytest.mark.parametrize(
