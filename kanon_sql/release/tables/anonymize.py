@@ -27,6 +27,7 @@ from kanon_sql.engine.base import Logged
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
+from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
@@ -151,6 +152,11 @@ class TablesRelease(FoundTables):
         The key of pseudonyms is left open. ``everything`` begins with all statements that were run to find it.
         """
         engine = self.opened.engine
+        if isinstance(engine, Workbench):
+            raise UsageError(
+                "Tables of PostgreSQL that are released together are made beside it, and no script there makes them: "
+                "leave --sql out, or copy them to a DuckDB file first."
+            )
         lookups = [] if everything else list(self._lookups())
         before = len(engine.statements)
         self.verified(schema)
@@ -218,7 +224,7 @@ def anonymize_tables(
     """Return the release of several tables of a database that loses least.
 
     Args:
-        source: path of a DuckDB file, or a DuckDB connection; None where the policy names it.
+        source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database; None where the policy names it.
         policy: what is required, or the path of a kanon.toml with ``[tables.NAME]``.
         resources: what may be taken of the machine.
         progress: called as the work goes on.

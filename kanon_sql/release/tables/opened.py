@@ -20,6 +20,7 @@ from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
 from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
@@ -253,24 +254,18 @@ def open_policy(source: object, policy: TablesPolicy, resources: Resources | Non
     """Return the tables of a policy in their database.
 
     Raises:
-        UsageError: the database is none of DuckDB, or its tables are not as the policy says.
+        UsageError: it is no DuckDB or PostgreSQL database, or its tables are not as the policy says.
         SourceError: it cannot be opened.
         HierarchyError: a hierarchy cannot be made or read.
     """
     opened = open_tables(source, resources)
     if opened is None:
-        raise UsageError("Tables that are released together are in a DuckDB database: name its file.")
-    with closed_on_error(opened.engine):
-        _require_duckdb(opened)
-        return OpenedTables(opened.engine, opened.place, policy, tuple(_members(opened, policy)))
-
-
-def _require_duckdb(opened: OpenDatabase) -> None:
-    if opened.holder is not opened.engine:
         raise UsageError(
-            f"{opened.place} is PostgreSQL, where tables are not released together yet: copy them to a DuckDB file "
-            "(ATTACH '...' AS pg (TYPE postgres); COPY FROM DATABASE pg TO ...)."
+            "Tables that are released together are in a DuckDB file, or in a PostgreSQL database: name the one or the "
+            "other (kanon anonymize clinic.duckdb, or postgresql://...)."
         )
+    with closed_on_error(opened.engine):
+        return OpenedTables(opened.engine, opened.place, policy, tuple(_members(opened, policy)))
 
 
 def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
@@ -297,6 +292,8 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
         made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
         member = Member(table, own, roles, hierarchies, keys, names)
+        if isinstance(own.engine, Workbench):  # by one scan there, and nothing else
+            own.engine.bring(own.relation, member.published)
         apart = {column.name for column in (*member.quasi_identifiers, *(key.column for key in keys))}
         _require_no_keys(own, [one for one in member.published if one.name not in apart], policy, refers)
         _require_keys(member, policy, tables)
@@ -310,7 +307,14 @@ def _source(opened: OpenDatabase, name: str) -> Source:
     if not found:
         there = ", ".join(sorted(_written(opened, table) for table in opened.tables))
         raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
-    return Source(opened.engine, opened.relation(found[0]), name, writable=False)
+    return _opened_table(opened, opened.relation(found[0]), name)
+
+
+def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Source:
+    if not isinstance(opened.engine, Workbench):
+        return Source(opened.engine, relation, name, writable=False)
+    source = opened.source((relation.db or opened.schema, relation.name))
+    return Source(opened.engine, source.relation, name, source.columns, warehouse=source.warehouse)
 
 
 def _view(opened: OpenDatabase, name: str) -> list[tuple[str, str]]:
@@ -369,7 +373,7 @@ def _declared_references(
     }
     return {
         (constraint.table, column): key
-        for constraint in opened.engine.constraints()
+        for constraint in opened.holder.constraints()
         if constraint.referred is not None
         for column, referred in zip(constraint.columns, constraint.referred_columns, strict=True)
         if (key := keys.get((folded(constraint.referred[1]), folded(referred)))) is not None
@@ -473,11 +477,10 @@ def _as_described(
 ) -> OpenedTables:
     if opened is None:
         raise UsageError(
-            "Tables that were released together are checked in a DuckDB database, or in a directory of their files: "
-            "name the one or the other."
+            "Tables that were released together are checked in a DuckDB or PostgreSQL database, or in a directory of "
+            "their files: name the one or the other."
         )
     with closed_on_error(opened.engine):
-        _require_duckdb(opened)
         members = tuple(_described(policy, table, found(opened, table)) for table in _in_order(policy))
         named, where = {member.relation.name for member in members}, schema or opened.schema
         others = tuple(name for own, name in opened.tables if own == where and name not in named)
@@ -520,7 +523,7 @@ def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> S
     if relation is None:
         where = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
         raise UsageError(f"{where} has no table {names[-1]!r}: say where the released tables are (--schema NAME).")
-    return Source(opened.engine, relation, table.name, writable=False)
+    return _opened_table(opened, relation, table.name)
 
 
 def _names(table: str) -> list[str]:

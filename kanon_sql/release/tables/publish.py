@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory, require_no_log, take_name, workspace
 from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, UsageError, VerificationError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -90,14 +91,15 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
             )
     publishing = _Publishing(release, ignore_ledger)
     publishing.open(required=True)
-    with _pseudonyms(release), alone(engine), engine.transaction():
+    with _pseudonyms(release), alone(engine), engine.keeping():
         publishing.check()
         schema = exp.Create(this=exp.Table(db=sql.identifier(name)), kind="SCHEMA", exists=True)
-        engine.run(schema, f"schema {name}")
+        for place in engine.keepers:
+            place.run(schema, f"schema {name}")
         with timed(release.seconds, "publish"):
             for member in members:
                 if replace:
-                    engine.run(sql.drop(targets[member.name]), "drop the table of that name")
+                    publishing.drop(targets[member.name])
                 publishing.make(member, targets[member.name])
         verification = publishing.verified(targets)
         lift_deadlines()
@@ -252,7 +254,7 @@ class _Publishing:
     def open(self, *, required: bool) -> None:
         """Open the database for writing; where it is not ``required``, note why that cannot be."""
         engine = self.release.opened.engine
-        if self.release.writable:
+        if self.release.writable or isinstance(engine, Workbench):
             return
         try:
             changed = engine.make_writable()
@@ -275,7 +277,7 @@ class _Publishing:
 
     def recording(self) -> AbstractContextManager[object]:
         """Return a transaction of the ledger; none where it cannot be written."""
-        return nullcontext() if self.unwritable is not None else self.release.opened.engine.transaction()
+        return nullcontext() if self.unwritable is not None else self.release.opened.engine.keeping()
 
     def check(self) -> None:
         """Raise where there are earlier releases of any of the tables."""
@@ -298,8 +300,31 @@ class _Publishing:
         return [member for member in self.release.opened.members if member.roles is not None]
 
     def make(self, member: Member, target: exp.Table) -> None:
-        query = self.release.rows.released(member, self.seed)
-        self.release.opened.engine.run(sql.create_table(target, query), f"make the released {member.name}")
+        """Make a released table in the database of the originals, or in one that is attached."""
+        engine, title = self.release.opened.engine, f"make the released {member.name}"
+        query: exp.Query = self.release.rows.released(member, self.seed)
+        if not isinstance(engine, Workbench) or target.catalog:
+            engine.run(sql.create_table(target, query), title)
+            return
+        if member.roles is not None:
+            labelled = {
+                one.name for one in member.quasi_identifiers if self.release.rows.levels[member.names[one.name]]
+            }
+            apart = labelled | {key.column.name for key in member.keys}
+            as_there = [column.name for column in member.published if column.name not in apart]
+            typed = {name: sql.column(name, "source") for name in as_there}
+            query = engine.carried(query, member.relation, typed, f"the rows of the released {member.name}")
+        engine.warehouse.run(sql.create_table(target, query), title)
+        engine.mirror(target)
+
+    def drop(self, target: exp.Table) -> None:
+        """Drop what has the name of a released table."""
+        engine = self.release.opened.engine
+        if not isinstance(engine, Workbench):
+            engine.run(sql.drop(target), "drop the table of that name")
+        elif (kind := engine.warehouse.kind_of(target)) is not None:
+            engine.warehouse.drop(target, kind)
+            engine.forget_mirror(target)
 
     def verified(self, outputs: Mapping[str, exp.Expr]) -> TablesVerification:
         release = self.release
