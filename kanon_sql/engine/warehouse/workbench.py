@@ -22,6 +22,7 @@ from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.engine.warehouse.warehouse import (
+    SENT,
     N,
     as_duckdb_writes,
     carried_type,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "kanon"
 _HIERARCHY, _LEDGER = "hierarchy_", "releases"
+_ROW, _SENT_AT_ONCE = "rowid", 100_000
+"""Rows that are held in memory on the way to the warehouse."""
 
 
 @dataclass
@@ -184,8 +187,13 @@ class Workbench(DuckDBEngine):
     def send(self, table: exp.Table, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> list[str]:
         """Have a temporary table in the warehouse too, under the same name; return the names of its columns."""
         kinds = {column.name: column.type for column in self.columns(table)}
-        rows = written_rows(self, table, kinds, title)
-        self.warehouse.upload(table, shape_of(source, {**kinds, **typed}), [*kinds], rows, title)
+        row = sql.column(_ROW)  # numbered from somewhere, as long as the transaction is open that made it
+        ends = exp.select(exp.Min(this=row), exp.Max(this=row.copy())).from_(table.copy())
+        first, last = self.row(ends, f"the first and the last row of {table.name}")
+        several = first is not None and last - first >= _SENT_AT_ONCE
+        parts = [_numbered_from(at) for at in range(first, last + 1, _SENT_AT_ONCE)] if several else [None]
+        written = (row for part in parts for row in written_rows(self, table, kinds, title, part))
+        self.warehouse.upload(table, shape_of(source, {**kinds, **typed}), [*kinds], written, title)
         return [*kinds]
 
     def copy_rows(
@@ -380,6 +388,11 @@ class Workbench(DuckDBEngine):
         finally:
             if (warehouse := getattr(self, "warehouse", None)) is not None:
                 warehouse.close()
+
+
+def _numbered_from(first: int) -> exp.Expr:
+    last = sql.literal(first + _SENT_AT_ONCE - 1)
+    return exp.Between(this=sql.column(_ROW, SENT), low=sql.literal(first), high=last)
 
 
 def _places(types: Mapping[str, str]) -> list[str]:

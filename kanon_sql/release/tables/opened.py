@@ -285,6 +285,8 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
         keys = tuple(_keys(table, policy, own))
         columns = replace(table.columns, pseudonymize=tuple(key.column.name for key in keys))
         roles = assign_roles(columns, own.columns, own.name, may_have_none=True)
+        if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
+            own.engine.bring(own.relation, Member(table, own, roles, (), keys, names).published)
         require_canonical([key.column for key in keys])
         for_one = Policy(columns=columns)
         require_roles_of_copies(own, for_one, roles)
@@ -292,8 +294,6 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
         made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
         member = Member(table, own, roles, hierarchies, keys, names)
-        if isinstance(own.engine, Workbench):  # by one scan there, and nothing else
-            own.engine.bring(own.relation, member.published)
         apart = {column.name for column in (*member.quasi_identifiers, *(key.column for key in keys))}
         _require_no_keys(own, [one for one in member.published if one.name not in apart], policy, refers)
         _require_keys(member, policy, tables)
