@@ -293,7 +293,7 @@ def test_a_directory_of_files_is_checked(
     assert "The tables keep the promise" in capsys.readouterr().out
     if format_name == "csv":
         header, *patients = (files / "patients.csv").read_text(encoding="utf-8").splitlines()
-        (files / "patients.csv").write_text("\n".join([header, *patients[1:]]) + "\n", encoding="utf-8")
+        (files / "patients.csv").write_text("\n".join([header, *patients[50:]]) + "\n", encoding="utf-8")
         wrong = check_tables(files, POLICY)
         assert not wrong.holds
         assert wrong.orphans["visits"]
