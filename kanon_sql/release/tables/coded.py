@@ -17,8 +17,9 @@ from sqlglot import exp
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.tables.opened import PERSON, everybody, of_table
+from kanon_sql.release.tables.opened import PERSON, beside, everybody, of_table
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,20 +92,21 @@ class CodedTables:
             raise TypeError(f"{member.name} refers to nothing")
         further = self.opened.member(person.table) if isinstance(person, Through) else None
         referred, key = (self.people, PERSON) if further is None else (self.of(further), KEY)
-        refers = exp.EQ(this=of_table(member, reference.name), expression=sql.column(key, _REFERRED))
-        columns: list[exp.Expr] = [sql.column(NUMBER, _REFERRED)]
+        alias = beside(member, _REFERRED)
+        refers = exp.EQ(this=of_table(member, reference.name), expression=sql.column(key, alias))
+        columns: list[exp.Expr] = [sql.column(NUMBER, alias)]
         if member.policy.key is not None:
             columns.append(sql.named(of_table(member, member.policy.key), KEY))
         own = {one.column.name for one in member.hierarchies}
         columns += [
-            sql.column(code, _REFERRED)
+            sql.column(code, alias)
             for one in self.known(member)
             if one.column.name not in own
             for code in self.codes(one)
         ]
         values = {member.names[one.name]: of_table(member, one.name) for one in member.quasi_identifiers}
         source = sql.aliased(member.relation, member.name)
-        return self._query(source, [(sql.aliased(referred, _REFERRED), refers)], columns, member.hierarchies, values)
+        return self._query(source, [(sql.aliased(referred, alias), refers)], columns, member.hierarchies, values)
 
     def _query(
         self,
@@ -117,6 +119,8 @@ class CodedTables:
         lookups: list[tuple[exp.Expr, exp.Expr]] = []
         for number, own in enumerate(hierarchies):
             alias = f"kanon_hierarchy_{number + 1}"
+            if folded(alias) == folded(source.alias):
+                alias += "_"
             lookups.append(
                 (sql.aliased(own.relation, alias), sql.same(values[own.column.name], sql.column(VALUE, alias)))
             )

@@ -237,6 +237,11 @@ def everybody(opened: OpenedTables) -> exp.Subquery:
     return every.subquery("rows_of_people")
 
 
+def beside(member: Member, wanted: str) -> str:
+    """Return what a relation is called where the table is joined to it under its own name."""
+    return f"{wanted}_" if folded(member.name) == folded(wanted) else wanted
+
+
 def of_table(member: Member, column: str) -> exp.Column:
     """Return a column of a table, qualified by the name of the table."""
     return sql.column(column, member.name)

@@ -28,7 +28,7 @@ from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import INNER, OUTER, TITLE, keyed_hash, require_unprofiled
-from kanon_sql.release.tables.opened import PERSON, everybody
+from kanon_sql.release.tables.opened import PERSON, beside, everybody
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -166,19 +166,20 @@ class ReleasedRows:
             raise TypeError(f"{member.name} refers to nothing")
         person = member.policy.person
         referred, key, through = self.people, PERSON, _no_kind()
+        alias = beside(member, _REFERRED)
         if isinstance(person, Through):
             further = opened.member(person.table)
             referred, key = self._left[further.name], further.names[further.policy.key or ""]
-            through = sql.column(EVENT, _REFERRED)
+            through = sql.column(EVENT, alias)
         own = sql.column(reference.name, member.name)
-        refers = exp.EQ(this=own, expression=sql.column(key, _REFERRED))
+        refers = exp.EQ(this=own, expression=sql.column(key, alias))
         columns, lookups = opened.labelled(member, self.levels)
         return sql.query(
             "tables/rows_of_events",
             values={"through": through, "columns": columns},
             relations={"source": sql.aliased(member.relation, member.name)},
-            names={"referred": _REFERRED},
-            joins={"referred": [(sql.aliased(referred, _REFERRED), refers), *lookups]},
+            names={"referred": alias},
+            joins={"referred": [(sql.aliased(referred, alias), refers), *lookups]},
         )
 
     def _unlabelled(self, member: Member) -> list[str]:
