@@ -290,13 +290,6 @@ class ReleasedRows:
             return self.people_out()
         return self._count(self._left[member.name], f"rows of {member.name} that are released")
 
-    def events_left(self) -> exp.Query:
-        """Return the query of the kinds of events that each person keeps, by their numbers."""
-        kinds = [
-            exp.select(NUMBER, EVENT).distinct().from_(self._left[member.name].copy()) for member in self._with_kinds
-        ]
-        return sql.union_all(kinds or [exp.select(NUMBER, CLASS).from_(self.people.copy()).where(exp.false())])
-
     def left(self, member: Member) -> tuple[exp.Expr, list[tuple[exp.Expr, exp.Expr]], str]:
         """Return the rows of a table that are released; the joins to their labels; and which of these has them."""
         rows = "rows_of_table"

@@ -131,9 +131,12 @@ def left_by_statements(tables: OpenedTables, node: Node) -> Counter[frozenset[in
     sizes = [tables.engine.row(sql.select_count(kinds), "kinds")[0] for kinds in rows.kinds.values()]
     begins = [0, *itertools.accumulate(sizes)]
     events = defaultdict(set)
-    for person, event in tables.engine.rows(rows.events_left(), "events"):
-        table, number = divmod(event - 1, KINDS)
-        events[person].add(begins[table] + number)
+    for member in tables.events:
+        relation, _, _ = rows.left(member)
+        for person, event in tables.engine.rows(exp.select("number", "event").from_(relation), "events"):
+            if member.hierarchies:
+                table, number = divmod(event - 1, KINDS)
+                events[person].add(begins[table] + number)
     rows.close()
     return Counter(map(frozenset, events.values()))
 
