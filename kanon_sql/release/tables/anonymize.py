@@ -272,6 +272,9 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         search.run(_deadline(policy, opened, begun), told)
     if policy.time_limit is not None:
         allow_to_finish(policy.time_limit, begun)
+    preparing.coded.drop()
+    for one in prepared:
+        opened.engine.run(sql.drop(one.part.evidence.problem.frequency.relation), "drop a frequency set")
     if search.best is None:
         raise TypeError("A search without a result raises")
     node, cost = search.best

@@ -10,7 +10,7 @@ has the number and the codes of that one; rows of people have them from the tabl
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
@@ -41,6 +41,7 @@ class CodedTables:
     def __init__(self, opened: OpenedTables) -> None:
         self.opened = opened
         self._made: dict[str, exp.Table] = {}
+        self._kinds: list[tuple[exp.Table, Literal["TABLE", "VIEW"]]] = []
         self._columns = [hierarchy.column.name for member in opened.members for hierarchy in member.hierarchies]
 
     @cached_property
@@ -56,6 +57,7 @@ class CodedTables:
         names = {own.column.name: sql.column(own.column.name, "source") for own in hierarchies}
         query = self._query(source, [], columns, hierarchies, names)
         opened.engine.run(sql.create_table(table, query, temporary=True), "a number for each person, and codes")
+        self._kinds.append((table, "TABLE"))
         return table
 
     def of(self, member: Member) -> exp.Table:
@@ -73,7 +75,14 @@ class CodedTables:
             title = f"the rows of {member.name} with the number of the person and codes"
             engine.run(make(relation, self._events(member), temporary=True), title)
             self._made[member.name] = relation
+            self._kinds.append((relation, "TABLE" if referred_to else "VIEW"))
         return self._made[member.name]
+
+    def drop(self) -> None:
+        """Drop what was made: a search is over, and a release makes its rows of others."""
+        for relation, kind in reversed(self._kinds):
+            self.opened.engine.run(sql.drop(relation, kind), "drop coded rows")
+        self._kinds.clear()
 
     def codes(self, hierarchy: Hierarchy) -> list[str]:
         """Return the columns that have the words of the codes of a column."""
