@@ -1,6 +1,11 @@
 /* Every person with a number, and with that of her class: those with the same labels, if they are $k at least. Others
-   have none; they are not released. */
-WITH classes AS (
+   have none; they are not released. No step has a name here, which could hide a table. */
+SELECT
+  rows_of_people.kanon_person,
+  ROW_NUMBER() OVER () AS number,
+  classes.class
+FROM rows_of_people
+LEFT JOIN (
   SELECT
     $labels,
     ROW_NUMBER() OVER () AS class
@@ -9,11 +14,5 @@ WITH classes AS (
     $labels
   HAVING
     COUNT(*) >= $k
-)
-SELECT
-  rows_of_people.kanon_person,
-  ROW_NUMBER() OVER () AS number,
-  classes.class
-FROM rows_of_people
-LEFT JOIN classes
+) AS classes
   ON $is_class

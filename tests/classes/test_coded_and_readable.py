@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import brute_force
+import duckdb
 import pytest
 from conftest import ADULT_QI
 from effort import examples
@@ -149,6 +150,26 @@ def test_searches_in_which_few_people_are_told_apart_find_the_same(case: Case) -
             except kanon.NoSolutionError as error:
                 found.append(str(error))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("tuples", [0, 10**9])
+def test_people_and_rows_are_required_together(monkeypatch: pytest.MonkeyPatch, tuples: int) -> None:
+    """Half of all rows are of a class of 150 rows and two people, which both levels suppress."""
+    monkeypatch.setattr(evidence, "_SKETCHED", tuples)
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT i AS pid, ['a1', 'a2'][1 + i % 2] AS a FROM range(150) numbers(i)")
+    connection.execute("INSERT INTO t SELECT i % 2, 'b1' FROM range(150) numbers(i)")
+    with kanon.anonymize(
+        connection,
+        table="t",
+        quasi_identifiers=["a"],
+        rest="drop",
+        models=[kanon.KAnonymity(4, entity="pid"), kanon.KAnonymity(76)],
+        hierarchies={"a": "mask:right:1"},
+        max_suppressed=0.9,
+    ) as release:
+        assert release.levels == {"a": 1}  # 75 rows of a1 are too few
+        assert release.rows_suppressed == 150
 
 
 @pytest.mark.parametrize("people", [False, True])

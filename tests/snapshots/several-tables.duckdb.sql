@@ -25,7 +25,12 @@ WHERE
 
 -- the people, and the classes of those released
 CREATE TEMPORARY TABLE kanon_people AS
-WITH classes AS (
+SELECT
+  rows_of_people.kanon_person,
+  ROW_NUMBER() OVER () AS number,
+  classes.class
+FROM kanon_rows AS rows_of_people
+LEFT JOIN (
   SELECT
     "patients.sex",
     ROW_NUMBER() OVER () AS class
@@ -34,13 +39,7 @@ WITH classes AS (
     "patients.sex"
   HAVING
     COUNT(*) >= 3
-)
-SELECT
-  rows_of_people.kanon_person,
-  ROW_NUMBER() OVER () AS number,
-  classes.class
-FROM kanon_rows AS rows_of_people
-LEFT JOIN classes
+) AS classes
   ON rows_of_people."patients.sex" IS NOT DISTINCT FROM classes."patients.sex";
 
 -- people in the tables
@@ -809,7 +808,10 @@ SELECT
 FROM released.patients AS patients
 WHERE
   NOT (
-    UUID_EXTRACT_VERSION(TRY_CAST(patient_id AS UUID)) IS NOT DISTINCT FROM 8
+    COALESCE(
+      CAST(TRY_CAST(patient_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
+      FALSE
+    )
   );
 
 -- keys of the released visits that are no pseudonyms
@@ -818,7 +820,10 @@ SELECT
 FROM released.visits AS visits
 WHERE
   NOT (
-    UUID_EXTRACT_VERSION(TRY_CAST(patient_id AS UUID)) IS NOT DISTINCT FROM 8
+    COALESCE(
+      CAST(TRY_CAST(patient_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
+      FALSE
+    )
   );
 
 -- keys of the released visits that are no pseudonyms
@@ -827,7 +832,10 @@ SELECT
 FROM released.visits AS visits
 WHERE
   NOT (
-    UUID_EXTRACT_VERSION(TRY_CAST(visit_id AS UUID)) IS NOT DISTINCT FROM 8
+    COALESCE(
+      CAST(TRY_CAST(visit_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
+      FALSE
+    )
   );
 
 -- keys of the released results that are no pseudonyms
@@ -836,7 +844,10 @@ SELECT
 FROM released.results AS results
 WHERE
   NOT (
-    UUID_EXTRACT_VERSION(TRY_CAST(visit_id AS UUID)) IS NOT DISTINCT FROM 8
+    COALESCE(
+      CAST(TRY_CAST(visit_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
+      FALSE
+    )
   );
 
 -- keys of the released patients that repeat

@@ -160,10 +160,8 @@ class TablesRelease(FoundTables):
         lookups = [] if everything else list(self._lookups())
         before = len(engine.statements)
         self.verified(schema)
-        logged = engine.statements
-        if not everything:
-            tried = [one for one in engine.statements[before:] if _is_of_release(one.statement)]
-            logged = [*lookups, *engine.statements[self.found_at : self.left_at], *tried]
+        tried = [one for one in engine.statements[before:] if _is_of_release(one.statement)]
+        logged = [*lookups, *engine.statements[0 if everything else self.found_at : self.left_at], *tried]
         return logged_script([replace(one, statement=_without_memory(one.statement)) for one in logged])
 
     def _lookups(self) -> Iterator[Logged]:

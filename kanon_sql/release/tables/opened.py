@@ -105,6 +105,12 @@ class Member:
         name = person.column if isinstance(person, Through) else person
         return None if name is None else find_column(name, self.source.columns)
 
+    @property
+    def key_column(self) -> Column:
+        """The column that other rows refer to; raises where the policy names none."""
+        (column,) = resolve_columns([self.policy.key or ""], self.source.columns, self.name)
+        return column
+
 
 @dataclass(frozen=True)
 class OpenedTables:
@@ -441,7 +447,10 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
 
 
 def _references(member: Member, policy: TablesPolicy) -> Iterator[tuple[Column, str, str]]:
-    """Return the columns of a table that refer to another one, with the table and the column they refer to."""
+    """Return the columns of a table that refer to another one, with the table and the column they refer to.
+
+    Without a table of people, the first one that names a person stands for it.
+    """
     reference = member.reference
     person = member.policy.person
     if reference is None:
@@ -450,8 +459,9 @@ def _references(member: Member, policy: TablesPolicy) -> Iterator[tuple[Column, 
         owner = next(table for table in policy.tables if table.name == person.table)
         yield reference, owner.name, owner.key or ""
         return
-    people = next((table for table in policy.tables if table.rows == _PEOPLE), None)
-    if people is not None and people.name != member.name and isinstance(people.person, str):
+    naming = [table for table in policy.tables if isinstance(table.person, str)]
+    people = next((table for table in naming if table.rows == _PEOPLE), naming[0])
+    if people.name != member.name and isinstance(people.person, str):
         yield reference, people.name, people.person
 
 

@@ -169,7 +169,7 @@ class ReleasedRows:
         alias = beside(member, _REFERRED)
         if isinstance(person, Through):
             further = opened.member(person.table)
-            referred, key = self._left[further.name], further.names[further.policy.key or ""]
+            referred, key = self._left[further.name], further.names[further.key_column.name]
             through = sql.column(EVENT, alias)
         own = sql.column(reference.name, member.name)
         refers = exp.EQ(this=own, expression=sql.column(key, alias))

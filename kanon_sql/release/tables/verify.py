@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
-PSEUDONYM_VERSION = 8
-"""What pseudonyms are, as UUIDs: no version that databases make keys of."""
+_PSEUDONYM = "________-____-8___-8___-____________"
 _PERSON, _CLASS, _EVENT = "person", "class", "event"
 
 
@@ -316,7 +315,7 @@ class ReleasedTables:
         for key in member.keys:
             name = key.column.name
             own = sql.column(name)
-            wrong = sql.negated(sql.same(_version(own), sql.literal(PSEUDONYM_VERSION)))
+            wrong = sql.negated(_is_pseudonym(own))
             query = exp.select(sql.count_rows()).from_(self._output(member)).where(wrong)
             (n,) = self.engine.row(query, f"keys of the released {member.name} that are no pseudonyms")
             found.append((name, int(n)))
@@ -354,11 +353,11 @@ class ReleasedTables:
         return found
 
 
-def _version(value: exp.Expr) -> exp.Expr:
-    """Return the version of a UUID; NULL of what is none."""
-    return exp.Anonymous(
-        this="UUID_EXTRACT_VERSION", expressions=[exp.TryCast(this=value, to=exp.DataType.build("UUID"))]
-    )
+def _is_pseudonym(value: exp.Expr) -> exp.Expr:
+    """Return whether a value is a UUID as pseudonyms are: of version 8, of which databases make no keys."""
+    as_uuid = exp.TryCast(this=value, to=exp.DataType.build("UUID"))
+    like_one = exp.Like(this=sql.cast(as_uuid, "VARCHAR"), expression=sql.literal(_PSEUDONYM))
+    return exp.Coalesce(this=like_one, expressions=[exp.false()])
 
 
 def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]:

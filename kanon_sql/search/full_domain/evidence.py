@@ -547,7 +547,8 @@ class Evidence:
             and problem.k <= MOST_SKETCHED
             and problem.frequency.engine.joins_masks
             and self.bounds_are_free
-            and all(isinstance(model, KAnonymity) for model in problem.models)
+            and len(problem.models) == 1
+            and isinstance(problem.models[0], KAnonymity)
         )
 
     def _masked(

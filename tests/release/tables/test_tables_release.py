@@ -248,6 +248,59 @@ def test_optimum(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fracti
 # What a user meets
 
 
+def one_table(name: str, person: str, **of_policy: Any) -> TablesPolicy:
+    table = TablePolicy(
+        name, person=person, columns=NamedColumns(quasi_identifiers=("ward",)), hierarchies={"ward": "flat"}
+    )
+    return TablesPolicy((table,), **{"k": 1, "max_suppressed": 1.0, "seed": 1, **of_policy})
+
+
+@pytest.mark.parametrize("name", ["classes", "kinds", "events", "counted", "kanon_referred", "kanon_hierarchy_1"])
+@pytest.mark.parametrize("person", ["class", "number", "level_1"])
+def test_a_table_may_be_called_as_a_step_of_ours(name: str, person: str) -> None:
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE made (person INTEGER, ward VARCHAR, "value" INTEGER)')
+    connection.execute("INSERT INTO made SELECT 1 + i % 4, 'w' || i % 2, i FROM range(40) numbers(i)")
+    connection.execute("ALTER TABLE made RENAME TO $name".replace("$name", name))
+    connection.execute("ALTER TABLE $name RENAME person TO $to".replace("$name", name).replace("$to", person))
+    policy = one_table(name, person)
+    policy = replace(policy, tables=(replace(policy.tables[0], columns=NamedColumns(("value",), ("ward",))),))
+    with anonymize_tables(connection, policy) as release:
+        assert (release.people_in, release.people_out, release.counts[0].rows_out) == (4, 4, 40)
+        assert release.to_schema("released").verification.rows == {name: 40}
+
+
+def test_keys_in_another_case_and_a_script_twice() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE p AS SELECT i AS pid FROM range(9) numbers(i)")
+    connection.execute("""CREATE TABLE v AS SELECT i AS "Visit_ID", i % 9 AS pid, 'w' || i % 3 AS ward
+        FROM range(90) numbers(i)""")
+    connection.execute("CREATE TABLE r AS SELECT i % 90 AS visit_id FROM range(190) numbers(i)")
+    visits = one_table("v", "PID").tables[0]
+    people = TablePolicy("p", "people", "pid")
+    results = TablePolicy("r", person=Through("Visit_id", "v"))
+    policy = TablesPolicy((people, replace(visits, key="visit_id"), results), k=2, max_suppressed=1.0, seed=1)
+    with anonymize_tables(connection, policy) as release:
+        scripts = [release.script("one", everything=True) for _ in range(2)]
+        assert "SCHEMA IF NOT EXISTS one" in scripts[0]
+        assert scripts[1].count("CREATE TABLE one.v") == scripts[0].count("CREATE TABLE one.v") == 1
+        assert release.to_schema("released").verification.rows == {"p": 9, "v": 90, "r": 190}
+    raw = "'00000000-0000-8000-b000-000000000001'"
+    update = "UPDATE released.p SET pid = $raw WHERE pid = (SELECT min(pid) FROM released.p)"
+    connection.execute(update.replace("$raw", raw))
+    assert check_tables(connection, policy, schema="released").raw_keys["p.pid"] == 1
+
+
+def test_persons_of_two_types_are_refused() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE a AS SELECT i AS pid, 'w' AS ward FROM range(9) numbers(i)")
+    connection.execute("CREATE TABLE b AS SELECT '0' || i AS pid, 'w' AS ward FROM range(9) numbers(i)")
+    policy = one_table("a", "pid")
+    both = replace(policy, tables=(*policy.tables, *one_table("b", "pid").tables))
+    with pytest.raises(UsageError, match=r"b\.pid is of type VARCHAR and refers to a\.pid, of type BIGINT"):
+        anonymize_tables(connection, both)
+
+
 @pytest.fixture
 def hospital(tmp_path: Path) -> Path:
     return make_hospital(tmp_path / "clinic.duckdb", 300)
