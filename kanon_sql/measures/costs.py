@@ -269,7 +269,6 @@ def _hidden_costs_query(
             row += [key, placement.shift, exp.Placeholder(this=_mask_of(column, word))]
         shorter = len(words) - len(column.placements)  # the codes of others have more words
         rows.append([*row, *[keys[0], 0, 0] * shorter])
-    codes = [_code_of_class(keys, word) for word in words]
     total = [
         sql.named(_charged(_cost_by_number(labels, measure, "labels"), "cells"), measure.name) for measure in measures
     ]
@@ -277,8 +276,7 @@ def _hidden_costs_query(
         "measures/hidden_costs",
         values={
             "charged": total,
-            "codes": [sql.named(code, code_name(word)) for word, code in enumerate(codes)],
-            "grouped": codes,
+            "codes": [sql.named(_code_of_class(keys, word), code_name(word)) for word in words],
             "fails": fails,
             "same_codes": sql.all_of(
                 sql.column(code_name(word), "labels").eq(sql.column(code_name(word), "cells")) for word in words

@@ -1,6 +1,6 @@
 /* What suppressed rows would cost if a node published them: a row for each column that is charged.
    The levels say at which level each column is, and where its code stands in the keys of a class. The classes that the
-   models fail ($fails) are taken apart into cells; cells that are alike are counted before their label is looked up. */
+   models fail ($fails) are taken apart into cells. To count those that are alike first takes as long as to look them up. */
 WITH classes AS (
   SELECT
     key_0,
@@ -11,16 +11,12 @@ WITH classes AS (
     levels.number,
     levels.level,
     $codes,
-    SUM(classes.n) AS n
+    classes.n
   FROM classes
   JOIN levels
     ON TRUE
   WHERE
     $fails
-  GROUP BY
-    levels.number,
-    levels.level,
-    $grouped
 )
 SELECT
   cells.number,

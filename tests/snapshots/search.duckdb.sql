@@ -656,7 +656,7 @@ WITH classes AS (
     (
       classes.key_0 >> levels.shift_0
     ) & levels.mask_0 AS code,
-    SUM(classes.n) AS n
+    classes.n
   FROM classes
   JOIN (VALUES
     (0, 2, 0, 0, 224),
@@ -665,12 +665,6 @@ WITH classes AS (
     ON TRUE
   WHERE
     measure_0 < 4
-  GROUP BY
-    levels.number,
-    levels.level,
-    (
-      classes.key_0 >> levels.shift_0
-    ) & levels.mask_0
 )
 SELECT
   cells.number,

@@ -265,7 +265,6 @@ LISTS = {
     "measures/hidden_costs": {
         "charged": "SUM(cells.n * labels.leaves) AS lost",
         "codes": "(classes.key_0 >> levels.shift_0) & levels.mask_0 AS code",
-        "grouped": "(classes.key_0 >> levels.shift_0) & levels.mask_0",
         "fails": "classes.n < 2",
         "same_codes": "labels.code = cells.code",
     },
