@@ -57,6 +57,11 @@ class ReadyMade:
     names: tuple[str, ...] = ()
     after: bool = False
 
+    @property
+    def has_every_value(self) -> bool:
+        """Whether it is a rule for anything that its type of column can hold."""
+        return self.rule is not None and self.values is None and not self.weak
+
 
 def ready_made(name: str) -> ReadyMade:
     known = catalogue()

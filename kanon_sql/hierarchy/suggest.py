@@ -273,7 +273,7 @@ def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
     if not columns:
         return {}
     facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
-    found = _suggestions_in(source, columns, facts)
+    found = _suggestions_in(source, columns, facts, to_choose=True)
     chosen: dict[str, Rule] = {}
     for column in columns:
         best = best_fitting(found[column.name])
@@ -283,8 +283,9 @@ def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
 
 
 def _suggestions_in(
-    source: Source, columns: Sequence[Column], facts: Mapping[str, ColumnExtremes]
+    source: Source, columns: Sequence[Column], facts: Mapping[str, ColumnExtremes], *, to_choose: bool = False
 ) -> dict[str, tuple[Suggestion, ...]]:
+    """Return the suggestions; ``to_choose``, values are not counted of a column where every entry has all of them."""
     engine = source.engine
     fitting_entries = _candidates(columns)
     known = _load_known(engine, chain.from_iterable(fitting_entries.values()))
@@ -292,7 +293,9 @@ def _suggestions_in(
     for column in columns:
         ready: list[Suggestion] = []
         if entries := fitting_entries.get(column):
-            present, covered = _count_covered(engine, source.relation, column, entries, known)
+            present, covered = _Present(0, 0), dict[str, _Present]()
+            if not (to_choose and all(entry.has_every_value for entry in entries)):
+                present, covered = _count_covered(engine, source.relation, column, entries, known)
             ready = _ready_made(column, entries, present, covered)
         found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
     return found
