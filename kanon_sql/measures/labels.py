@@ -181,18 +181,14 @@ def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[
     queries = []
     for level in levels:
         text = sql.column(level_name(level)) if level else as_text(sql.column(VALUE), hierarchy.column)
-        queries.append(labels_query(column, hierarchy, level, text))
+        prefixes = []
+        for placement in column.placements:
+            name = code_name(placement.number)
+            prefixes.append(sql.named(sql.bits(sql.column(name), placement.word.mask(level)), name))
+        number = sql.named(sql.literal(level), "level")
+        query = exp.select(number, sql.named(text, LABEL), *prefixes).distinct()
+        queries.append(query.from_(hierarchy.relation.copy()))
     return sql.union_all(queries)
-
-
-def labels_query(column: Labels, hierarchy: Hierarchy, level: int, label: exp.Expr) -> exp.Select:
-    """Return the query of the labels of a level: ``(level, label, code, [code_2, ...])``, each once."""
-    prefixes = []
-    for placement in column.placements:
-        name = code_name(placement.number)
-        prefixes.append(sql.named(sql.bits(sql.column(name), placement.word.mask(level)), name))
-    query = exp.select(sql.named(sql.literal(level), "level"), sql.named(label, LABEL), *prefixes).distinct()
-    return query.from_(hierarchy.relation.copy())
 
 
 def _prefixes(column: Labels, level: int, alias: str | None = None) -> list[exp.Expr]:

@@ -26,7 +26,6 @@ from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.hold_out import held_out
-from kanon_sql.release.left_out import make_left_out
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
 from kanon_sql.release.published_rules import published_rules_of, refuse_in_warehouse
@@ -271,10 +270,9 @@ def _searched(
     if policy.time_limit is not None:
         allow_to_finish(policy.time_limit, begun)
     progress(Progress("Measuring"))
-    publication = publication_of(prepared, policy, result.recoding, key)
     with timed(seconds, "measure"):
-        publication = replace(publication, left_out=make_left_out(prepared, publication, result.classes))
         measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
+    publication = publication_of(prepared, policy, result.recoding, key)
     if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept
 

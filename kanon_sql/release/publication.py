@@ -52,7 +52,6 @@ class Publication:
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
         kept: the temporary table of the classes that are published, by their labels, where k is required of any m
             columns; None where the classes tell by themselves.
-        left_out: the temporary table of the classes that are not, where it was made from the search (see ``left_out``).
         spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
         delimiter: what separates the values of a CSV file.
         encoding: of a CSV file; None is UTF-8.
@@ -73,7 +72,6 @@ class Publication:
     rules: PublishedRules | None = None
     partial: frozenset[str] = frozenset()
     kept: exp.Table | None = None
-    left_out: exp.Table | None = None
     spreadsheet_safe: bool = False
     delimiter: str = ","
     encoding: str | None = None

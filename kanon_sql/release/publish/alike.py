@@ -40,7 +40,7 @@ def make_alike(
     """Return a temporary table of the different rows of a release, for ``repeated_query``; None if most differ."""
     if not _are_alike(engine, publication, expected):
         return None
-    query = release_query(publication, lookups, left_out=publication.left_out)
+    query = release_query(publication, lookups)
     query.args["order"].pop()
     names = [column.name for column in publication.columns]
     columns = [sql.column(name) for name in names]

@@ -231,7 +231,7 @@ class Sink(ABC):
         """Return the query of the release."""
         if self.alike is not None:
             return repeated_query(self.alike, self.publication)
-        return release_query(self.publication, self.lookups, left_out=self.publication.left_out)
+        return release_query(self.publication, self.lookups)
 
     def verify(self, expected: Expected) -> Verification:
         return verified(self.engine, self.publication, self.lookups, self.output, expected)
