@@ -366,7 +366,7 @@ def chosen_table(
             if folded(wanted) in {folded(row[2]), folded(f"{row[1]}.{row[2]}"), folded(".".join(row[:3]))}
         ]
         if len(matches) > 1:
-            matches = [row for row in matches if row[2] == wanted] or matches
+            matches = [row for row in matches if wanted in {row[2], f"{row[1]}.{row[2]}", ".".join(row[:3])}] or matches
             nearest = max(row[3] for row in matches)
             matches = [row for row in matches if row[3] == nearest]
     if not matches:

@@ -126,6 +126,13 @@ def shown_address(address: str) -> str:
     return urlunsplit(parts._replace(query=urlencode(shown, safe="*/:")))
 
 
+def same_database(one: str, other: str) -> bool:
+    """Tell whether two URLs are of one database, whichever user connects to it; False where that cannot be told."""
+    places = [shown_url(url).partition("://")[2].rpartition("@")[2] for url in (one, other)]
+    _, _, database = places[0].partition("?")[0].partition("/")  # without one, it is that of the user's name
+    return one == other or (places[0] == places[1] and bool(database))
+
+
 def shown_url(url: str) -> str:
     """Return the URL of a database as it may be shown; also one whose password has signs that end other parts."""
     scheme, _, rest = url.partition("://")

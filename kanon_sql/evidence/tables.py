@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.files import same_file
+from kanon_sql.engine.keys import same_database
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.opened import open_released
@@ -86,5 +88,7 @@ def _unforeseen(member: Member) -> list[str]:
 
 
 def same_place(one: object, other: str | None) -> bool:
-    """Tell whether a source is the file of a path."""
+    """Tell whether a source is the file of a path, or the database of a URL."""
+    if isinstance(one, str) and other is not None and is_warehouse(one):
+        return is_warehouse(other) and same_database(one, other)
     return other is not None and isinstance(one, str | os.PathLike) and same_file(Path(one), Path(other))

@@ -171,7 +171,9 @@ def attack_tables(
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
     place, in_schema = released_place(source, wanted, schema)
     before = next((one for one in (original, wanted.source) if one is not None), place)
-    if in_schema is None and (before is place or same_place(place, before)):
+    if same_place(place, before):  # the policy's URL of it has no password
+        before = place
+    if in_schema is None and before is place:
         raise UsageError(
             "The released tables and those that they were made from cannot be the same: say where the release is "
             "(--schema NAME), or the originals (--original DATABASE)."

@@ -11,11 +11,12 @@ from kanon_sql.cli.options.destination_options import ReportRequest
 from kanon_sql.cli.options.shared import given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.tables import check_tables
 from kanon_sql.evidence.tables_attack import attack_tables
 from kanon_sql.policy.tables import read_tables_policy
-from kanon_sql.release.tables.anonymize import anonymize_tables
+from kanon_sql.release.tables.anonymize import NO_SCRIPT, anonymize_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,8 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
             "Say where the release should go: --into-schema NAME, --out FILE or --out-dir DIR; or --sql to see the SQL "
             "only."
         )
+    if said["sql"] is not None and is_warehouse(said["source"] or policy.source):
+        raise UsageError(NO_SCRIPT)
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
     reported.check([said["source"] or policy.source, said["policy_file"], out, policy.key_file])
     with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:

@@ -26,7 +26,7 @@ from kanon_sql.engine.postgres.session import (
 )
 from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.warehouse.warehouse import ListedRelation
-from kanon_sql.errors import SourceError
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import CAPABILITIES, NATIVE, render, rendered
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
+_LONGEST = 63
+"""Bytes after which PostgreSQL cuts names."""
 _SENT = "kanon_sent"
 """What the names of tables begin with that are sent there for a while."""
 _FEW = 1000
@@ -173,6 +175,8 @@ class PostgresWarehouse:
 
     def run(self, statement: exp.Expr, title: str) -> None:
         """Run a statement; what is there already is not made."""
+        if isinstance(statement, exp.Create) and statement.kind == "SCHEMA":
+            _require_short(statement.this.db)
         if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
             return  # without the right to make it, CREATE IF NOT EXISTS is refused even where it is there
         with self._step(statement, title) as texts:
@@ -236,6 +240,7 @@ class PostgresWarehouse:
         return table is not None and self.kind_of(table) is not None
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
+        _require_short(target.name)
         action = exp.AlterRename(this=sql.relation(target.name))
         self.run(exp.Alter(this=made.copy(), kind=kind, actions=[action]), "the verified release takes its name")
 
@@ -380,6 +385,12 @@ class PostgresWarehouse:
         with suppress(psycopg.Error):  # gone, and its transaction with it
             self.connection.execute(how)
         self._begun = False
+
+
+def _require_short(name: str) -> None:
+    """Raise where something would be made under a shorter name than is given, which PostgreSQL says nowhere."""
+    if len(name.encode()) > _LONGEST:
+        raise UsageError(f"{name!r} is too long: names in PostgreSQL have {_LONGEST} bytes at most. Give another name.")
 
 
 def _calls(text: str, name: str) -> bool:

@@ -31,7 +31,7 @@ from kanon_sql.engine.warehouse.warehouse import (
     shape_of,
     written_rows,
 )
-from kanon_sql.errors import NoRightError, UsageError
+from kanon_sql.errors import ComputationError, NoRightError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -114,10 +114,29 @@ class Workbench(DuckDBEngine):
         texts = dict.fromkeys(_places(types), "VARCHAR")
         rows = exp.Table(this=text_reader(file, texts, csv=True, header=False))
         query = _typed(types, rows, written=True)
-        if first:
-            self._execute(sql.create_table(table, query, temporary=True), f"take {table.name} from the warehouse")
-        else:
-            self._execute(exp.Insert(this=table.copy(), expression=query), f"take {table.name} from the warehouse")
+        take = (
+            sql.create_table(table, query, temporary=True) if first else exp.Insert(this=table.copy(), expression=query)
+        )
+        try:
+            self._execute(take, f"take {table.name} from the warehouse")
+        except ComputationError:
+            self._require_readable(types, rows)
+            raise
+
+    def _require_readable(self, types: Mapping[str, str], rows: exp.Table) -> None:
+        """Raise where texts that came are no values of the types that they are to have."""
+        values = [_read(place, kind) for place, kind in zip(_places(types), types.values(), strict=True)]
+        lost = [
+            exp.Sub(this=exp.Count(this=value.this), expression=exp.Count(this=exp.TryCast(**value.copy().args)))
+            for value in values
+        ]
+        numbers = super().row(exp.select(*lost).from_(rows.copy()), "values that the workbench does not have")
+        for (name, kind), number in zip(types.items(), numbers, strict=True):
+            if number:
+                raise ComputationError(
+                    f"Column {name!r} has values that are none of the type {kind} here, such as NaN or times after the "
+                    "year 294246. Make it a text in a view (CAST ... AS TEXT), and take the view instead of the table."
+                )
 
     def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
         """Make rows with columns ``column_0``, ``column_1`` and so on a temporary table; None stands for no rows."""
@@ -292,13 +311,11 @@ class Workbench(DuckDBEngine):
         if mirror.tuples is not None and names <= mirror.brought:
             return
         wanted = [column for column in mirror.columns if column.name in names | mirror.brought]
-        if not wanted:  # a count of all rows
-            wanted = [*mirror.columns[:1]]
         table = self.temporary_name("kanon_tuples")
         person = mirror.person if mirror.person in wanted else None
         query, types = counted_tuples_query(self.warehouse, mirror.relation, wanted, person)
-        title = f"distinct tuples of {mirror.relation.name} and their counts"
-        self.warehouse.fetch(query, types, self, table, title)
+        title = "distinct tuples of {} and their counts" if wanted else "rows of {}"  # counted, where none is named
+        self.warehouse.fetch(query, types, self, table, title.format(mirror.relation.name))
         if mirror.tuples is not None:
             super().rows(sql.drop(mirror.tuples), "tuples of fewer columns")
         mirror.tuples, mirror.brought = table, frozenset(column.name for column in wanted)
@@ -307,7 +324,7 @@ class Workbench(DuckDBEngine):
     def _show(self, mirror: Mirror, tuples: exp.Table) -> None:
         """Make the view that has each tuple as often as the relation does."""
         names = [column.name for column in mirror.columns if column.name in mirror.brought]
-        create = sql.create_view(mirror.relation.copy(), sql.repeated(tuples, names, N))
+        create = sql.create_view(mirror.relation.copy(), sql.repeated(tuples, names or [N], N))
         create.set("replace", True)  # noqa: FBT003 - the name of an argument of the expression
         super().rows(create, f"{mirror.relation.name}: each tuple as often as it is there")
 
@@ -406,13 +423,15 @@ def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool = 
         return exp.select(*nothing).where(exp.false())
     typed = zip(_places(types), types.items(), strict=True)
     values = [
-        sql.named(
-            sql.cast(as_duckdb_writes(sql.column(place), kind), kind) if written else sql.cast(sql.column(place), kind),
-            name,
-        )
+        sql.named(_read(place, kind) if written else sql.cast(sql.column(place), kind), name)
         for place, (name, kind) in typed
     ]
     return exp.select(*values).from_(rows)
+
+
+def _read(place: str, kind: str) -> exp.Cast:
+    """Return the value of a text that PostgreSQL wrote."""
+    return sql.cast(as_duckdb_writes(sql.column(place), kind), kind)
 
 
 def tables_read_whole(statement: exp.Expr) -> Iterator[exp.Table]:

@@ -62,6 +62,10 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
 
+NO_SCRIPT = (
+    "Tables of PostgreSQL that are released together are made beside it, and no script there makes them: leave --sql "
+    "out, or copy them to a DuckDB file first."
+)
 _FINISHING = (
     1.5  # seconds that publishing and verifying take, for each second of preparing; km * km times as many of km events
 )
@@ -153,10 +157,7 @@ class TablesRelease(FoundTables):
         """
         engine = self.opened.engine
         if isinstance(engine, Workbench):
-            raise UsageError(
-                "Tables of PostgreSQL that are released together are made beside it, and no script there makes them: "
-                "leave --sql out, or copy them to a DuckDB file first."
-            )
+            raise UsageError(NO_SCRIPT)
         lookups = [] if everything else list(self._lookups())
         before = len(engine.statements)
         self.verified(schema)

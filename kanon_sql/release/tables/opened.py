@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 PERSON = "kanon_person"
 _PEOPLE = "people"
+_VIEWS = {"VIEW", "MATERIALIZED VIEW"}
 
 
 @dataclass(frozen=True)
@@ -318,7 +319,8 @@ def _source(opened: OpenDatabase, name: str) -> Source:
     if not found:
         there = ", ".join(sorted(_written(opened, table) for table in opened.tables))
         raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
-    return _opened_table(opened, opened.relation(found[0]), name)
+    exact = [table for table in found if name in {table[1], ".".join(table)}]  # PostgreSQL has tables p and P
+    return _opened_table(opened, opened.relation([*exact, *found][0]), name)
 
 
 def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Source:
@@ -329,10 +331,10 @@ def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Sourc
 
 
 def _view(opened: OpenDatabase, name: str) -> list[tuple[str, str]]:
-    """Return the schema and the name of a view; none where it is none. Only those that a policy names are looked at."""
+    """Return the schema and the name of a view, or none. Only those that a policy names are looked at."""
     *schemas, bare = name.rsplit(".", 1)
     pairs = [(opened.schema, name), *((schema, bare) for schema in schemas)]
-    return [pair for pair in pairs if opened.engine.kind_of(sql.relation(pair[1], pair[0])) == "VIEW"]
+    return [pair for pair in pairs if opened.engine.kind_of(sql.relation(pair[1], pair[0])) in _VIEWS]
 
 
 def _written(opened: OpenDatabase, table: tuple[str, str]) -> str:
@@ -531,13 +533,16 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
 
 
 def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> Source:
-    names = _names(table.name)
+    names, where = _names(table.name), schema or opened.schema
     # With its schema, a table is no step of a statement that has the same name.
-    candidates = [sql.relation(name, schema or opened.schema) for name in names]
+    candidates = [sql.relation(name, where) for name in names]
+    if isinstance(opened.engine, Workbench):  # PostgreSQL compares names with their case, policies do not
+        there = [sql.relation(each.name, each.schema) for each in opened.engine.warehouse.relations()]
+        candidates += [one for name in names for one in there if folded(one.name) == folded(name) and one.db == where]
     relation = next((one for one in candidates if opened.engine.kind_of(one) is not None), None)
     if relation is None:
-        where = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
-        raise UsageError(f"{where} has no table {names[-1]!r}: say where the released tables are (--schema NAME).")
+        place = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
+        raise UsageError(f"{place} has no table {names[-1]!r}: say where the released tables are (--schema NAME).")
     return _opened_table(opened, relation, table.name)
 
 
