@@ -319,8 +319,13 @@ def _source(opened: OpenDatabase, name: str) -> Source:
     if not found:
         there = ", ".join(sorted(_written(opened, table) for table in opened.tables))
         raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
-    exact = [table for table in found if name in {table[1], ".".join(table)}]  # PostgreSQL has tables p and P
-    return _opened_table(opened, opened.relation([*exact, *found][0]), name)
+    found = [table for table in found if name in {table[1], ".".join(table)}] or found
+    if len(found) > 1:
+        raise UsageError(
+            f"{name!r} names {len(found)} tables of {opened.place}: write it as the database does, which tells upper "
+            "case and lower case apart."
+        )
+    return _opened_table(opened, opened.relation(found[0]), name)
 
 
 def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Source:

@@ -5,11 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from effort import count
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_postgres import database, run
-from test_tables_release import HOSPITAL, described
+from test_tables_release import HOSPITAL, ODD_NAME, databases, described, make_database, small_policy
+from test_tables_release import rows_of as rows_of_duckdb
 
-from kanon_sql.errors import JointReleaseError, NoRightError, VerificationError
+from kanon_sql.engine.keys import same_database
+from kanon_sql.engine.postgres.warehouse import PostgresWarehouse
+from kanon_sql.engine.warehouse import workbench
+from kanon_sql.errors import (
+    ComputationError,
+    JointReleaseError,
+    NoRightError,
+    NoSolutionError,
+    UsageError,
+    VerificationError,
+)
 from kanon_sql.evidence.tables import check_tables
+from kanon_sql.evidence.tables_attack import attack_tables
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.tables import TablePolicy, TablesPolicy, write_tables_policy
 from kanon_sql.release.tables.anonymize import anonymize_tables
@@ -70,6 +85,99 @@ def test_a_hospital(database: str, tmp_path: Path, km: int) -> None:
     assert len(run(database, "SELECT * FROM kanon.releases")) == 15
     run(database, "UPDATE released.visits SET ward = 'hers' WHERE ctid IN (SELECT ctid FROM released.visits LIMIT 1)")
     assert not check_tables(database, policy, schema="released").holds
+
+
+@pytest.mark.deeper
+def test_small_databases(database: str, tmp_path: Path) -> None:
+    """Whatever stands in the tables: the promise holds in what is released, and DuckDB releases the same rows."""
+    key_file = tmp_path / "key"
+    key_file.write_bytes(b"k" * 64)
+    made = """
+DROP SCHEMA IF EXISTS released, kanon CASCADE;
+DROP TABLE IF EXISTS people, visits, drugs;
+CREATE TABLE people ("select" int, "$odd" text);
+CREATE TABLE visits (person int, number int, ward text, cost int);
+CREATE TABLE drugs (visit int, "Drug" text)
+""".replace("$odd", ODD_NAME.replace(";", "$semicolon"))
+
+    @settings(max_examples=count(40, quick=6))
+    @given(databases(), st.booleans(), st.integers(1, 3), st.integers(1, 2))
+    def holds(tables: dict[str, list[tuple[Any, ...]]], with_people: bool, k: int, km: int) -> None:
+        run(database, *(one.replace("$semicolon", ";") for one in made.split(";")))
+        with psycopg.connect(database) as connection:
+            for name, rows in tables.items():
+                for row in rows:
+                    into = psycopg.sql.SQL("INSERT INTO {} VALUES ({})")
+                    values = psycopg.sql.SQL(", ").join(map(psycopg.sql.Literal, row))
+                    connection.execute(into.format(psycopg.sql.Identifier(name), values))
+        policy = small_policy(with_people=with_people, k=k, km=km, max_suppressed=1.0, seed=1, key_file=key_file)
+        beside, names = make_database(tables), list(described(policy))
+        try:
+            with anonymize_tables(beside, policy) as release:
+                release.to_schema("released")
+        except NoSolutionError:
+            with pytest.raises(NoSolutionError):
+                anonymize_tables(database, policy)
+            return
+        with anonymize_tables(database, policy) as release:
+            release.to_schema("released")
+        released = {name: rows_of(database, f"released.{name}") for name in names}
+        assert violations(released, described(policy), k, km) == []
+        for name in names:
+            same = rows_of_duckdb(beside, f"released.{name}")
+            assert sorted(map(repr, same)) == sorted(map(repr, released[name]))
+
+    holds()
+
+
+def test_what_leaves_and_when(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that are published and keys leave by one scan; rows that others write after it are not released."""
+    fetched: list[tuple[str, ...]] = []
+    fetch = PostgresWarehouse.fetch
+
+    def seen(self: PostgresWarehouse, query: Any, types: Any, *others: Any) -> None:
+        fetched.append(tuple(types))
+        fetch(self, query, types, *others)
+
+    monkeypatch.setattr(PostgresWarehouse, "fetch", seen)
+    run(database, *MADE.split(";"))
+    policy = TablesPolicy(HOSPITAL, k=4, max_suppressed=1.0)
+    with anonymize_tables(database, policy) as release:
+        assert sorted(fetched) == [
+            ("kanon_n",),  # the number of drugs, which are kept as they are
+            ("patient_id", "birth_date", "sex", "zip", "kanon_n"),
+            ("visit_id", "drug_id", "dose", "kanon_n"),
+            ("visit_id", "patient_id", "admission_date", "ward", "diagnosis", "kanon_n"),
+            ("visit_id", "test", "value", "kanon_n"),
+        ]
+        fetched.clear()
+        later = "INSERT INTO drugs SELECT i, 'later' FROM generate_series(10, 30) AS numbers(i)"
+        run(database, later, "DELETE FROM patients", "UPDATE visits SET ward = 'later'")
+        rows = release.to_schema("released").verification.rows
+    assert (rows["drugs"], rows["patients"]) == (9, release.people_out)
+    assert run(database, "SELECT count(*) FROM released.visits WHERE ward = 'later'") == [(0,)]
+    assert run(database, "SELECT count(*) FROM released.drugs") == [(9,)]
+    assert not {name for types in fetched for name in types} & {"name", "id", "result_id"}
+
+
+@pytest.mark.parametrize("column", ["ward", "patient_id"])
+def test_what_is_changed_on_the_way_is_found(database: str, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    """The tables are verified as they were written: a label or a key that is another one there is seen."""
+    run(database, *MADE.split(";"))
+    written = workbench.written_rows
+
+    def spoiled(bench: Any, table: Any, types: Any, *others: Any) -> list[tuple[Any, ...]]:
+        first, *rows = written(bench, table, types, *others)
+        if "ward" not in types:
+            return [first, *rows]
+        value = {"ward": "hers", "patient_id": "00000000-0000-4000-8000-000000000001"}[column]
+        return [tuple(value if name == column else own for name, own in zip(types, first, strict=True)), *rows]
+
+    monkeypatch.setattr(workbench, "written_rows", spoiled)
+    policy = TablesPolicy(HOSPITAL, k=4, max_suppressed=1.0)
+    with anonymize_tables(database, policy) as release, pytest.raises(VerificationError, match="taken back"):
+        release.to_schema("released")
+    assert run(database, "SELECT nspname FROM pg_namespace WHERE nspname IN ('released', 'kanon')") == []
 
 
 TYPES = {
@@ -186,3 +294,79 @@ def test_the_command_line(database: str, tmp_path: Path, kanon: Any) -> None:
     assert scripted.code == 2
     assert "leave --sql out" in scripted.err
     assert run(database, "SELECT nspname FROM pg_namespace WHERE nspname = 'other'") == []
+
+
+def test_the_url_of_the_policy_is_that_of_the_database(database: str) -> None:
+    """With a password, or of another user: the schema of the policy has the release, and the rest the originals."""
+    run(database, *MADE.split(";"))
+    policy = TablesPolicy(HOSPITAL, k=4, max_suppressed=1.0, source=database, into_schema="released")
+    with anonymize_tables(None, policy) as release:
+        release.to_schema("released")
+    for url in (database, database.replace("tester@", "tester:secret@"), database.replace("tester@", "")):
+        if url.startswith("postgresql://tester"):
+            assert check_tables(url, policy).holds
+            assert attack_tables(url, policy).found[0].below_k == 0
+        assert same_database(url, database)
+    for one, other in [("clinic", "ward"), ("?host=/a", "?host=/b"), ("", "")]:
+        assert not same_database(f"postgresql://me@db{'/' * bool(one)}{one}", f"postgresql://you@db/{other}"), one
+    assert same_database("postgresql://me@db", "postgresql://me@db")
+    assert not same_database("postgresql://me@db", "postgresql://you@db")  # databases of their names
+
+
+def small(name: str, **people: Any) -> TablesPolicy:
+    columns = NamedColumns(quasi_identifiers=("sex",))
+    return TablesPolicy((TablePolicy(name, "people", "id", columns=columns, **people),), k=2, max_suppressed=1.0)
+
+
+PEOPLE = "CREATE TABLE $name AS SELECT i AS id, i % 2 AS sex FROM generate_series(1, $n) AS numbers(i)"
+
+
+def made(name: str, n: int) -> str:
+    return PEOPLE.replace("$name", name).replace("$n", str(n))
+
+
+def test_names_that_differ_in_case_only(database: str) -> None:
+    """PostgreSQL tells them apart; a policy does where it must."""
+    run(
+        database,
+        "DROP TABLE people",
+        'CREATE SCHEMA "S"',
+        "CREATE SCHEMA s",
+        made('"S".p', 6),
+        made("s.p", 8),
+        made("public.visitors", 4),
+    )
+    for name, n, into in [("s.p", 8, "one"), ("S.p", 6, "two"), ("VISITORS", 4, "three")]:
+        with anonymize_tables(database, small(name, hierarchies={"sex": "flat"})) as release:
+            assert release.to_schema(into, ignore_ledger=True).verification.rows == {name: n}
+        assert check_tables(database, small(name), schema=into).rows == {name: n}
+    with pytest.raises(UsageError, match="names 2 tables"):
+        anonymize_tables(database, small("S.P"))
+
+
+def test_views_can_be_among_the_tables(database: str) -> None:
+    """Of a table with values that DuckDB does not have, for example: the message names its column."""
+    values = "SELECT i AS id, i % 2 AS sex, (ARRAY['NaN', '1.5'])[1 + i % 2]::numeric(6, 2) AS x"
+    rows = " FROM generate_series(1, 6) AS numbers(i)"
+    run(database, "DROP TABLE people", "CREATE TABLE raw AS " + values + rows)
+    columns = NamedColumns(quasi_identifiers=("sex",), insensitive=("x",))
+    raw = TablePolicy("raw", "people", "id", columns=columns, hierarchies={"sex": "flat"})
+    with pytest.raises(ComputationError, match=r"Column 'x' .* NaN"):
+        anonymize_tables(database, TablesPolicy((raw,), k=2))
+    for kind in ("VIEW", "MATERIALIZED VIEW"):
+        run(database, "CREATE $kind texts AS SELECT id, sex, x::text AS x FROM raw".replace("$kind", kind))
+        first = TablePolicy("texts", "people", "id", columns=columns, hierarchies={"sex": "flat"})
+        with anonymize_tables(database, TablesPolicy((first, TablePolicy("raw", "dropped")), k=2)) as release:
+            release.to_schema("released", replace=True, ignore_ledger=True)
+        assert run(database, "SELECT DISTINCT x FROM released.texts ORDER BY x") == [("1.50",), ("NaN",)]
+        run(database, "DROP $kind texts".replace("$kind", kind))
+
+
+def test_a_name_that_postgresql_would_cut(database: str) -> None:
+    policy = small("p", hierarchies={"sex": "flat"})
+    run(database, "DROP TABLE people", made("p", 6))
+    with anonymize_tables(database, policy) as release, pytest.raises(UsageError, match="63 bytes"):
+        release.to_schema("ä" * 32)
+    assert len(run(database, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'ä%' OR nspname = 'kanon'")) == 0
+    with anonymize_tables(database, policy) as release:
+        release.to_schema("ä" * 31)
