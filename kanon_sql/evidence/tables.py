@@ -37,8 +37,8 @@ def check_tables(
     """Tell whether tables keep the promise of a policy of several tables.
 
     Args:
-        source: path of a DuckDB file, or of a directory with a CSV or Parquet file of each table; or a DuckDB
-            connection; None where the policy names it.
+        source: path of a DuckDB file, or of a directory with a CSV or Parquet file of each table; a DuckDB connection,
+            or a PostgreSQL database; None where the policy names it.
         policy: what is required, or the path of a kanon.toml with ``[tables.NAME]``.
         schema: that has the tables; the one that the policy releases to, or the current one, if not given.
         resources: what may be taken of the machine.

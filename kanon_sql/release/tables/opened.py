@@ -350,10 +350,16 @@ def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
     """Raise where a schema of the tables has others that the policy says nothing of."""
     named = {(source.relation.db or opened.schema, source.relation.name) for source in tables.values()}
     schemas = {schema for schema, _ in named}
-    if left := [_written(opened, table) for table in opened.tables if table[0] in schemas and table not in named]:
+    if left := [table for table in opened.tables if table[0] in schemas and table not in named]:
+        is_twin = any(folded(".".join(one)) == folded(".".join(other)) for one in left for other in named)
         raise UsageError(
-            f"The policy says nothing of {counted(len(left), 'table')} of {opened.place}: {', '.join(left)}. Give each "
-            'a section: with rows = "dropped", it is not released.'
+            f"The policy says nothing of {counted(len(left), 'table')} of {opened.place}: "
+            f"{', '.join(_written(opened, table) for table in left)}. "
+            + (
+                "Its name differs from that of another table in case only: name views in another schema instead."
+                if is_twin
+                else 'Give each a section: with rows = "dropped", it is not released.'
+            )
         )
 
 

@@ -342,6 +342,12 @@ def test_names_that_differ_in_case_only(database: str) -> None:
         assert check_tables(database, small(name), schema=into).rows == {name: n}
     with pytest.raises(UsageError, match="names 2 tables"):
         anonymize_tables(database, small("S.P"))
+    run(database, made('"Visitors"', 6))
+    with pytest.raises(UsageError, match=r"Visitors\. Its name .* views in another schema"):
+        anonymize_tables(database, small("visitors"))
+    run(database, "CREATE SCHEMA shown", 'CREATE VIEW shown.visitors AS TABLE "Visitors"')
+    with anonymize_tables(database, small("shown.visitors", hierarchies={"sex": "flat"})) as release:
+        assert release.people_in == 6
 
 
 def test_views_can_be_among_the_tables(database: str) -> None:
