@@ -87,8 +87,10 @@ def _unforeseen(member: Member) -> list[str]:
     return [f"{member.name}.{own.name}" for own in member.source.columns if folded(own.name) not in foreseen]
 
 
-def same_place(one: object, other: str | None) -> bool:
-    """Tell whether a source is the file of a path, or the database of a URL."""
-    if isinstance(one, str) and other is not None and is_warehouse(one):
-        return is_warehouse(other) and same_database(one, other)
-    return other is not None and isinstance(one, str | os.PathLike) and same_file(Path(one), Path(other))
+def same_place(one: object, other: object) -> bool:
+    """Tell whether two sources are paths of one file, or URLs of one database."""
+    if not isinstance(one, str | os.PathLike) or not isinstance(other, str | os.PathLike):
+        return False
+    if is_warehouse(one) or is_warehouse(other):
+        return is_warehouse(one) and is_warehouse(other) and same_database(str(one), str(other))
+    return same_file(Path(one), Path(other))
