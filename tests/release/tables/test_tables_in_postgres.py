@@ -290,6 +290,11 @@ def test_the_command_line(database: str, tmp_path: Path, kanon: Any) -> None:
     assert "k = 4 holds in the output" in ended.out
     assert kanon("check", database, "--policy", file, "--schema", "released").code == 0
     assert kanon("attack", database, "--policy", file, "--schema", "released").code in {0, 1}
+    single = kanon("anonymize", database, "patients", "--qi", "sex,zip", "--rest", "drop", "--into", "alone")
+    assert single.code == 1
+    assert "it was released with other tables" in single.err
+    assert "Forgotten: 1 (released.patients), 2" in kanon("ledger", database, "--forget", "3").out
+    assert run(database, "SELECT * FROM kanon.releases") == []
     scripted = kanon("anonymize", database, "--policy", file, "--into-schema", "other", "--sql")
     assert scripted.code == 2
     assert "leave --sql out" in scripted.err
@@ -368,11 +373,15 @@ def test_views_can_be_among_the_tables(database: str) -> None:
         run(database, "DROP $kind texts".replace("$kind", kind))
 
 
-def test_a_name_that_postgresql_would_cut(database: str) -> None:
+def test_names_of_schemas_that_cannot_be(database: str) -> None:
     policy = small("p", hierarchies={"sex": "flat"})
     run(database, "DROP TABLE people", made("p", 6))
     with anonymize_tables(database, policy) as release, pytest.raises(UsageError, match="63 bytes"):
         release.to_schema("ä" * 32)
-    assert len(run(database, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'ä%' OR nspname = 'kanon'")) == 0
+    with anonymize_tables(database, policy) as release, pytest.raises(UsageError, match="'Temp' cannot be used"):
+        release.to_schema("Temp")
+    assert (
+        run(database, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'ä%' OR nspname IN ('Temp', 'kanon')") == []
+    )
     with anonymize_tables(database, policy) as release:
         release.to_schema("ä" * 31)
