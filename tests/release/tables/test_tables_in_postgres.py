@@ -162,8 +162,15 @@ def test_what_leaves_and_when(database: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("column", ["ward", "patient_id"])
 def test_what_is_changed_on_the_way_is_found(database: str, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
-    """The tables are verified as they were written: a label or a key that is another one there is seen."""
+    """The tables are verified as they were written: a label or a key that is another one there is seen.
+
+    What they were to replace is there as before.
+    """
     run(database, *MADE.split(";"))
+    policy = TablesPolicy(HOSPITAL, k=4, max_suppressed=1.0)
+    with anonymize_tables(database, policy) as release:
+        release.to_schema("released")
+    before = [rows_of(database, f"released.{name}") for name in described(policy)]
     written = workbench.written_rows
 
     def spoiled(bench: Any, table: Any, types: Any, *others: Any) -> list[tuple[Any, ...]]:
@@ -174,10 +181,12 @@ def test_what_is_changed_on_the_way_is_found(database: str, monkeypatch: pytest.
         return [tuple(value if name == column else own for name, own in zip(types, first, strict=True)), *rows]
 
     monkeypatch.setattr(workbench, "written_rows", spoiled)
-    policy = TablesPolicy(HOSPITAL, k=4, max_suppressed=1.0)
-    with anonymize_tables(database, policy) as release, pytest.raises(VerificationError, match="taken back"):
-        release.to_schema("released")
-    assert run(database, "SELECT nspname FROM pg_namespace WHERE nspname IN ('released', 'kanon')") == []
+    for into, replace in (("released", True), ("other", False)):
+        with anonymize_tables(database, policy) as release, pytest.raises(VerificationError, match="taken back"):
+            release.to_schema(into, replace=replace, ignore_ledger=True)
+    assert [rows_of(database, f"released.{name}") for name in described(policy)] == before
+    assert run(database, "SELECT nspname FROM pg_namespace WHERE nspname = 'other'") == []
+    assert run(database, "SELECT count(*) FROM kanon.releases") == [(5,)]
 
 
 TYPES = {
