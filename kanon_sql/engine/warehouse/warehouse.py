@@ -173,6 +173,15 @@ def carried_type(column: Column) -> str:
     return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
 
 
+def rows_query(
+    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
+) -> tuple[exp.Select, dict[str, str]]:
+    """Return the query of some columns of each row, and the types of what it returns."""
+    values = [sql.named(warehouse.read(column), column.name) for column in columns]
+    query = exp.select(*values).from_(sql.aliased(relation, "source"))
+    return query, {column.name: carried_type(column) for column in columns}
+
+
 def counted_tuples_query(
     warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column], person: Column | None = None
 ) -> tuple[exp.Query, dict[str, str]]:

@@ -25,9 +25,9 @@ from kanon_sql.engine.warehouse.warehouse import (
     SENT,
     N,
     as_duckdb_writes,
-    carried_type,
     counted_tuples_query,
     counted_values_query,
+    rows_query,
     shape_of,
     written_rows,
 )
@@ -58,6 +58,7 @@ class Mirror:
         brought: names of the columns whose tuples were fetched.
         person: the column whose values are people, fetched as numbers.
         tuples: the table of tuples; None before any was fetched.
+        by_row: whether each row is fetched by itself, without a count: of a table that has a key, no two are alike.
         sealed: whether none may be fetched.
     """
 
@@ -66,6 +67,7 @@ class Mirror:
     brought: frozenset[str] = frozenset()
     person: Column | None = None
     tuples: exp.Table | None = None
+    by_row: bool = False
     sealed: bool = False
 
     @property
@@ -224,9 +226,8 @@ class Workbench(DuckDBEngine):
     def copy_rows(
         self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
     ) -> None:
-        values = [sql.named(self.warehouse.read(column), column.name) for column in columns]
-        query = exp.select(*values).from_(sql.aliased(source, "source")).where(chosen)
-        self.warehouse.fetch(query, {column.name: carried_type(column) for column in columns}, self, table, title)
+        query, types = rows_query(self.warehouse, source, columns)
+        self.warehouse.fetch(query.where(chosen), types, self, table, title)
 
     def rename_mirror(self, made: exp.Table, target: exp.Table) -> None:
         """Know a relation by another name; what was fetched of it stays."""
@@ -250,6 +251,12 @@ class Workbench(DuckDBEngine):
         mirror = self.mirror(relation)
         mirror.person = mirror.person or person
         self._bring(mirror, {column.name for column in columns} | ({person.name} if person is not None else set()))
+
+    def bring_rows(self, relation: exp.Table, columns: Iterable[Column]) -> None:
+        """Fetch each row by itself, by one scan."""
+        mirror = self.mirror(relation)
+        mirror.by_row = True
+        self._bring(mirror, {column.name for column in columns})
 
     def may_read(self, relation: exp.Table) -> bool:
         """Tell whether a table of kanon's own could be copied from the warehouse, if it is there."""
@@ -304,9 +311,9 @@ class Workbench(DuckDBEngine):
         return table
 
     def tuples_of(self, relation: exp.Table) -> exp.Table | None:
-        """Return the table of tuples of a relation, with ``kanon_n`` rows each; None if it is none of the warehouse."""
+        """Return the table of tuples of a relation, with ``kanon_n`` rows each; None if there is none."""
         mirror = self._mirrors.get(self._key(relation))
-        return None if mirror is None else mirror.tuples
+        return None if mirror is None or mirror.by_row else mirror.tuples
 
     def _bring(self, mirror: Mirror, names: set[str]) -> None:
         if mirror.sealed:
@@ -319,8 +326,13 @@ class Workbench(DuckDBEngine):
         wanted = [column for column in mirror.columns if column.name in names | mirror.brought]
         table = self.temporary_name("kanon_tuples")
         person = mirror.person if mirror.person in wanted else None
-        query, types = counted_tuples_query(self.warehouse, mirror.relation, wanted, person)
-        title = "distinct tuples of {} and their counts" if wanted else "rows of {}"  # counted, where none is named
+        query: exp.Query
+        if mirror.by_row:
+            query, types = rows_query(self.warehouse, mirror.relation, wanted)
+        else:
+            query, types = counted_tuples_query(self.warehouse, mirror.relation, wanted, person)
+        is_of_rows = mirror.by_row or not wanted  # they are counted, where no column is named
+        title = "rows of {}" if is_of_rows else "distinct tuples of {} and their counts"
         self.warehouse.fetch(query, types, self, table, title.format(mirror.relation.name))
         if mirror.tuples is not None:
             super().rows(sql.drop(mirror.tuples), "tuples of fewer columns")
@@ -330,7 +342,9 @@ class Workbench(DuckDBEngine):
     def _show(self, mirror: Mirror, tuples: exp.Table) -> None:
         """Make the view that has each tuple as often as the relation does."""
         names = [column.name for column in mirror.columns if column.name in mirror.brought]
-        create = sql.create_view(mirror.relation.copy(), sql.repeated(tuples, names or [N], N))
+        rows = exp.select(*map(sql.column, names)).from_(tuples.copy())
+        shown = rows if mirror.by_row else sql.repeated(tuples, names or [N], N)
+        create = sql.create_view(mirror.relation.copy(), shown)
         create.set("replace", True)  # noqa: FBT003 - the name of an argument of the expression
         super().rows(create, f"{mirror.relation.name}: each tuple as often as it is there")
 
@@ -390,12 +404,9 @@ class Workbench(DuckDBEngine):
         if not (relation.name.startswith(_HIERARCHY) or relation.name == _LEDGER):
             return
         columns = self.warehouse.columns(relation)
-        query = exp.select(*(sql.named(self.warehouse.read(column), column.name) for column in columns))
+        query, types = rows_query(self.warehouse, relation, columns)
         copied = self.temporary_name(relation.name)
-        types = {column.name: carried_type(column) for column in columns}
-        self.warehouse.fetch(
-            query.from_(sql.aliased(relation, "source")), types, self, copied, f"{SCHEMA}.{relation.name}"
-        )
+        self.warehouse.fetch(query, types, self, copied, f"{SCHEMA}.{relation.name}")
         schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
         self._execute(schema)
         self._execute(sql.create_table(relation.copy(), exp.select("*").from_(copied)))

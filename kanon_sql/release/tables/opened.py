@@ -298,7 +298,7 @@ def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
         columns = replace(table.columns, pseudonymize=tuple(key.column.name for key in keys))
         roles = assign_roles(columns, own.columns, own.name, may_have_none=True)
         if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
-            own.engine.bring(own.relation, Member(table, own, roles, (), keys, names).published)
+            own.engine.bring_rows(own.relation, Member(table, own, roles, (), keys, names).published)
         require_canonical([key.column for key in keys])
         for_one = Policy(columns=columns)
         require_roles_of_copies(own, for_one, roles)

@@ -317,7 +317,7 @@ class _Publishing:
         engine.warehouse.run(sql.create_table(target, query), title)
         written = engine.mirror(target)
         if member.roles is not None:  # by one scan; of a table that is kept, nothing but its number of rows
-            engine.bring(target, written.columns)
+            engine.bring_rows(target, written.columns)
 
     def drop(self, target: exp.Table) -> None:
         """Drop what has the name of a released table."""
