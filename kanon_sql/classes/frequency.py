@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.check import missing_message
+from kanon_sql.hierarchy.check import missing_messages
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS, CodeWord, code_name
 from kanon_sql.models.base import ENTITY, PERSONS, N
@@ -200,13 +200,14 @@ def build_frequency(
         coded = code_sensitive(engine, staged, relation, list(sensitive), others, N)
     else:
         engine.run(sql.create_table(relation, query, temporary=True), "frequency set of the quasi-identifiers")
-
-    def missing() -> str:
-        messages = [missing_message(engine, source, hierarchy) for hierarchy in hierarchies]
-        return " ".join(message for message in messages if message)
-
-    counts_people = entity is not None
-    return _counted(engine, relation, placements, missing, counts_people=counts_people, sensitive=coded)
+    return _counted(
+        engine,
+        relation,
+        placements,
+        lambda: missing_messages(engine, source, hierarchies),
+        counts_people=entity is not None,
+        sensitive=coded,
+    )
 
 
 def frequency_of_coded(

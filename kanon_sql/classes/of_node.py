@@ -256,8 +256,8 @@ def node_query(
 def people_query(relation: exp.Table, masks: Sequence[int | exp.Expr], k: int, *, probe: bool = False) -> exp.Select:
     """Return the test of a node that requires k people, which counts what ``node_query`` does in a part of the time.
 
-    Few classes are so small, and have so many rows, that their people must be told apart. It is worth while from some
-    100,000 tuples on, and where k is at most ``MOST_SKETCHED``.
+    Few classes are so small, and have so many rows, that their distinct people must be counted. It is worth while from
+    some 100,000 tuples on, and where k is at most ``MOST_SKETCHED``.
     """
     masked = _masked_keys(masks)
     source = "kanon_frequency"

@@ -20,6 +20,8 @@ from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
@@ -198,9 +200,10 @@ class Missing:
     message: str | None
 
 
-def missing_message(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> str | None:
-    """Return what to do about values that the hierarchy lacks; None if it has them all."""
-    return count_missing(engine, source, hierarchy).message
+def missing_messages(engine: Engine, source: exp.Table, hierarchies: Iterable[Hierarchy]) -> str:
+    """Return what to do about values that hierarchies lack."""
+    messages = [count_missing(engine, source, hierarchy).message for hierarchy in hierarchies]
+    return " ".join(message for message in messages if message)
 
 
 def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:

@@ -452,7 +452,4 @@ def cell_cost(column: Labels, measure: CellMeasure, relation: str | None) -> exp
 
 def _cost_with_root(full: exp.Expr, below: exp.Expr, relation: str | None) -> exp.Expr:
     case = exp.Case().when(sql.column("at_root"), full, copy=False).else_(below, copy=False)
-    if relation is not None:
-        for reference in case.find_all(exp.Column):
-            reference.set("table", sql.identifier(relation))
-    return case
+    return case if relation is None else sql.qualified(case, relation)

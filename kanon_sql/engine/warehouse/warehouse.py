@@ -173,7 +173,7 @@ def carried_type(column: Column) -> str:
     return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
 
 
-def rows_query(
+def carried_rows_query(
     warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
 ) -> tuple[exp.Select, dict[str, str]]:
     """Return the query of some columns of each row, and the types of what it returns."""

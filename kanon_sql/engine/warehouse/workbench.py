@@ -25,9 +25,9 @@ from kanon_sql.engine.warehouse.warehouse import (
     SENT,
     N,
     as_duckdb_writes,
+    carried_rows_query,
     counted_tuples_query,
     counted_values_query,
-    rows_query,
     shape_of,
     written_rows,
 )
@@ -226,7 +226,7 @@ class Workbench(DuckDBEngine):
     def copy_rows(
         self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
     ) -> None:
-        query, types = rows_query(self.warehouse, source, columns)
+        query, types = carried_rows_query(self.warehouse, source, columns)
         self.warehouse.fetch(query.where(chosen), types, self, table, title)
 
     def rename_mirror(self, made: exp.Table, target: exp.Table) -> None:
@@ -328,7 +328,7 @@ class Workbench(DuckDBEngine):
         person = mirror.person if mirror.person in wanted else None
         query: exp.Query
         if mirror.by_row:
-            query, types = rows_query(self.warehouse, mirror.relation, wanted)
+            query, types = carried_rows_query(self.warehouse, mirror.relation, wanted)
         else:
             query, types = counted_tuples_query(self.warehouse, mirror.relation, wanted, person)
         is_of_rows = mirror.by_row or not wanted  # they are counted, where no column is named
@@ -404,7 +404,7 @@ class Workbench(DuckDBEngine):
         if not (relation.name.startswith(_HIERARCHY) or relation.name == _LEDGER):
             return
         columns = self.warehouse.columns(relation)
-        query, types = rows_query(self.warehouse, relation, columns)
+        query, types = carried_rows_query(self.warehouse, relation, columns)
         copied = self.temporary_name(relation.name)
         self.warehouse.fetch(query, types, self, copied, f"{SCHEMA}.{relation.name}")
         schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)

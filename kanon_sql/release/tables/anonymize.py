@@ -29,7 +29,7 @@ from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import NoSolutionError, UsageError
-from kanon_sql.hierarchy.check import missing_message
+from kanon_sql.hierarchy.check import missing_messages
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.measures.cell_measures import CELL_MEASURES
@@ -39,9 +39,9 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.tables import publish
-from kanon_sql.release.tables.coded import NUMBER, CodedTables
+from kanon_sql.release.tables.coded import CodedTables
 from kanon_sql.release.tables.found import FoundTables, TableCounts
-from kanon_sql.release.tables.opened import PERSON, open_policy
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
 from kanon_sql.release.tables.prepared import PreparedPart
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
@@ -373,14 +373,13 @@ class Preparing:
         opened, policy = self.opened, self.opened.policy
         engine, people = opened.engine, opened.people
         hierarchies = tuple(self.coded.known(member))
-        entity = None if member is people else NUMBER
+        entity = None if member is people else PERSON_NUMBER
 
         def missing() -> str:
             view = engine.temporary_name("kanon_rows")
             title = f"the rows of {member.name} with the person of each"
             engine.run(sql.create_view(view, opened.raw_rows(member), temporary=True), title)
-            messages = [missing_message(engine, view, hierarchy) for hierarchy in hierarchies]
-            return " ".join(message for message in messages if message)
+            return missing_messages(engine, view, hierarchies)
 
         codes = [self.coded.codes(hierarchy) for hierarchy in hierarchies]
         frequency = frequency_of_coded(engine, self.coded.of(member), codes, hierarchies, entity, missing)

@@ -17,9 +17,8 @@ from sqlglot import exp
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.tables.opened import PERSON, beside, everybody, of_table
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
-KEY, NUMBER = "kanon_key", "number"
+KEY = "kanon_key"
 _REFERRED = "kanon_referred"
 
 
@@ -49,7 +48,7 @@ class CodedTables:
         """A table of the people, each once with a number; with their codes, if there is a table of people."""
         opened, people = self.opened, self.opened.people
         number = exp.Sub(this=sql.over(exp.Anonymous(this="ROW_NUMBER")), expression=sql.literal(1))
-        columns: list[exp.Expr] = [sql.column(PERSON, "source"), sql.named(number, NUMBER)]
+        columns: list[exp.Expr] = [sql.column(PERSON, "source"), sql.named(number, PERSON_NUMBER)]
         source = everybody(opened) if people is None else opened.raw_rows(people).subquery("source")
         hierarchies = () if people is None else people.hierarchies
         source.set("alias", exp.TableAlias(this=sql.identifier("source")))
@@ -96,14 +95,12 @@ class CodedTables:
         return [*of_people, *self.opened.known_with(member)]
 
     def _events(self, member: Member) -> exp.Query:
-        person, reference = member.policy.person, member.reference
-        if reference is None:
-            raise TypeError(f"{member.name} refers to nothing")
+        person = member.policy.person
         further = self.opened.member(person.table) if isinstance(person, Through) else None
         referred, key = (self.people, PERSON) if further is None else (self.of(further), KEY)
-        alias = beside(member, _REFERRED)
-        refers = exp.EQ(this=of_table(member, reference.name), expression=sql.column(key, alias))
-        columns: list[exp.Expr] = [sql.column(NUMBER, alias)]
+        alias = beside(member.name, _REFERRED)
+        refers = exp.EQ(this=of_table(member, member.reference_column.name), expression=sql.column(key, alias))
+        columns: list[exp.Expr] = [sql.column(PERSON_NUMBER, alias)]
         if member.policy.key is not None:
             columns.append(sql.named(of_table(member, member.policy.key), KEY))
         own = {one.column.name for one in member.hierarchies}
@@ -127,9 +124,7 @@ class CodedTables:
     ) -> exp.Query:
         lookups: list[tuple[exp.Expr, exp.Expr]] = []
         for number, own in enumerate(hierarchies):
-            alias = f"kanon_hierarchy_{number + 1}"
-            if folded(alias) == folded(source.alias):
-                alias += "_"
+            alias = beside(source.alias, f"kanon_hierarchy_{number + 1}")
             lookups.append(
                 (sql.aliased(own.relation, alias), sql.same(values[own.column.name], sql.column(VALUE, alias)))
             )

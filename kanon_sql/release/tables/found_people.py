@@ -32,9 +32,9 @@ class FoundPeople:
         events: how many are known.
         people: all people of the tables.
         combinations: of so many events of one person, summed over the people.
-        alone: people of whom something could be known that fits no other person; None if it was not counted, since
+        alone: people with something that could be known and fits no other person; None if it was not counted, since
             there are too many combinations.
-        below_k: people of whom something could be known that fits fewer than k; None likewise.
+        below_k: people with something that could be known and fits fewer than k; None likewise.
         smallest: how many people share the rarest that could be known; None where there are no people, too.
     """
 

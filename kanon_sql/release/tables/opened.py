@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.tables import TablePolicy, TablesPolicy
 
-PERSON = "kanon_person"
+PERSON, PERSON_NUMBER = "kanon_person", "number"
 _PEOPLE = "people"
 _VIEWS = {"VIEW", "MATERIALIZED VIEW"}
 
@@ -107,6 +107,13 @@ class Member:
         return None if name is None else find_column(name, self.source.columns)
 
     @property
+    def reference_column(self) -> Column:
+        """The same, of a table that must have one."""
+        if (found := self.reference) is None:
+            raise TypeError(f"{self.name} refers to nothing")
+        return found
+
+    @property
     def key_column(self) -> Column:
         """The column that other rows refer to; raises where the policy names none."""
         (column,) = resolve_columns([self.policy.key or ""], self.source.columns, self.name)
@@ -159,10 +166,7 @@ class OpenedTables:
         return next((own for own in self.path(member) if own.quasi_identifiers), None)
 
     def rows(
-        self,
-        member: Member,
-        columns: Sequence[exp.Expr],
-        lookups: Sequence[tuple[exp.Expr, exp.Expr]] = (),
+        self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()
     ) -> exp.Select:
         """Return the query of the rows of a table with the person of each.
 
@@ -244,9 +248,9 @@ def everybody(opened: OpenedTables) -> exp.Subquery:
     return every.subquery("rows_of_people")
 
 
-def beside(member: Member, wanted: str) -> str:
-    """Return what a relation is called where the table is joined to it under its own name."""
-    return f"{wanted}_" if folded(member.name) == folded(wanted) else wanted
+def beside(name: str, wanted: str) -> str:
+    """Return what a relation is called beside one of that name."""
+    return f"{wanted}_" if folded(name) == folded(wanted) else wanted
 
 
 def of_table(member: Member, column: str) -> exp.Column:
@@ -255,10 +259,7 @@ def of_table(member: Member, column: str) -> exp.Column:
 
 
 def _joined(own: Member, referred: Member, key: str) -> tuple[exp.Expr, exp.Expr]:
-    reference = own.reference
-    if reference is None:
-        raise TypeError(f"{own.name} refers to nothing")
-    same = exp.EQ(this=of_table(own, reference.name), expression=of_table(referred, key))
+    same = exp.EQ(this=of_table(own, own.reference_column.name), expression=of_table(referred, key))
     return sql.aliased(referred.relation, referred.name), same
 
 

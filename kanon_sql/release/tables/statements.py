@@ -28,7 +28,7 @@ from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import INNER, OUTER, TITLE, keyed_hash, require_unprofiled
-from kanon_sql.release.tables.opened import PERSON, beside, everybody
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.keys import Key
     from kanon_sql.release.tables.opened import KeyColumn, Member, OpenedTables
 
-NUMBER, CLASS, EVENT, THROUGH = "number", "class", "event", "through"
+CLASS, EVENT, THROUGH = "class", "event", "through"
 PSEUDONYM_TYPE = "UUID"
 _ROWS, _REFERRED, _ROOM = "rows_of_events", "kanon_referred", 1 << 40
 """Numbers of the kinds of events of a table begin at a multiple of the last one."""
@@ -161,17 +161,15 @@ class ReleasedRows:
 
     def _rows_of(self, member: Member) -> exp.Query:
         """Return the query of the rows of a table of events with their own labels, and the person of each."""
-        opened, reference = self.opened, member.reference
-        if reference is None:
-            raise TypeError(f"{member.name} refers to nothing")
+        opened = self.opened
         person = member.policy.person
         referred, key, through = self.people, PERSON, _no_kind()
-        alias = beside(member, _REFERRED)
+        alias = beside(member.name, _REFERRED)
         if isinstance(person, Through):
             further = opened.member(person.table)
             referred, key = self._left[further.name], further.names[further.key_column.name]
             through = sql.column(EVENT, alias)
-        own = sql.column(reference.name, member.name)
+        own = sql.column(member.reference_column.name, member.name)
         refers = exp.EQ(this=own, expression=sql.column(key, alias))
         columns, lookups = opened.labelled(member, self.levels)
         return sql.query(
@@ -258,7 +256,7 @@ class ReleasedRows:
 
     def _is_another(self, before: str, own: str) -> exp.Expr:
         """Return the condition that joins one more event of the same person."""
-        person = exp.EQ(this=sql.column(NUMBER, own), expression=sql.column(NUMBER, "counted"))
+        person = exp.EQ(this=sql.column(PERSON_NUMBER, own), expression=sql.column(PERSON_NUMBER, "counted"))
         return exp.and_(person, exp.GT(this=sql.column(EVENT, own), expression=sql.column(EVENT, before)))
 
     def _goes_through(self, member: Member) -> Member | None:

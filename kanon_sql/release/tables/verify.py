@@ -188,10 +188,7 @@ class ReleasedTables:
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         for own, referred in pairwise(path):
             key = sql.column(referred.policy.key or "", referred.name)
-            reference = own.reference
-            if reference is None:
-                raise TypeError(f"{own.name} refers to nothing")
-            same = exp.EQ(this=sql.column(reference.name, own.name), expression=key)
+            same = exp.EQ(this=sql.column(own.reference_column.name, own.name), expression=key)
             joins.append((self._output(referred), same))
         last = path[-1].reference
         if last is None:
@@ -300,10 +297,7 @@ class ReleasedTables:
             return 0
         else:
             referred, key = people, people.policy.person if isinstance(people.policy.person, str) else ""
-        reference = member.reference
-        if reference is None:
-            raise TypeError(f"{member.name} refers to nothing")
-        same = exp.EQ(this=sql.column(key, "referred"), expression=sql.column(reference.name, "own"))
+        same = exp.EQ(this=sql.column(key, "referred"), expression=sql.column(member.reference_column.name, "own"))
         found = exp.select("1").from_(self._output(referred, "referred")).where(same)
         query = exp.select(sql.count_rows()).from_(self._output(member, "own")).where(exp.Exists(this=found).not_())
         return int(self.engine.row(query, f"rows of the released {member.name} that lead to no row")[0])

@@ -200,7 +200,8 @@ def exhaustive(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction
     visits = [(person, number, ward) for person, number, ward, _ in tables["visits"] if person in of_person]
     by_number = {number: (person, ward) for person, number, ward in visits}
     drugs = [(*by_number[visit], drug) for visit, drug in tables["drugs"] if visit in by_number]
-    # The leaves of a hierarchy are the values of the whole column, those of rows of nobody too; NULL is one of people.
+    # The leaves of a hierarchy are the values of the whole column, also where a row leads to no person; NULL is one of
+    # people.
     columns = [(of_person.values(), of_person.values())]
     columns.append(([ward for _, _, ward, _ in tables["visits"]], [ward for *_, ward in visits]))
     columns.append(([drug for _, drug in tables["drugs"]], [drug for *_, drug in drugs]))
