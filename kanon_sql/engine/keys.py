@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LEAST_BYTES = 16
 _BLOCK = 64  # bytes that SHA-256 works on at once, to which HMAC pads its key
 _INNER, _OUTER = 0x36, 0x5C
+_FIRST = bytes([0, 0, 0, 1])  # the counter of NIST SP 800-56C, 4.1: one hash is as much as is needed
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class Key:
     inner: Secret
     outer: Secret
     drawn: bool
+
+    def of_domain(self, domain: str) -> Secret:
+        """Return the key of a domain as the first argument of SHA-256: a counter, and HMAC-SHA256 of its name."""
+        inner = hashlib.sha256(self.inner.value + domain.encode()).digest()
+        return Secret(_FIRST + hashlib.sha256(self.outer.value + inner).digest())
 
     @property
     def origin(self) -> str:

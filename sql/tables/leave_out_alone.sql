@@ -1,11 +1,10 @@
-/* Leave the rows out of people who are not released, and those of kinds that are too rare in a class. */
+/* Leave the rows out of kinds that are too rare in a class. */
 DELETE FROM rows_of_events
 WHERE
-  class IS NULL
-  OR EXISTS(
+  EXISTS(
     SELECT
       1
     FROM too_rare
     WHERE
-      too_rare.class = rows_of_events.class AND too_rare.event = rows_of_events.event
+      too_rare.class = rows_of_events.class AND $is_kind
   )

@@ -13,20 +13,38 @@ SELECT
   COALESCE(RPAD(LEFT(value, 5), 6, '*'), '*') AS level_1
 FROM present;
 
+-- are statements profiled?
+SELECT
+  CURRENT_SETTING('enable_profiling');
+
 -- the rows of patients with their labels
 CREATE TEMPORARY VIEW kanon_rows AS
 SELECT
   patients.patient_id AS kanon_person,
-  '*' AS "patients.sex",
-  patients.patient_id AS "patients.patient_id"
+  '*' AS "patients.sex"
 FROM patients AS patients
 WHERE
   NOT patients.patient_id IS NULL;
 
--- the people, and the classes of those released
+-- the people, with their pseudonyms, and the classes of those released. SHA-256 of a key of its own and each value (NIST SP 800-56C, one step). The key is not shown: bind $kanon_person_key, the bytes 00 00 00 01 and HMAC-SHA256 by your key of ["patients", "people"]
 CREATE TEMPORARY TABLE kanon_people AS
 SELECT
   rows_of_people.kanon_person,
+  CAST(CONCAT(
+    LEFT(SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))), 12),
+    '8',
+    SUBSTRING(
+      SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))),
+      13,
+      3
+    ),
+    '8',
+    SUBSTRING(
+      SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))),
+      16,
+      15
+    )
+  ) AS UUID) AS pseudonym,
   ROW_NUMBER() OVER () AS number,
   classes.class
 FROM kanon_rows AS rows_of_people
@@ -53,9 +71,9 @@ SELECT
   kanon_referred.number,
   kanon_referred.class,
   CAST(NULL AS BIGINT) AS through,
-  "visits.ward".level_1 AS "visits.ward",
+  kanon_referred.pseudonym AS "visits.patient_id",
   visits.visit_id AS "visits.visit_id",
-  visits.patient_id AS "visits.patient_id"
+  "visits.ward".level_1 AS "visits.ward"
 FROM visits AS visits
 JOIN kanon_people AS kanon_referred
   ON visits.patient_id = kanon_referred.kanon_person
@@ -75,7 +93,7 @@ FROM (
   FROM kanon_rows_2
 ) AS kinds;
 
--- the rows of visits with their kinds
+-- the rows of visits with their kinds, and pseudonyms of visit_id. SHA-256 of a key of its own and each value (NIST SP 800-56C, one step). The key is not shown: bind $kanon_key_of_table_2, the bytes 00 00 00 01 and HMAC-SHA256 by your key of ["visits", "rows"]
 CREATE TEMPORARY TABLE kanon_left AS
 SELECT
   rows_of_events.number,
@@ -83,7 +101,25 @@ SELECT
   kinds.event AS event,
   rows_of_events.through AS through,
   rows_of_events."visits.visit_id",
-  rows_of_events."visits.patient_id"
+  rows_of_events."visits.patient_id",
+  CAST(CONCAT(
+    LEFT(
+      SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
+      12
+    ),
+    '8',
+    SUBSTRING(
+      SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
+      13,
+      3
+    ),
+    '8',
+    SUBSTRING(
+      SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
+      16,
+      15
+    )
+  ) AS UUID) AS pseudonym
 FROM kanon_rows_2 AS rows_of_events
 JOIN kanon_kinds AS kinds
   ON rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
@@ -100,8 +136,8 @@ SELECT
   kanon_referred.number,
   kanon_referred.class,
   kanon_referred.event AS through,
-  results.test AS "results.test",
-  results.visit_id AS "results.visit_id"
+  kanon_referred.pseudonym AS "results.visit_id",
+  results.test AS "results.test"
 FROM results AS results
 JOIN kanon_left AS kanon_referred
   ON results.visit_id = kanon_referred."visits.visit_id";
@@ -137,58 +173,103 @@ SELECT
   COUNT(*)
 FROM kanon_left_2;
 
--- kinds of events that fewer than 3 people of a class have
-CREATE TEMPORARY TABLE kanon_too_rare AS
+-- kinds of visits that fewer than 3 people of a class have
+CREATE TEMPORARY TABLE kanon_too_rare_2 AS
 SELECT
-  class,
-  event
-FROM kanon_left
-WHERE
-  NOT class IS NULL
+  rows_of_events.class,
+  rows_of_events.event
+FROM kanon_left AS rows_of_events
+JOIN (
+  SELECT
+    class,
+    event
+  FROM kanon_left AS rows_of_events
+  WHERE
+    NOT class IS NULL
+  GROUP BY
+    class,
+    event
+  HAVING
+    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << (
+      number % 62
+    ))) < 3
+) AS few
+  ON few.class = rows_of_events.class
+  AND rows_of_events.event IS NOT DISTINCT FROM few.event
 GROUP BY
-  class,
-  event
+  rows_of_events.class,
+  rows_of_events.event
 HAVING
-  COUNT(DISTINCT number) < 3
-UNION ALL
+  COUNT(DISTINCT rows_of_events.number) < 3;
+
+-- kinds of results that fewer than 3 people of a class have
+CREATE TEMPORARY TABLE kanon_too_rare_3 AS
 SELECT
-  class,
-  event
-FROM kanon_left_2
-WHERE
-  NOT class IS NULL
+  rows_of_events.class,
+  rows_of_events.event
+FROM kanon_left_2 AS rows_of_events
+JOIN (
+  SELECT
+    class,
+    event
+  FROM kanon_left_2 AS rows_of_events
+  WHERE
+    NOT class IS NULL
+  GROUP BY
+    class,
+    event
+  HAVING
+    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << (
+      number % 62
+    ))) < 3
+) AS few
+  ON few.class = rows_of_events.class
+  AND rows_of_events.event IS NOT DISTINCT FROM few.event
 GROUP BY
-  class,
-  event
+  rows_of_events.class,
+  rows_of_events.event
 HAVING
-  COUNT(DISTINCT number) < 3;
+  COUNT(DISTINCT rows_of_events.number) < 3;
+
+-- leave out of visits who is not released
+DELETE FROM kanon_left AS rows_of_events
+WHERE
+  class IS NULL;
 
 -- leave out what is too rare of visits
 DELETE FROM kanon_left AS rows_of_events
 WHERE
-  class IS NULL
-  OR EXISTS(
+  EXISTS(
     SELECT
       1
-    FROM kanon_too_rare AS too_rare
+    FROM kanon_too_rare_2 AS too_rare
     WHERE
-      too_rare.class = rows_of_events.class AND too_rare.event = rows_of_events.event
+      too_rare.class = rows_of_events.class
+      AND rows_of_events.event IS NOT DISTINCT FROM too_rare.event
   );
+
+-- leave out of results who is not released
+DELETE FROM kanon_left_2 AS rows_of_events
+WHERE
+  class IS NULL;
 
 -- leave out what is too rare of results
 DELETE FROM kanon_left_2 AS rows_of_events
 WHERE
-  class IS NULL
-  OR EXISTS(
+  EXISTS(
     SELECT
       1
-    FROM kanon_too_rare AS too_rare
+    FROM kanon_too_rare_3 AS too_rare
     WHERE
-      too_rare.class = rows_of_events.class AND too_rare.event = rows_of_events.event
+      too_rare.class = rows_of_events.class
+      AND rows_of_events.event IS NOT DISTINCT FROM too_rare.event
   );
 
 -- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
+DROP TABLE IF EXISTS kanon_too_rare_2;
+
+-- drop the list of it
+DROP TABLE IF EXISTS kanon_too_rare_3;
 
 -- which kinds of events each person has
 CREATE TEMPORARY TABLE kanon_events AS
@@ -580,90 +661,42 @@ WHERE
       events.number = rows_of_events.number AND events.event = rows_of_events.event
   );
 
--- For patients: Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as $kanon_inner_key (each byte XOR 0x36) and $kanon_outer_key (each byte XOR 0x5C)
-CREATE TEMPORARY TABLE kanon_pseudonyms AS
-SELECT
-  value,
-  CAST(LEFT(digits, 12) || '8' || SUBSTRING(digits, 13, 3) || '8' || SUBSTRING(digits, 16, 15) AS UUID) AS pseudonym
-FROM (
-  SELECT
-    value,
-    SHA256(
-      $kanon_outer_key || UNHEX(
-        SHA256($kanon_inner_key || ENCODE('["patients", "people"]' || CAST(value AS TEXT)))
-      )
-    ) AS digits
-  FROM (
-    SELECT
-      kanon_person AS value
-    FROM kanon_people
-    WHERE
-      NOT class IS NULL
-  ) AS values_of_key
-) AS hashed;
-
--- For visits: Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as $kanon_inner_key (each byte XOR 0x36) and $kanon_outer_key (each byte XOR 0x5C)
-CREATE TEMPORARY TABLE kanon_pseudonyms_2 AS
-SELECT
-  value,
-  CAST(LEFT(digits, 12) || '8' || SUBSTRING(digits, 13, 3) || '8' || SUBSTRING(digits, 16, 15) AS UUID) AS pseudonym
-FROM (
-  SELECT
-    value,
-    SHA256(
-      $kanon_outer_key || UNHEX(SHA256($kanon_inner_key || ENCODE('["visits", "rows"]' || CAST(value AS TEXT))))
-    ) AS digits
-  FROM (
-    SELECT
-      "visits.visit_id" AS value
-    FROM kanon_left
-  ) AS values_of_key
-) AS hashed;
-
 -- schema released
 CREATE SCHEMA IF NOT EXISTS released;
 
 -- make the released patients
 CREATE TABLE released.patients AS
 SELECT
-  pseudonyms_1.pseudonym AS patient_id,
+  people.pseudonym AS patient_id,
   rows_of_table."patients.sex" AS sex
 FROM kanon_rows AS rows_of_table
 JOIN kanon_people AS people
   ON people.kanon_person = rows_of_table.kanon_person AND NOT people.class IS NULL
-JOIN kanon_pseudonyms AS pseudonyms_1
-  ON pseudonyms_1.value = rows_of_table."patients.patient_id"
 ORDER BY
-  HASH(pseudonyms_1.pseudonym, rows_of_table."patients.sex", 1);
+  HASH(people.pseudonym, rows_of_table."patients.sex", 1);
 
 -- make the released visits
 CREATE TABLE released.visits AS
 SELECT
-  pseudonyms_1.pseudonym AS visit_id,
-  pseudonyms_2.pseudonym AS patient_id,
+  rows_of_table.pseudonym AS visit_id,
+  rows_of_table."visits.patient_id" AS patient_id,
   kinds."visits.ward" AS ward
 FROM kanon_left AS rows_of_table
 JOIN kanon_kinds AS kinds
   ON kinds.event = rows_of_table.event
-JOIN kanon_pseudonyms_2 AS pseudonyms_1
-  ON pseudonyms_1.value = rows_of_table."visits.visit_id"
-JOIN kanon_pseudonyms AS pseudonyms_2
-  ON pseudonyms_2.value = rows_of_table."visits.patient_id"
 ORDER BY
-  HASH(pseudonyms_1.pseudonym, pseudonyms_2.pseudonym, kinds."visits.ward", 1);
+  HASH(rows_of_table.pseudonym, rows_of_table."visits.patient_id", kinds."visits.ward", 1);
 
 -- make the released results
 CREATE TABLE released.results AS
 SELECT
-  pseudonyms_1.pseudonym AS visit_id,
+  rows_of_table."results.visit_id" AS visit_id,
   kinds."results.test" AS test
 FROM kanon_left_2 AS rows_of_table
 JOIN kanon_kinds_2 AS kinds
   ON kinds.event = rows_of_table.event
-JOIN kanon_pseudonyms_2 AS pseudonyms_1
-  ON pseudonyms_1.value = rows_of_table."results.visit_id"
 ORDER BY
-  HASH(pseudonyms_1.pseudonym, kinds."results.test", 1);
+  HASH(rows_of_table."results.visit_id", kinds."results.test", 1);
 
 -- rows of the released patients
 SELECT
@@ -679,6 +712,32 @@ FROM released.visits AS visits;
 SELECT
   COUNT(*)
 FROM released.results AS results;
+
+-- rows of the released visits that lead to no row
+SELECT
+  COUNT(*)
+FROM released.visits AS own
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM released.patients AS referred
+    WHERE
+      referred.patient_id = own.patient_id
+  );
+
+-- rows of the released results that lead to no row
+SELECT
+  COUNT(*)
+FROM released.results AS own
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM released.visits AS referred
+    WHERE
+      referred.visit_id = own.visit_id
+  );
 
 -- people who share what is published of them
 /* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
@@ -705,27 +764,56 @@ FROM combinations;
 -- people who share what is published of them and of 1 event
 /* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
    combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
-WITH combinations AS (
+WITH kanon_known_1 AS (
   SELECT
-    COUNT(DISTINCT visits.patient_id) AS people
+    patients.patient_id AS key,
+    patients.patient_id AS person,
+    kanon_alike.kind AS kind_1
+  FROM released.patients AS patients
+  JOIN (
+    SELECT
+      ROW_NUMBER() OVER () AS kind,
+      CAST(patients.sex AS TEXT) AS text_1
+    FROM released.patients AS patients
+    GROUP BY
+      CAST(patients.sex AS TEXT)
+  ) AS kanon_alike
+    ON CAST(patients.sex AS TEXT) IS NOT DISTINCT FROM kanon_alike.text_1
+), kanon_known_2 AS (
+  SELECT
+    visits.visit_id AS key,
+    kanon_referred.person AS person,
+    kanon_referred.kind_1,
+    kanon_alike.kind AS kind_2
   FROM released.visits AS visits
-  JOIN released.patients AS patients
-    ON patients.patient_id = visits.patient_id
+  JOIN kanon_known_1 AS kanon_referred
+    ON visits.patient_id = kanon_referred.key
+  JOIN (
+    SELECT
+      ROW_NUMBER() OVER () AS kind,
+      CAST(visits.ward AS TEXT) AS text_1
+    FROM released.visits AS visits
+    GROUP BY
+      CAST(visits.ward AS TEXT)
+  ) AS kanon_alike
+    ON CAST(visits.ward AS TEXT) IS NOT DISTINCT FROM kanon_alike.text_1
+), combinations AS (
+  SELECT
+    COUNT(DISTINCT person) AS people
+  FROM kanon_known_2
   GROUP BY
-    CAST(patients.sex AS TEXT),
-    CAST(visits.ward AS TEXT)
+    kind_1,
+    kind_2
   UNION ALL
   SELECT
-    COUNT(DISTINCT visits.patient_id) AS people
+    COUNT(DISTINCT kanon_referred.person) AS people
   FROM released.results AS results
-  JOIN released.visits AS visits
-    ON results.visit_id = visits.visit_id
-  JOIN released.patients AS patients
-    ON patients.patient_id = visits.patient_id
+  JOIN kanon_known_2 AS kanon_referred
+    ON results.visit_id = kanon_referred.key
   GROUP BY
-    CAST(patients.sex AS TEXT),
-    CAST(results.test AS TEXT),
-    CAST(visits.ward AS TEXT)
+    kanon_referred.kind_1,
+    kanon_referred.kind_2,
+    CAST(results.test AS TEXT)
 )
 SELECT
   COUNT(*) AS combinations,
@@ -776,32 +864,6 @@ SELECT
     people < 3) AS too_rare
 FROM combinations;
 
--- rows of the released visits that lead to no row
-SELECT
-  COUNT(*)
-FROM released.visits AS own
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM released.patients AS referred
-    WHERE
-      referred.patient_id = own.patient_id
-  );
-
--- rows of the released results that lead to no row
-SELECT
-  COUNT(*)
-FROM released.results AS own
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM released.visits AS referred
-    WHERE
-      referred.visit_id = own.visit_id
-  );
-
 -- keys of the released patients that are no pseudonyms
 SELECT
   COUNT(*)
@@ -818,30 +880,6 @@ WHERE
 SELECT
   COUNT(*)
 FROM released.visits AS visits
-WHERE
-  NOT (
-    COALESCE(
-      CAST(TRY_CAST(patient_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
-      FALSE
-    )
-  );
-
--- keys of the released visits that are no pseudonyms
-SELECT
-  COUNT(*)
-FROM released.visits AS visits
-WHERE
-  NOT (
-    COALESCE(
-      CAST(TRY_CAST(visit_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
-      FALSE
-    )
-  );
-
--- keys of the released results that are no pseudonyms
-SELECT
-  COUNT(*)
-FROM released.results AS results
 WHERE
   NOT (
     COALESCE(

@@ -92,7 +92,8 @@ CREATE TABLE whole_table AS FROM source;
 CREATE TABLE rows_of_people AS FROM (VALUES (1, 30, 'f'), (2, 30, 'f'), (3, 40, 'm')) rows(kanon_person, age, sex);
 CREATE TABLE rows_of_events AS SELECT kanon_person, kanon_person AS number, 1 AS class, age, sex, kanon_person AS event,
     NULL AS through FROM rows_of_people;
-CREATE TABLE values_of_key AS SELECT kanon_person AS value FROM rows_of_people;
+CREATE TABLE hashed AS SELECT SHA256(CAST(kanon_person AS TEXT)) AS digits FROM rows_of_people;
+CREATE TABLE own AS FROM source;
 CREATE TABLE coded_rows AS FROM (VALUES (0, 4), (1, 8)) coded_rows(number, code);
 CREATE TABLE rows_of_table AS FROM rows_of_people;
 CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
@@ -348,7 +349,16 @@ LISTS |= {
         "is_value": "CAST(source.age AS TEXT) = hierarchy.value",
     },
     "tables/coded_rows": {"codes": "code"},
-    "tables/pseudonyms": {"keyed_hash": "SHA256(CAST(value AS TEXT))"},
+    "tables/alike": {"labels": "age AS text_1, sex AS text_2", "texts": "age, sex"},
+    "tables/known": {"columns": "own.n AS key, referred.n AS person", "refers": "own.n = referred.n"},
+    "tables/leave_out_alone": {"is_kind": "too_rare.event = rows_of_events.event"},
+    "tables/people_by_event": {"person": "own.n", "refers": "own.n = referred.n", "kinds": "own.age, referred.disease"},
+    "tables/too_rare_alone": {
+        "k": "2",
+        "kind": "age, sex",
+        "own_kind": "rows_of_events.age, rows_of_events.sex",
+        "is_kind": "few.age = rows_of_events.age",
+    },
     "tables/rows_of_events": {
         "through": "NULL",
         "columns": "source.age, source.sex",
@@ -361,7 +371,12 @@ LISTS |= {
         "is_kind": "kinds.age = rows_of_events.age",
     },
     "tables/kinds": {"labels": "age, sex", "first": "0"},
-    "tables/people": {"labels": "age, sex", "k": "2", "is_class": "classes.age = rows_of_people.age"},
+    "tables/people": {
+        "pseudonym": "SHA256(CAST(rows_of_people.kanon_person AS TEXT))",
+        "labels": "age, sex",
+        "k": "2",
+        "is_class": "classes.age = rows_of_people.age",
+    },
     "tables/promise": {
         "k": "2",
         "is_another": "another.person = events.person AND another.event > events.event",

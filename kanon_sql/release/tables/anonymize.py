@@ -280,7 +280,7 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
     progress(Progress("Finding what is left"))
     found_at = len(opened.engine.statements)
     with timed(seconds, "rows"):
-        rows = ReleasedRows(opened, _levels(opened, node))
+        rows = ReleasedRows(opened, _levels(opened, node), key)
         rows.make()
         left_at = len(opened.engine.statements)
         people_in, people_out, counts = counted_rows(opened, rows)

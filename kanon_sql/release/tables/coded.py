@@ -66,10 +66,7 @@ class CodedTables:
         if member.name not in self._made:
             engine = self.opened.engine
             relation = engine.temporary_name("kanon_coded")
-            referred_to = any(
-                isinstance(own.policy.person, Through) and own.policy.person.table == member.name
-                for own in self.opened.events
-            )
+            referred_to = self.opened.is_referred_to(member)
             make = sql.create_table if referred_to else sql.create_view
             title = f"the rows of {member.name} with the number of the person and codes"
             engine.run(make(relation, self._events(member), temporary=True), title)

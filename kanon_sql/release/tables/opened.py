@@ -165,6 +165,11 @@ class OpenedTables:
         """Return the table whose kinds of events decide about a row: itself, or the next one that has any."""
         return next((own for own in self.path(member) if own.quasi_identifiers), None)
 
+    def is_referred_to(self, member: Member) -> bool:
+        """Tell whether events of another table go through those of this one."""
+        people = [own.policy.person for own in self.events]
+        return any(isinstance(person, Through) and person.table == member.name for person in people)
+
     def rows(
         self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()
     ) -> exp.Select:
@@ -210,6 +215,8 @@ class OpenedTables:
     ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
         """Return the columns of a table that are published, with labels for values; and the joins that give these.
 
+        Keys are not among them.
+
         ``levels`` are those of the columns, by the names that they have where rows are put together.
         """
         columns: list[exp.Expr] = []
@@ -226,11 +233,9 @@ class OpenedTables:
                 same = sql.same(value, sql.column(VALUE, name), column.family)
                 joins.append((sql.aliased(hierarchy.readable, name), same))
         taken = {column.name for column in member.quasi_identifiers}
-        keys = {key.column.name for key in member.keys}
+        taken |= {key.column.name for key in member.keys}
         for column in member.published:
-            if column.name in keys:
-                columns.append(sql.named(of_table(member, column.name), member.names[column.name]))
-            elif column.name not in taken:
+            if column.name not in taken:
                 value = sql.qualified(as_published(column).unalias(), member.name)
                 columns.append(sql.named(value, member.names[column.name]))
         return columns, joins

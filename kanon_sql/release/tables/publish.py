@@ -1,6 +1,6 @@
 """Released tables in a schema, in a new DuckDB file, or as files of a directory: all of them or none.
 
-1. Make the pseudonyms, and the tables where they will not be seen yet.
+1. Make the tables where they will not be seen yet.
 2. Verify them there.
 3. Ask the ledger: a second release of the same tables is refused, since what both say together was not checked.
 4. Give them their names, and remember them.
@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from kanon_sql.release.ledger.store import ReleaseKind
@@ -91,7 +91,7 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
             )
     publishing = _Publishing(release, ignore_ledger)
     publishing.open(required=True)
-    with _pseudonyms(release), alone(engine), engine.keeping():
+    with alone(engine), engine.keeping():
         publishing.check()
         schema = exp.Create(this=exp.Table(db=sql.identifier(name)), kind="SCHEMA", exists=True)
         for place in engine.keepers:
@@ -117,14 +117,13 @@ def preview(release: FoundTables, name: str) -> TablesVerification:
     publishing = _Publishing(release, ignore=True)
     schema = exp.Table(db=sql.identifier(name), catalog=sql.identifier(MEMORY))
     targets = {one.name: sql.relation(one.relation.name, name, MEMORY) for one in members}
-    with _pseudonyms(release):
-        engine.run(exp.Create(this=schema, kind="SCHEMA", exists=True), f"schema {name}")
-        try:
-            for member in members:
-                publishing.make(member, targets[member.name])
-            return publishing.verified(targets)
-        finally:
-            engine.run_unlogged(exp.Drop(tables=[schema.copy()], kind="SCHEMA", exists=True, cascade=True))
+    engine.run(exp.Create(this=schema, kind="SCHEMA", exists=True), f"schema {name}")
+    try:
+        for member in members:
+            publishing.make(member, targets[member.name])
+        return publishing.verified(targets)
+    finally:
+        engine.run_unlogged(exp.Drop(tables=[schema.copy()], kind="SCHEMA", exists=True, cascade=True))
 
 
 def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
@@ -135,7 +134,7 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
     _require_own_names(members)
     publishing = _Publishing(release, ignore_ledger)
     publishing.open(required=False)
-    with _pseudonyms(release), workspace(path) as directory:
+    with workspace(path) as directory:
         attached = engine.attach_new(directory / "new.duckdb")
         try:
             targets = {one.name: sql.relation(one.relation.name, "main", attached) for one in members}
@@ -169,7 +168,7 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
         )
     publishing = _Publishing(release, ignore_ledger)
     publishing.open(required=False)
-    with _pseudonyms(release), private_directory(path.parent) as private:
+    with private_directory(path.parent) as private:
         made = private.path / path.name
         made.mkdir()
         files = {one.name: made / f"{one.relation.name}.{format_name}" for one in members}
@@ -222,15 +221,6 @@ def _require_own_names(members: tuple[Member, ...]) -> None:
         other = names.setdefault(folded(member.relation.name), member.name)
         if other != member.name:
             raise UsageError(f"{other} and {member.name} would have one name in the release: rename one of them.")
-
-
-@contextmanager
-def _pseudonyms(release: FoundTables) -> Iterator[None]:
-    release.rows.make_pseudonyms(release.key)
-    try:
-        yield
-    finally:
-        release.rows.forget_pseudonyms()
 
 
 @dataclass

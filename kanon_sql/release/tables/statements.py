@@ -1,15 +1,16 @@
 """The statements that make a release of several tables from their rows: people, events, what is too rare, the rows.
 
-1. ``kanon_people``: every person with a number, and with that of her class, if k people are in it.
-2. ``kanon_kinds_N``: the kinds of events of each table, and ``kanon_left_N``: its rows, each with its kind in the place
-   of its labels, and with the person. A row that goes through another one has the person from that.
+1. ``kanon_people``: every person with a pseudonym and a number, and with that of her class, if k people are in it.
+2. ``kanon_left_N``: the rows of each table with the person of each, and with pseudonyms in the place of keys; a row has
+   both from the row that it refers to. Where kinds of events need numbers, as other tables go through them or several
+   events are known, ``kanon_kinds_N`` has these kinds, and a row has the number in the place of its labels.
 3. With one event known, kinds are left out that fewer than k people of a class have. A kind of events contains that of
    the event that it goes through, so that what goes through something that is left out is left out as well.
 4. With more, ``kanon_events`` has the kinds that each person has. Of each combination of at most ``km`` of them that
    fewer than k people of a class have, the one that fewest have is left out, for the people who have the combination;
    then what goes through it. Again, until no combination is too rare. What is left out makes other combinations rarer,
    never more frequent: so it ends, and what is left keeps the promise, since the last round counted it.
-5. The rows of each table: of these people and kinds, with pseudonyms for keys.
+5. The rows of each table: of these people and kinds.
 
 Nothing here knows of codes: labels are joined and compared as they are published.
 """
@@ -17,9 +18,9 @@ Nothing here knows of codes: labels are joined and compared as they are publishe
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
@@ -27,19 +28,23 @@ from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.pseudonyms import INNER, OUTER, TITLE, keyed_hash, require_unprofiled
+from kanon_sql.release.pseudonyms import require_unprofiled
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.keys import Key
-    from kanon_sql.release.tables.opened import KeyColumn, Member, OpenedTables
+    from kanon_sql.engine.keys import Key, Secret
+    from kanon_sql.release.tables.opened import Member, OpenedTables
 
-CLASS, EVENT, THROUGH = "class", "event", "through"
+CLASS, EVENT, THROUGH, PSEUDONYM = "class", "event", "through", "pseudonym"
 PSEUDONYM_TYPE = "UUID"
+PSEUDONYMS_TITLE = (
+    "SHA-256 of a key of its own and each value (NIST SP 800-56C, one step). The key is not shown: bind ${name}, the "
+    "bytes 00 00 00 01 and HMAC-SHA256 by your key of {domain}"
+)
 _ROWS, _REFERRED, _ROOM = "rows_of_events", "kanon_referred", 1 << 40
 """Numbers of the kinds of events of a table begin at a multiple of the last one."""
 
@@ -51,11 +56,14 @@ class ReleasedRows:
     Attributes:
         opened: the tables.
         levels: of each quasi-identifier, by the names that these have where rows are put together.
+        key: of pseudonyms.
         of_people: for each table, its rows that lead to a person.
     """
 
     opened: OpenedTables
     levels: Mapping[str, int]
+    key: Key
+    of_people: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         engine, people = self.opened.engine, self.opened.people
@@ -65,17 +73,28 @@ class ReleasedRows:
         self._too_rare = engine.temporary_name("kanon_too_rare")
         self._rows = {member.name: engine.temporary_name("kanon_rows") for member in members}
         self._left = {member.name: engine.temporary_name("kanon_left") for member in self.opened.events}
-        self.kinds = {member.name: engine.temporary_name("kanon_kinds") for member in self._with_kinds}
-        self.of_people: dict[str, int] = {}
+        self.kinds = {
+            member.name: engine.temporary_name("kanon_kinds")
+            for member in self._with_kinds
+            if self._is_numbered(member)
+        }
         self._made: list[tuple[exp.Table, str]] = []
-        self._pseudonyms: dict[tuple[str | None, str], exp.Table] = {}
 
     @cached_property
     def _with_kinds(self) -> tuple[Member, ...]:
         return tuple(member for member in self.opened.events if member.hierarchies)
 
+    def _is_numbered(self, member: Member) -> bool:
+        """Tell whether the kinds of events of a table have numbers, which its rows have in the place of labels."""
+        return bool(member.hierarchies) and (self.opened.policy.km > 1 or self.opened.is_referred_to(member))
+
     def make(self) -> None:
-        """Find the people and events that are released."""
+        """Find the people and events that are released.
+
+        Raises:
+            UsageError: the connection profiles its statements, and so would write the key down.
+        """
+        require_unprofiled(self.opened.engine)
         self._make_people()
         for member in self.opened.events:
             self._make_rows(member)
@@ -92,8 +111,11 @@ class ReleasedRows:
             self.opened.engine.run(sql.drop(relation, kind), "drop what was made on the way")
         self._made.clear()
 
-    def _create(self, statement: exp.Create, title: str) -> None:
-        self.opened.engine.run(statement, title)
+    def _create(self, statement: exp.Create, title: str, secrets: Mapping[str, Secret] | None = None) -> None:
+        if secrets:
+            self.opened.engine.rows(statement, title, secrets)
+        else:
+            self.opened.engine.run(statement, title)
         self._made.append((statement.this, statement.kind or "TABLE"))
 
     # 1. People
@@ -113,14 +135,19 @@ class ReleasedRows:
         is_class = sql.all_of(
             sql.same(sql.column(name, "rows_of_people"), sql.column(name, "classes")) for name in labels
         )
+        pseudonyms = _Pseudonyms(self.key, None if people is None else people.name, "people", "kanon_person_key")
         query = sql.query(
             "tables/people",
-            values={"labels": [sql.column(name) for name in labels], "k": opened.policy.k, "is_class": is_class},
+            values={
+                "pseudonym": pseudonyms.of(sql.column(PERSON, "rows_of_people")),
+                "labels": [sql.column(name) for name in labels],
+                "k": opened.policy.k,
+                "is_class": is_class,
+            },
             relations={"rows_of_people": rows},
         )
-        self._create(
-            sql.create_table(self.people, query, temporary=True), "the people, and the classes of those released"
-        )
+        title = f"the people, with their pseudonyms, and the classes of those released. {pseudonyms.title}"
+        self._create(sql.create_table(self.people, query, temporary=True), title, pseudonyms.secrets)
         if people is not None:
             self.of_people[people.name] = self._count(self.people, "people in the tables")
 
@@ -131,9 +158,12 @@ class ReleasedRows:
         view = sql.create_view(rows, self._rows_of(member), temporary=True)
         self._create(view, f"the rows of {member.name} with the person of each, and their labels")
         labels = [one.column.name for one in member.hierarchies]
-        others = [sql.column(name, _ROWS) for name in self._unlabelled(member)]
-        event, through, joins = sql.column(THROUGH, _ROWS), _no_kind(), []
-        if labels:
+        columns: list[exp.Expr] = [sql.column(name, _ROWS) for name in self._unlabelled(member)]
+        event, through = (
+            (_no_kind(), sql.column(THROUGH, _ROWS)) if labels else (sql.column(THROUGH, _ROWS), _no_kind())
+        )
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        if self._is_numbered(member):
             kinds = sql.query(
                 "tables/kinds",
                 values={
@@ -146,21 +176,32 @@ class ReleasedRows:
                 sql.create_table(self.kinds[member.name], kinds, temporary=True),
                 f"the kinds of events of {member.name}",
             )
-            event, through = sql.column(EVENT, "kinds"), sql.column(THROUGH, _ROWS)
-            alike = [sql.same(sql.column(name, _ROWS), sql.column(name, "kinds")) for name in (*labels, THROUGH)]
-            joins = [(sql.aliased(self.kinds[member.name], "kinds"), sql.all_of(alike))]
+            event = sql.column(EVENT, "kinds")
+            joins = [(sql.aliased(self.kinds[member.name], "kinds"), _alike([*labels, THROUGH], _ROWS, "kinds"))]
+        else:
+            columns += [sql.column(name, _ROWS) for name in labels]
+        title, secrets = f"the rows of {member.name} with their kinds", None
+        if member.policy.key is not None:
+            placeholder = f"kanon_key_of_table_{self.opened.members.index(member) + 1}"
+            pseudonyms = _Pseudonyms(self.key, member.name, "rows", placeholder)
+            own_key = sql.column(member.names[member.key_column.name], _ROWS)
+            columns.append(sql.named(pseudonyms.of(own_key), PSEUDONYM))
+            title, secrets = f"{title}, and pseudonyms of {member.policy.key}. {pseudonyms.title}", pseudonyms.secrets
         query = sql.query(
             "tables/rows_with_kinds",
-            values={"event": event, "through": through, "columns": others},
+            values={"event": event, "through": through, "columns": columns},
             relations={_ROWS: sql.aliased(rows, _ROWS)},
             joins={"kinds": joins},
         )
         left = self._left[member.name]
-        self._create(sql.create_table(left, query, temporary=True), f"the rows of {member.name} with their kinds")
+        self._create(sql.create_table(left, query, temporary=True), title, secrets)
         self.of_people[member.name] = self._count(left, f"rows of {member.name} of people")
 
     def _rows_of(self, member: Member) -> exp.Query:
-        """Return the query of the rows of a table of events with their own labels, and the person of each."""
+        """Return the query of the rows of a table of events with their own labels, and the person of each.
+
+        The row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to.
+        """
         opened = self.opened
         person = member.policy.person
         referred, key, through = self.people, PERSON, _no_kind()
@@ -172,9 +213,13 @@ class ReleasedRows:
         own = sql.column(member.reference_column.name, member.name)
         refers = exp.EQ(this=own, expression=sql.column(key, alias))
         columns, lookups = opened.labelled(member, self.levels)
+        keys = [sql.named(sql.column(PSEUDONYM, alias), member.names[member.reference_column.name])]
+        if member.policy.key is not None:
+            key_column = member.key_column.name
+            keys.append(sql.named(sql.column(key_column, member.name), member.names[key_column]))
         return sql.query(
             "tables/rows_of_events",
-            values={"through": through, "columns": columns},
+            values={"through": through, "columns": [*keys, *columns]},
             relations={"source": sql.aliased(member.relation, member.name)},
             names={"referred": alias},
             joins={"referred": [(sql.aliased(referred, alias), refers), *lookups]},
@@ -191,19 +236,40 @@ class ReleasedRows:
     # 3. One event known
 
     def _leave_out_alone(self) -> None:
-        k = self.opened.policy.k
-        rare = [
-            sql.query("tables/too_rare_alone", values={"k": k}, relations={_ROWS: self._left[member.name]})
-            for member in self._with_kinds
-        ] or [exp.select(sql.named(_no_kind(), CLASS), sql.named(_no_kind(), EVENT)).limit(0)]
-        title = f"kinds of events that fewer than {k:,} people of a class have"
-        self.opened.engine.run(sql.create_table(self._too_rare, sql.union_all(rare), temporary=True), title)
-        for member in self.opened.events:
-            statement = sql.statement(
-                "tables/leave_out_alone", tables={_ROWS: self._left[member.name], "too_rare": self._too_rare}
+        k, engine = self.opened.policy.k, self.opened.engine
+        rare: dict[str, exp.Table] = {}
+        for member in self._with_kinds:
+            kind = self._kind(member)
+            query = sql.query(
+                "tables/too_rare_alone",
+                values={
+                    "k": k,
+                    "kind": [sql.column(name) for name in kind],
+                    "own_kind": [sql.column(name, _ROWS) for name in kind],
+                    "is_kind": _alike(kind, _ROWS, "few"),
+                },
+                relations={_ROWS: sql.aliased(self._left[member.name], _ROWS)},
             )
-            self.opened.engine.run(statement, f"leave out what is too rare of {member.name}")
-        self.opened.engine.run(sql.drop(self._too_rare), "drop the list of it")
+            rare[member.name] = engine.temporary_name("kanon_too_rare")
+            title = f"kinds of {member.name} that fewer than {k:,} people of a class have"
+            engine.run(sql.create_table(rare[member.name], query, temporary=True), title)
+        for member in self.opened.events:
+            left = self._left[member.name]
+            leave_out = sql.statement("tables/leave_out_people", tables={_ROWS: left})
+            engine.run(leave_out, f"leave out of {member.name} who is not released")
+            if (decides := self.opened.kind_of(member)) is not None:
+                leave_out = sql.statement(
+                    "tables/leave_out_alone",
+                    values={"is_kind": _alike(self._kind(decides), _ROWS, "too_rare")},
+                    tables={_ROWS: left, "too_rare": rare[decides.name]},
+                )
+                engine.run(leave_out, f"leave out what is too rare of {member.name}")
+        for table in rare.values():
+            engine.run(sql.drop(table), "drop the list of it")
+
+    def _kind(self, member: Member) -> list[str]:
+        """Return the columns of the rows of a table that say which kind of event each is."""
+        return [EVENT] if self._is_numbered(member) else [THROUGH, *(one.column.name for one in member.hierarchies)]
 
     # 4. Several events known
 
@@ -297,7 +363,7 @@ class ReleasedRows:
             is_released = exp.Is(this=sql.column(CLASS, "people"), expression=exp.null()).not_()
             joins.append((sql.aliased(self.people, "people"), exp.and_(same, is_released)))
             return sql.aliased(self._rows[member.name], rows), joins, rows
-        if not member.hierarchies:
+        if not self._is_numbered(member):
             return sql.aliased(self._left[member.name], rows), joins, rows
         same = exp.EQ(this=sql.column(EVENT, "kinds"), expression=sql.column(EVENT, rows))
         joins.append((sql.aliased(self.kinds[member.name], "kinds"), same))
@@ -305,73 +371,23 @@ class ReleasedRows:
 
     # 5. The rows
 
-    def make_pseudonyms(self, key: Key) -> None:
-        """Make the pseudonyms of persons, and of rows that others refer to: equal in all tables, in one domain only."""
-        engine = self.opened.engine
-        require_unprofiled(engine)
-        people = self.opened.people
-        for member in (*([people] if people is not None else []), *self.opened.events):
-            for column in member.keys:
-                if column.domain in self._pseudonyms:
-                    continue
-                owner, values = self._values_of(column)
-                table = engine.temporary_name("kanon_pseudonyms")
-                # The domain is a JSON array, which ends where it ends: no domain and value read like another pair.
-                domain = json.dumps([owner, column.domain[1]], ensure_ascii=False)
-                text = exp.DPipe(
-                    this=sql.literal(domain), expression=sql.cast(sql.column("value"), "VARCHAR"), safe=True
-                )
-                message = exp.Encode(this=text, charset=sql.literal("utf-8"))
-                query = sql.query(
-                    "tables/pseudonyms",
-                    values={"keyed_hash": keyed_hash(message)},
-                    relations={"values_of_key": values.subquery("values_of_key")},
-                )
-                engine.rows(
-                    sql.create_table(table, query, temporary=True),
-                    f"For {owner or 'persons'}: {TITLE}",
-                    {INNER: key.inner, OUTER: key.outer},
-                )
-                self._pseudonyms[column.domain] = table
-
-    def forget_pseudonyms(self) -> None:
-        """Drop the pseudonyms, and the values that they stand for."""
-        for table in self._pseudonyms.values():
-            self.opened.engine.run(sql.drop(table), "drop the pseudonyms")
-        self._pseudonyms.clear()
-
-    def _values_of(self, column: KeyColumn) -> tuple[str | None, exp.Select]:
-        """Return the table of a domain, and the query of its values, each once."""
-        owner, kind = column.domain
-        if kind == "people":
-            released = exp.Is(this=sql.column(CLASS), expression=exp.null()).not_()
-            return owner, exp.select(sql.named(sql.column(PERSON), "value")).from_(self.people.copy()).where(released)
-        member = self.opened.member(owner or "")
-        key = next(one for one in member.keys if one.domain == column.domain)
-        own = sql.column(member.names[key.column.name])
-        return owner, exp.select(sql.named(own, "value")).from_(self._left[member.name].copy())
-
     def released(self, member: Member, seed: int) -> exp.Select:
-        """Return the query of the rows of a table that are released; made after the pseudonyms."""
+        """Return the query of the rows of a table that are released."""
         if member.roles is None:
             columns = [sql.named(kept_value(column, member.name), column.name) for column in member.published]
             return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
-        keys = {key.column.name: key for key in member.keys}
         labelled = {column.name for column in member.quasi_identifiers}
+        own_key = None if member.policy.key is None else member.key_column.name
         relation, joins, has_labels = self.left(member)
         rows_name = relation.alias
         published: list[exp.Expr] = []
         for column in member.published:
-            name = member.names[column.name]
-            if column.name not in keys:
-                own = sql.column(name, has_labels if column.name in labelled else rows_name)
-                published.append(sql.named(own, column.name))
-                continue
-            alias = f"pseudonyms_{len(published) + 1}"
-            table = self._pseudonyms[keys[column.name].domain]
-            same = exp.EQ(this=sql.column("value", alias), expression=sql.column(name, rows_name))
-            joins.append((sql.aliased(table, alias), same))
-            published.append(sql.named(sql.column("pseudonym", alias), column.name))
+            own = sql.column(member.names[column.name], has_labels if column.name in labelled else rows_name)
+            if column.name == member.reference_column.name and member is self.opened.people:
+                own = sql.column(PSEUDONYM, "people")
+            elif column.name == own_key:
+                own = sql.column(PSEUDONYM, rows_name)
+            published.append(sql.named(own, column.name))
         plain = all(column.family != "other" for column in member.published)
         order = shuffled([one.unalias().copy() for one in published], seed, plain=plain)
         return sql.select(
@@ -399,3 +415,48 @@ def kept_value(column: Column, table: str) -> exp.Expr:
 
 def _no_kind() -> exp.Expr:
     return sql.cast(exp.null(), "BIGINT")
+
+
+def _alike(names: Sequence[str], own: str, other: str) -> exp.Expr:
+    """Return the condition that rows of two relations have the same in these columns."""
+    return sql.all_of(sql.same(sql.column(name, own), sql.column(name, other)) for name in names)
+
+
+@dataclass(frozen=True)
+class _Pseudonyms:
+    """How values become pseudonyms: equal in all tables of a release, in one domain only.
+
+    A pseudonym is 120 bits of SHA-256 of a key of the domain and the value, as NIST SP 800-56C (4.1, option 1) derives
+    keys in one step: of a counter, a secret and what it is derived for. The secret is HMAC-SHA256, by the key of the
+    release, of the domain, so that no domain says anything of another one.
+
+    Attributes:
+        key: of the release.
+        owner: the table that the values name rows of; None for people whom no table has a row for.
+        kind: what they name: people or rows.
+        placeholder: what the key of the domain is bound to.
+    """
+
+    key: Key
+    owner: str | None
+    kind: Literal["people", "rows"]
+    placeholder: str
+
+    @property
+    def domain(self) -> str:
+        return json.dumps([self.owner, self.kind], ensure_ascii=False)
+
+    @property
+    def secrets(self) -> Mapping[str, Secret]:
+        return {self.placeholder: self.key.of_domain(self.domain)}
+
+    @property
+    def title(self) -> str:
+        return PSEUDONYMS_TITLE.format(name=self.placeholder, domain=self.domain)
+
+    def of(self, value: exp.Expr) -> exp.Expr:
+        """Return the pseudonym of a value."""
+        text = exp.Encode(this=sql.cast(value, "VARCHAR"), charset=sql.literal("utf-8"))
+        hashed = exp.DPipe(this=exp.Placeholder(this=self.placeholder), expression=text, safe=True)
+        digits = exp.SHA2(this=hashed, length=sql.literal(256))
+        return sql.selected("tables/pseudonyms", PSEUDONYM, columns={"digits": digits})

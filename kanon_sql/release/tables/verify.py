@@ -20,18 +20,22 @@ from kanon_sql.engine.equality import as_text
 from kanon_sql.errors import VerificationError, counted
 from kanon_sql.hierarchy.expressions import level_name
 from kanon_sql.policy.tables import Through
+from kanon_sql.release.tables.opened import beside
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
+    _Joins = list[tuple[exp.Expr, exp.Expr]]
+    _OnTheWay = tuple[_Joins, exp.Expr, list[exp.Expr]]
+
 _PSEUDONYM = "________-____-8___-8___-____________"
-_PERSON, _CLASS, _EVENT = "person", "class", "event"
+_PERSON, _CLASS, _EVENT, _KEY = "person", "class", "event", "key"
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,21 @@ class TablesVerification:
 
 
 @dataclass(frozen=True)
+class _Known:
+    """A step with the rows of a released table that others refer to.
+
+    Attributes:
+        name: of the step.
+        kinds: its columns with numbers of what is known.
+        query: of its rows: key, person and kinds.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    query: exp.Query
+
+
+@dataclass(frozen=True)
 class ReleasedTables:
     """Released tables as statements read them.
 
@@ -157,12 +176,14 @@ class ReleasedTables:
         Without ``promise``, people are not counted.
         """
         rows = {member.name: self._count(member) for member in self.opened.members}
+        orphans = {member.name: self._orphans(member) for member in self._of_people()}
+        raw = ((member, self._raw_keys(member, orphans[member.name])) for member in self._of_people())
         return TablesVerification(
             self.opened.policy.k,
             tuple(self._promise(events) for events in range(self.opened.policy.km + 1)) if promise else (),
             rows,
-            {member.name: self._orphans(member) for member in self._of_people()},
-            {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._raw_keys(member)},
+            orphans,
+            {f"{member.name}.{name}": n for member, keys in raw for name, n in keys},
             {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._repeated_keys(member)},
             {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._foreign(member)},
             tuple(one.name for one in counts or () if rows[one.name] != one.rows_out),
@@ -246,7 +267,7 @@ class ReleasedTables:
 
     def _promise(self, events: int) -> Promise:
         if events == 1 and any(member.quasi_identifiers for member in self.opened.events):
-            steps = [("combinations", sql.union_all([*self._people_by_event()]))]
+            steps = self._people_by_event()
         else:
             steps = self._people_by_combination(events)
         counted_up = sql.query("tables/promise", values={"k": self.opened.policy.k}, steps={"combinations": steps})
@@ -254,21 +275,69 @@ class ReleasedTables:
         combinations, fewest, too_rare = self.engine.row(counted_up, title)
         return Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
 
-    def _people_by_event(self) -> Iterator[exp.Query]:
-        """Return for each table of events how many people share what is published of them and of one event."""
-        people = self.opened.people
-        for member in self.opened.events:
-            if not member.quasi_identifiers:
-                continue
-            person, joins = self._persons(member)
-            if people is not None:
-                own, _ = self._persons(people)
-                joins.append((self._output(people), exp.EQ(this=own, expression=person.copy())))
-            owners = [*([people] if people is not None else []), *self.opened.path(member)]
-            query = exp.select(sql.named(sql.count_distinct(person), "people")).from_(self._output(member))
-            for relation, condition in joins:
-                query = query.join(relation, on=condition)
-            yield query.group_by(*(text for own in owners for text in self._texts(own)))
+    def _people_by_event(self) -> list[tuple[str, exp.Query]]:
+        """Return the steps that count how many people share what is published of them and of one event.
+
+        1. A step for each table that others refer to: its rows with the key, the person, and numbers for what is
+           published of the person and of each event on the way, as a row has them from the one that it refers to.
+        2. Of each table of events, the people who share these numbers, and what is published of its own rows.
+        """
+        steps: list[tuple[str, exp.Query]] = []
+        counted_up: list[exp.Query] = []
+        known: dict[str, _Known] = {}
+        for place, member in enumerate(self._of_people(), 1):
+            joins, person, kinds = self._on_the_way(member, known)
+            texts = self._texts(member)
+            if member is self.opened.people or self.opened.is_referred_to(member):
+                step = self._known(member, place, (joins, person, kinds))
+                known[member.name], query = step, step.query
+                steps.append((step.name, query))
+                joins, person, kinds = [], sql.column(_PERSON), [*map(sql.column, step.kinds)]
+                rows: exp.Expr = sql.relation(step.name)
+            else:
+                kinds, rows = [*kinds, *texts], self._output(member)
+            if texts and member is not self.opened.people:
+                query = sql.query(
+                    "tables/people_by_event",
+                    values={"person": person, "kinds": kinds},
+                    relations={"own": rows},
+                    joins={"referred": joins},
+                )
+                counted_up.append(query)
+        return [*steps, ("combinations", sql.union_all(counted_up))]
+
+    def _on_the_way(self, member: Member, known: Mapping[str, _Known]) -> _OnTheWay:
+        """Return what a row has from the one that it refers to: joins, the person, and the numbers that are known."""
+        own = sql.column(member.reference_column.name, member.name)
+        if (referred := self._referred(member)) is None:
+            return [], own, []
+        step, alias = known[referred.name], beside(member.name, "kanon_referred")
+        same = exp.EQ(this=own, expression=sql.column(_KEY, alias))
+        joins: _Joins = [(sql.aliased(sql.relation(step.name), alias), same)]
+        return joins, sql.column(_PERSON, alias), [sql.column(kind, alias) for kind in step.kinds]
+
+    def _known(self, member: Member, place: int, on_the_way: _OnTheWay) -> _Known:
+        """Return the step of a table that others refer to."""
+        joins, person, kinds = on_the_way
+        columns = [sql.named(sql.column(self._key(member), member.name), _KEY), sql.named(person, _PERSON), *kinds]
+        names = [kind.name for kind in kinds]
+        if texts := self._texts(member):
+            alias, kind = beside(member.name, "kanon_alike"), f"kind_{place}"
+            labels = [sql.named(text, f"text_{number}") for number, text in enumerate(texts, 1)]
+            alike = sql.query(
+                "tables/alike", values={"labels": labels, "texts": texts}, relations={"own": self._output(member)}
+            )
+            is_alike = sql.all_of(sql.same(one.this, sql.column(one.alias, alias)) for one in labels)
+            joins = [*joins, (alike.subquery(alias), is_alike)]
+            columns.append(sql.named(sql.column("kind", alias), kind))
+            names.append(kind)
+        query = sql.query(
+            "tables/known",
+            values={"columns": columns},
+            relations={"own": self._output(member)},
+            joins={"referred": joins},
+        )
+        return _Known(f"kanon_known_{place}", tuple(names), query)
 
     def _people_by_combination(self, events: int) -> list[tuple[str, exp.Query]]:
         """Return the steps that count how many people share what is published of them and so many events."""
@@ -288,26 +357,40 @@ class ReleasedTables:
 
     # 2. Integrity
 
+    def _referred(self, member: Member) -> Member | None:
+        """Return the table that the rows of a table refer to: the one that they go through, or that of people."""
+        if isinstance(member.policy.person, Through):
+            return self.opened.member(member.policy.person.table)
+        return None if member is self.opened.people else self.opened.people
+
+    def _key(self, member: Member) -> str:
+        """Return the column of a table that others refer to."""
+        return member.reference_column.name if member is self.opened.people else member.key_column.name
+
     def _orphans(self, member: Member) -> int:
-        person = member.policy.person
-        people = self.opened.people
-        if isinstance(person, Through):
-            referred, key = self.opened.member(person.table), self.opened.member(person.table).policy.key or ""
-        elif people is None or people is member:
+        if (referred := self._referred(member)) is None:
             return 0
-        else:
-            referred, key = people, people.policy.person if isinstance(people.policy.person, str) else ""
-        same = exp.EQ(this=sql.column(key, "referred"), expression=sql.column(member.reference_column.name, "own"))
+        same = exp.EQ(
+            this=sql.column(self._key(referred), "referred"), expression=sql.column(member.reference_column.name, "own")
+        )
         found = exp.select("1").from_(self._output(referred, "referred")).where(same)
         query = exp.select(sql.count_rows()).from_(self._output(member, "own")).where(exp.Exists(this=found).not_())
         return int(self.engine.row(query, f"rows of the released {member.name} that lead to no row")[0])
 
     # 3. Keys
 
-    def _raw_keys(self, member: Member) -> list[tuple[str, int]]:
+    def _raw_keys(self, member: Member, orphans: int) -> list[tuple[str, int]]:
+        """Return how many values of keys are no pseudonyms.
+
+        A column whose rows all lead to one of a released table has values of its key alone, which is looked at there.
+        """
         found = []
+        refers = self._referred(member) is not None
         for key in member.keys:
             name = key.column.name
+            if refers and not orphans and name == member.reference_column.name:
+                found.append((name, 0))
+                continue
             own = sql.column(name)
             wrong = sql.negated(_is_pseudonym(own))
             query = exp.select(sql.count_rows()).from_(self._output(member)).where(wrong)

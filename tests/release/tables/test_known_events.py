@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from kanon_sql.classes.lattice import Lattice
+from kanon_sql.engine.keys import draw_key
 from kanon_sql.errors import NoSolutionError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.policy.tables import parse_tables_policy
@@ -120,7 +121,7 @@ def nodes(tables: OpenedTables) -> list[Node]:
 
 def released_rows(tables: OpenedTables, node: Node) -> ReleasedRows:
     names = [hierarchy.column.name for member in tables.members for hierarchy in member.hierarchies]
-    rows = ReleasedRows(tables, dict(zip(names, node, strict=True)))
+    rows = ReleasedRows(tables, dict(zip(names, node, strict=True)), draw_key())
     rows.make()
     return rows
 

@@ -1,0 +1,7 @@
+/* The rows of a released table, each with its key, the person and numbers for what is known of both. A row that leads to
+   no person is not among them. */
+SELECT
+  $columns
+FROM own
+JOIN referred
+  ON $refers
