@@ -1,6 +1,8 @@
-/* How many people share what is published of them and of one event. */
+/* How many people share what is published of them and of one event, in how many rows. */
 SELECT
-  COUNT(DISTINCT $person) AS people
+  $place AS place,
+  COUNT(DISTINCT $person) AS people,
+  COUNT(*) AS n
 FROM own
 JOIN referred
   ON $refers

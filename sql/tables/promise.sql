@@ -13,5 +13,6 @@ WITH combinations AS (
 SELECT
   COUNT(*) AS combinations,
   MIN(people) AS fewest,
-  COUNT(*) FILTER (WHERE people < $k) AS too_rare
+  COUNT(*) FILTER (WHERE people < $k) AS too_rare,
+  $rows
 FROM combinations

@@ -713,35 +713,7 @@ SELECT
   COUNT(*)
 FROM released.results AS results;
 
--- rows of the released visits that lead to no row
-SELECT
-  COUNT(*)
-FROM released.visits AS own
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM released.patients AS referred
-    WHERE
-      referred.patient_id = own.patient_id
-  );
-
--- rows of the released results that lead to no row
-SELECT
-  COUNT(*)
-FROM released.results AS own
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM released.visits AS referred
-    WHERE
-      referred.visit_id = own.visit_id
-  );
-
 -- people who share what is published of them
-/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
-   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH people AS (
   SELECT
     patients.patient_id AS person,
@@ -762,8 +734,6 @@ SELECT
 FROM combinations;
 
 -- people who share what is published of them and of 1 event
-/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
-   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH kanon_known_1 AS (
   SELECT
     patients.patient_id AS key,
@@ -799,14 +769,18 @@ WITH kanon_known_1 AS (
     ON CAST(visits.ward AS TEXT) IS NOT DISTINCT FROM kanon_alike.text_1
 ), combinations AS (
   SELECT
-    COUNT(DISTINCT person) AS people
+    0 AS place,
+    COUNT(DISTINCT person) AS people,
+    COUNT(*) AS n
   FROM kanon_known_2
   GROUP BY
     kind_1,
     kind_2
   UNION ALL
   SELECT
-    COUNT(DISTINCT kanon_referred.person) AS people
+    1 AS place,
+    COUNT(DISTINCT kanon_referred.person) AS people,
+    COUNT(*) AS n
   FROM released.results AS results
   JOIN kanon_known_2 AS kanon_referred
     ON results.visit_id = kanon_referred.key
@@ -819,12 +793,14 @@ SELECT
   COUNT(*) AS combinations,
   MIN(people) AS fewest,
   COUNT(*) FILTER(WHERE
-    people < 3) AS too_rare
+    people < 3) AS too_rare,
+  SUM(n) FILTER(WHERE
+    place = 0),
+  SUM(n) FILTER(WHERE
+    place = 1)
 FROM combinations;
 
 -- people who share what is published of them and of 2 events
-/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
-   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH people AS (
   SELECT
     patients.patient_id AS person,
@@ -864,6 +840,16 @@ SELECT
     people < 3) AS too_rare
 FROM combinations;
 
+-- keys of the released patients that repeat
+SELECT
+  COUNT(*) - COUNT(DISTINCT patient_id)
+FROM released.patients AS patients;
+
+-- keys of the released visits that repeat
+SELECT
+  COUNT(*) - COUNT(DISTINCT visit_id)
+FROM released.visits AS visits;
+
 -- keys of the released patients that are no pseudonyms
 SELECT
   COUNT(*)
@@ -887,16 +873,6 @@ WHERE
       FALSE
     )
   );
-
--- keys of the released patients that repeat
-SELECT
-  COUNT(*) - COUNT(DISTINCT patient_id)
-FROM released.patients AS patients;
-
--- keys of the released visits that repeat
-SELECT
-  COUNT(*) - COUNT(DISTINCT visit_id)
-FROM released.visits AS visits;
 
 -- labels of patients.sex
 SELECT

@@ -352,7 +352,12 @@ LISTS |= {
     "tables/alike": {"labels": "age AS text_1, sex AS text_2", "texts": "age, sex"},
     "tables/known": {"columns": "own.n AS key, referred.n AS person", "refers": "own.n = referred.n"},
     "tables/leave_out_alone": {"is_kind": "too_rare.event = rows_of_events.event"},
-    "tables/people_by_event": {"person": "own.n", "refers": "own.n = referred.n", "kinds": "own.age, referred.disease"},
+    "tables/people_by_event": {
+        "place": "0",
+        "person": "own.n",
+        "refers": "own.n = referred.n",
+        "kinds": "own.age, referred.disease",
+    },
     "tables/too_rare_alone": {
         "k": "2",
         "kind": "age, sex",
@@ -382,6 +387,7 @@ LISTS |= {
         "is_another": "another.person = events.person AND another.event > events.event",
         "classes": "events.class",
         "events": "events.event, another.event",
+        "rows": "SUM(people)",
     },
     "tables/rarest_known": {
         "events": "events.event, another.event",

@@ -175,17 +175,27 @@ class ReleasedTables:
 
         Without ``promise``, people are not counted.
         """
+        of_people = self._of_people()
         rows = {member.name: self._count(member) for member in self.opened.members}
-        orphans = {member.name: self._orphans(member) for member in self._of_people()}
-        raw = ((member, self._raw_keys(member, orphans[member.name])) for member in self._of_people())
+        promises: list[Promise] = []
+        of_persons: dict[str, int] = {}
+        for events in range(self.opened.policy.km + 1) if promise else ():
+            found, joined = self._promise(events)
+            promises.append(found)
+            of_persons |= joined
+        repeated = {f"{member.name}.{name}": n for member in of_people for name, n in self._repeated_keys(member)}
+        # With keys that do not repeat, a table all of whose rows were joined to persons has no row that leads nowhere.
+        whole = {name for name, n in of_persons.items() if n == rows[name]} if not any(repeated.values()) else set()
+        orphans = {member.name: 0 if member.name in whole else self._orphans(member) for member in of_people}
+        raw = ((member, self._raw_keys(member, orphans[member.name])) for member in of_people)
         return TablesVerification(
             self.opened.policy.k,
-            tuple(self._promise(events) for events in range(self.opened.policy.km + 1)) if promise else (),
+            tuple(promises),
             rows,
             orphans,
             {f"{member.name}.{name}": n for member, keys in raw for name, n in keys},
-            {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._repeated_keys(member)},
-            {f"{member.name}.{name}": n for member in self._of_people() for name, n in self._foreign(member)},
+            repeated,
+            {f"{member.name}.{name}": n for member in of_people for name, n in self._foreign(member)},
             tuple(one.name for one in counts or () if rows[one.name] != one.rows_out),
         )
 
@@ -265,15 +275,24 @@ class ReleasedTables:
             queries = [nobody.where(exp.false())]
         return sql.union_all(queries)
 
-    def _promise(self, events: int) -> Promise:
-        if events == 1 and any(member.quasi_identifiers for member in self.opened.events):
-            steps = self._people_by_event()
-        else:
-            steps = self._people_by_combination(events)
-        counted_up = sql.query("tables/promise", values={"k": self.opened.policy.k}, steps={"combinations": steps})
+    def _promise(self, events: int) -> tuple[Promise, dict[str, int]]:
+        """Return what is counted of so many known events; with one, also the rows of each table that have a person."""
+        by_event = [member for member in self.opened.events if member.quasi_identifiers] if events == 1 else []
+        counted_up = sql.query(
+            "tables/promise",
+            values={
+                "k": self.opened.policy.k,
+                "rows": [
+                    sql.where(exp.Sum(this=sql.column("n")), exp.EQ(this=sql.column("place"), expression=place))
+                    for place in map(sql.literal, range(len(by_event)))
+                ],
+            },
+            steps={"combinations": self._people_by_event() if by_event else self._people_by_combination(events)},
+        )
         title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if events else "")
-        combinations, fewest, too_rare = self.engine.row(counted_up, title)
-        return Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
+        combinations, fewest, too_rare, *rows = self.engine.row(counted_up, title)
+        promise = Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
+        return promise, {member.name: int(n or 0) for member, n in zip(by_event, rows, strict=True)}
 
     def _people_by_event(self) -> list[tuple[str, exp.Query]]:
         """Return the steps that count how many people share what is published of them and of one event.
@@ -299,7 +318,7 @@ class ReleasedTables:
             if texts and member is not self.opened.people:
                 query = sql.query(
                     "tables/people_by_event",
-                    values={"person": person, "kinds": kinds},
+                    values={"place": len(counted_up), "person": person, "kinds": kinds},
                     relations={"own": rows},
                     joins={"referred": joins},
                 )
