@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -89,7 +89,7 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
             raise UsageError(
                 f"There is a {name}.{target.name} already: give another schema, or replace it (--replace)."
             )
-    publishing = _Publishing(release, ignore_ledger)
+    publishing = _publishing(release, ignore=ignore_ledger)
     publishing.open(required=True)
     with alone(engine), engine.keeping():
         publishing.check()
@@ -114,7 +114,7 @@ def preview(release: FoundTables, name: str) -> TablesVerification:
     """
     engine, members = release.opened.engine, release.opened.members
     _require_own_names(members)
-    publishing = _Publishing(release, ignore=True)
+    publishing = _publishing(release, ignore=True)
     schema = exp.Table(db=sql.identifier(name), catalog=sql.identifier(MEMORY))
     targets = {one.name: sql.relation(one.relation.name, name, MEMORY) for one in members}
     engine.run(exp.Create(this=schema, kind="SCHEMA", exists=True), f"schema {name}")
@@ -132,7 +132,7 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
     _require_free(release, path, replace=replace)
     require_no_log(path)
     _require_own_names(members)
-    publishing = _Publishing(release, ignore_ledger)
+    publishing = _publishing(release, ignore=ignore_ledger)
     publishing.open(required=False)
     with workspace(path) as directory:
         attached = engine.attach_new(directory / "new.duckdb")
@@ -166,7 +166,7 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
             f"{wrong[0]!r} cannot be the name of a file: release the tables to a database (--out) or to a schema "
             "(--into-schema)."
         )
-    publishing = _Publishing(release, ignore_ledger)
+    publishing = _publishing(release, ignore=ignore_ledger)
     publishing.open(required=False)
     with private_directory(path.parent) as private:
         made = private.path / path.name
@@ -244,7 +244,7 @@ class _Publishing:
     def open(self, *, required: bool) -> None:
         """Open the database for writing; where it is not ``required``, note why that cannot be."""
         engine = self.release.opened.engine
-        if self.release.writable or isinstance(engine, Workbench):
+        if self.release.writable:
             return
         try:
             changed = engine.make_writable()
@@ -291,32 +291,12 @@ class _Publishing:
 
     def make(self, member: Member, target: exp.Table) -> None:
         """Make a released table in the database of the originals, or in one that is attached."""
-        engine, title = self.release.opened.engine, f"make the released {member.name}"
-        query: exp.Query = self.release.rows.released(member, self.seed)
-        if not isinstance(engine, Workbench) or target.catalog:
-            engine.run(sql.create_table(target, query), title)
-            return
-        if member.roles is not None:
-            labelled = {
-                one.name for one in member.quasi_identifiers if self.release.rows.levels[member.names[one.name]]
-            }
-            apart = labelled | {key.column.name for key in member.keys}
-            as_there = [column.name for column in member.published if column.name not in apart]
-            typed = {name: sql.column(name, "source") for name in as_there}
-            query = engine.carried(query, member.relation, typed, f"the rows of the released {member.name}")
-        engine.warehouse.run(sql.create_table(target, query), title)
-        written = engine.mirror(target)
-        if member.roles is not None:  # by one scan; of a table that is kept, nothing but its number of rows
-            engine.bring_rows(target, written.columns)
+        query = self.release.rows.released(member, self.seed)
+        self.release.opened.engine.run(sql.create_table(target, query), f"make the released {member.name}")
 
     def drop(self, target: exp.Table) -> None:
         """Drop what has the name of a released table."""
-        engine = self.release.opened.engine
-        if not isinstance(engine, Workbench):
-            engine.run(sql.drop(target), "drop the table of that name")
-        elif (kind := engine.warehouse.kind_of(target)) is not None:
-            engine.warehouse.drop(target, kind)
-            engine.forget_mirror(target)
+        self.release.opened.engine.run(sql.drop(target), "drop the table of that name")
 
     def verified(self, outputs: Mapping[str, exp.Expr]) -> TablesVerification:
         release = self.release
@@ -378,6 +358,50 @@ class _Publishing:
                 fingerprint.of_source(engine, member.relation, [*quasi_identifiers, *sensitive]),
             )
             remember(engine, entry)
+
+
+@dataclass
+class _PublishingInWarehouse(_Publishing):
+    """The same from the tables of a warehouse, whose release is made on the workbench and sent there.
+
+    Attributes:
+        bench: the workbench.
+    """
+
+    bench: Workbench = field(kw_only=True)
+
+    def open(self, *, required: bool) -> None:  # noqa: ARG002 - a warehouse is always open for writing
+        return
+
+    def make(self, member: Member, target: exp.Table) -> None:
+        if target.catalog:  # a file, which is attached to the workbench
+            super().make(member, target)
+            return
+        query: exp.Query = self.release.rows.released(member, self.seed)
+        if member.roles is not None:
+            labelled = {
+                one.name for one in member.quasi_identifiers if self.release.rows.levels[member.names[one.name]]
+            }
+            apart = labelled | {key.column.name for key in member.keys}
+            as_there = [column.name for column in member.published if column.name not in apart]
+            typed = {name: sql.column(name, "source") for name in as_there}
+            query = self.bench.carried(query, member.relation, typed, f"the rows of the released {member.name}")
+        self.bench.warehouse.run(sql.create_table(target, query), f"make the released {member.name}")
+        written = self.bench.mirror(target)
+        if member.roles is not None:  # by one scan; of a table that is kept, nothing but its number of rows
+            self.bench.bring_rows(target, written.columns)
+
+    def drop(self, target: exp.Table) -> None:
+        if (kind := self.bench.warehouse.kind_of(target)) is not None:
+            self.bench.warehouse.drop(target, kind)
+            self.bench.forget_mirror(target)
+
+
+def _publishing(release: FoundTables, *, ignore: bool) -> _Publishing:
+    engine = release.opened.engine
+    if isinstance(engine, Workbench):
+        return _PublishingInWarehouse(release, ignore, bench=engine)
+    return _Publishing(release, ignore)
 
 
 def _fingerprinted(member: Member, title: str) -> tuple[list[str], str, list[str]]:
