@@ -374,8 +374,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
             engine, original, control, prepared.hierarchies, candidates, released, names, entity
         )
     return Attacked(
-        release.name,
-        original.name,
+        release.name_beside(original),
+        original.name_beside(release),
         linkage.rows,
         rows_out,
         classes,

@@ -325,8 +325,8 @@ def measure_against(
         risk = risk.of_fewest(risk_before.people or 0)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
     return Measured(
-        release.name,
-        original.name,
+        release.name_beside(original),
+        original.name_beside(release),
         prepared.frequency.rows,
         found.counts.rows,
         found.counts.published,

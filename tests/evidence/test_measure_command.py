@@ -194,6 +194,14 @@ def test_the_original_is_a_table_beside_it_another_database_or_a_file(
     assert {**ended.json, "original": None, "table": "patients_k20"} == expected
 
 
+def test_two_tables_of_one_name_are_named_with_their_schemas(database: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE SCHEMA released; CREATE TABLE released.patients AS FROM patients_k20")
+    for command in ("measure", "attack"):
+        ended = kanon(command, database, "released.patients", "--original", "patients", *ASKED)
+        assert ended.out.startswith("released.patients against patients"), ended.err
+
+
 def test_without_its_original_a_table_has_classes_alone(database: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("measure", database, "patients_k20", "--qi", "age,sex", "-k", 20, "--format", "json")
     assert ended.code == 0

@@ -155,6 +155,10 @@ class Source:
             return self.held_out.source.relation
         return self.relation if self.preparation is None else self.preparation.source.relation
 
+    def name_beside(self, other: Source) -> str:
+        """Return the name, with the schema where another table has the same name."""
+        return f"{self.table.db}.{self.name}" if self.name == other.name and self.table.db else self.name
+
     def refuse_prepared(self, why: str) -> None:
         """Raise where columns are prepared, with what follows on ``The columns of patients are prepared, ``."""
         if self.preparation is not None:
