@@ -241,6 +241,7 @@ def frequency_of_coded(
             "keys": named,
             "people": [] if entity is None else [nobody_else, sql.named(sql.column(entity), ENTITY)],
             "grouped": [*(key.copy() for key in keys), *person],
+            "sorted": [] if entity is None else [sql.column(key.alias) for key in named],
         },
         relations={"coded_rows": coded},
     )

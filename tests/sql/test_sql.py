@@ -254,6 +254,7 @@ LISTS = {
         "keys": "code AS key_0",
         "people": "CAST(0 AS BIGINT) AS persons, number AS entity",
         "grouped": "code, number",
+        "sorted": "key_0",
     },
     "classes/people_test": {
         "masked": "key_0",
