@@ -26,7 +26,7 @@ FROM patients AS patients
 WHERE
   NOT patients.patient_id IS NULL;
 
--- the people, with their pseudonyms, and the classes of those released. SHA-256 of a key of its own and each value (NIST SP 800-56C, one step). The key is not shown: bind $kanon_person_key, the bytes 00 00 00 01 and HMAC-SHA256 by your key of ["patients", "people"]
+-- the people, with their pseudonyms, and the classes of those released. A pseudonym is SHA-256 of $kanon_person_key and the value (NIST SP 800-56C, one step). $kanon_person_key is not shown: bind the bytes 00 00 00 01, followed by HMAC-SHA256 of ["patients", "people"] by your key
 CREATE TEMPORARY TABLE kanon_people AS
 SELECT
   rows_of_people.kanon_person,
@@ -93,7 +93,7 @@ FROM (
   FROM kanon_rows_2
 ) AS kinds;
 
--- the rows of visits with their kinds, and pseudonyms of visit_id. SHA-256 of a key of its own and each value (NIST SP 800-56C, one step). The key is not shown: bind $kanon_key_of_table_2, the bytes 00 00 00 01 and HMAC-SHA256 by your key of ["visits", "rows"]
+-- the rows of visits with their kinds, and pseudonyms of visit_id. A pseudonym is SHA-256 of $kanon_key_of_table_2 and the value (NIST SP 800-56C, one step). $kanon_key_of_table_2 is not shown: bind the bytes 00 00 00 01, followed by HMAC-SHA256 of ["visits", "rows"] by your key
 CREATE TEMPORARY TABLE kanon_left AS
 SELECT
   rows_of_events.number,
@@ -231,7 +231,7 @@ GROUP BY
 HAVING
   COUNT(DISTINCT rows_of_events.number) < 3;
 
--- leave out of visits who is not released
+-- leave the rows of visits out of people who are not released
 DELETE FROM kanon_left AS rows_of_events
 WHERE
   class IS NULL;
@@ -248,7 +248,7 @@ WHERE
       AND rows_of_events.event IS NOT DISTINCT FROM too_rare.event
   );
 
--- leave out of results who is not released
+-- leave the rows of results out of people who are not released
 DELETE FROM kanon_left_2 AS rows_of_events
 WHERE
   class IS NULL;

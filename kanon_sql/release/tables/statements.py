@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 CLASS, EVENT, THROUGH, PSEUDONYM = "class", "event", "through", "pseudonym"
 PSEUDONYM_TYPE = "UUID"
-PSEUDONYMS_TITLE = (
-    "SHA-256 of a key of its own and each value (NIST SP 800-56C, one step). The key is not shown: bind ${name}, the "
-    "bytes 00 00 00 01 and HMAC-SHA256 by your key of {domain}"
+_PSEUDONYMS_TITLE = (
+    "A pseudonym is SHA-256 of ${name} and the value (NIST SP 800-56C, one step). ${name} is not shown: bind the bytes "
+    "00 00 00 01, followed by HMAC-SHA256 of {domain} by your key"
 )
 _ROWS, _REFERRED, _ROOM = "rows_of_events", "kanon_referred", 1 << 40
 """Numbers of the kinds of events of a table begin at a multiple of the last one."""
@@ -256,7 +256,7 @@ class ReleasedRows:
         for member in self.opened.events:
             left = self._left[member.name]
             leave_out = sql.statement("tables/leave_out_people", tables={_ROWS: left})
-            engine.run(leave_out, f"leave out of {member.name} who is not released")
+            engine.run(leave_out, f"leave the rows of {member.name} out of people who are not released")
             if (decides := self.opened.kind_of(member)) is not None:
                 leave_out = sql.statement(
                     "tables/leave_out_alone",
@@ -452,7 +452,7 @@ class _Pseudonyms:
 
     @property
     def title(self) -> str:
-        return PSEUDONYMS_TITLE.format(name=self.placeholder, domain=self.domain)
+        return _PSEUDONYMS_TITLE.format(name=self.placeholder, domain=self.domain)
 
     def of(self, value: exp.Expr) -> exp.Expr:
         """Return the pseudonym of a value."""
