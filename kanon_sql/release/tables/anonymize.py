@@ -413,4 +413,4 @@ def counted_rows(opened: OpenedTables, rows: ReleasedRows) -> tuple[int, int, tu
         of_nobody = rows_in - rows.of_people[member.name]
         levels = {column.name: rows.levels[member.names[column.name]] for column in member.quasi_identifiers}
         counts.append(TableCounts(member.name, member.policy.rows, rows_in, of_nobody, rows.rows_out(member), levels))
-    return rows.people_in(), rows.people_out(), tuple(counts)
+    return rows.people_in, rows.people_out(), tuple(counts)

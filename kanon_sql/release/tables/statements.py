@@ -58,12 +58,14 @@ class ReleasedRows:
         levels: of each quasi-identifier, by the names that these have where rows are put together.
         key: of pseudonyms.
         of_people: for each table, its rows that lead to a person.
+        people_in: people in the tables.
     """
 
     opened: OpenedTables
     levels: Mapping[str, int]
     key: Key
     of_people: dict[str, int] = field(default_factory=dict, init=False)
+    people_in: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         engine, people = self.opened.engine, self.opened.people
@@ -148,8 +150,9 @@ class ReleasedRows:
         )
         title = f"the people, with their pseudonyms, and the classes of those released. {pseudonyms.title}"
         self._create(sql.create_table(self.people, query, temporary=True), title, pseudonyms.secrets)
+        self.people_in = self._count(self.people, "people in the tables")
         if people is not None:
-            self.of_people[people.name] = self._count(self.people, "people in the tables")
+            self.of_people[people.name] = self.people_in
 
     # 2. Kinds, and rows with their kinds
 
@@ -344,9 +347,6 @@ class ReleasedRows:
         """Return how many people are released."""
         query = exp.select(exp.Count(this=sql.column(CLASS), big_int=True)).from_(self.people.copy())
         return int(self.opened.engine.row(query, "people who are released")[0])
-
-    def people_in(self) -> int:
-        return self._count(self.people, "people in the tables")
 
     def rows_out(self, member: Member) -> int:
         """Return how many rows of a table are released."""

@@ -513,7 +513,7 @@ class Evidence:
                 f"{kind} of people apart" if merged else kind,
                 lambda masks: (
                     people_query(relation, masks, self.problem.k, probe=probe)
-                    if self._sketches_people(source) and not merged
+                    if self._sketches_people(source, merged=merged)
                     else node_query(
                         relation,
                         masks,
@@ -538,11 +538,12 @@ class Evidence:
         same = source.steps == self.problem.lattice.steps(node)
         return source, same and self.problem.frequency.has_people_once
 
-    def _sketches_people(self, source: RollUp) -> bool:
-        """Tell whether ``people_query`` tests nodes on a relation."""
+    def _sketches_people(self, source: RollUp, *, merged: bool = False) -> bool:
+        """Tell whether ``people_query`` tests nodes on a relation; not where that has each person in a class once."""
         problem = self.problem
         return (
-            source.tuples >= _SKETCHED
+            not merged
+            and source.tuples >= _SKETCHED
             and problem.frequency.has_people_once
             and problem.k <= MOST_SKETCHED
             and problem.frequency.engine.joins_masks
@@ -609,7 +610,7 @@ class Evidence:
                 self._packing,
                 self._statements if self.known is None else None,
                 merged=merged,
-                few_apart=self._sketches_people(source) and not merged,
+                few_apart=self._sketches_people(source, merged=merged),
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]
