@@ -18,6 +18,7 @@ from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.opened import open_released
+from kanon_sql.release.tables.statements import PSEUDONYM_TYPE
 from kanon_sql.release.tables.verify import ReleasedTables
 from kanon_sql.sql.names import folded
 
@@ -63,10 +64,16 @@ def released_place(source: object, policy: TablesPolicy, schema: str | None) -> 
     return found, policy.into_schema if schema is None and same_place(found, policy.source) else schema
 
 
+def as_released(opened: OpenedTables) -> ReleasedTables:
+    """Return released tables, of which nothing is known but what is in them."""
+    outputs = {member.name: member.relation for member in opened.members}
+    keys_are_texts = any(key.column.type != PSEUDONYM_TYPE for member in opened.members for key in member.keys)
+    return ReleasedTables(opened.engine, opened, outputs, {}, keys_are_texts=keys_are_texts)
+
+
 def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerification:
     """Return what is found in released tables by themselves; without ``promise``, people are not counted."""
-    outputs = {member.name: member.relation for member in opened.members}
-    verification = ReleasedTables(opened.engine, opened, outputs, {}).verified(promise=promise)
+    verification = as_released(opened).verified(promise=promise)
     shown = [
         f"{member.name}.{name}"
         for member in opened.members

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.tables import released_place, same_place, verified_alone
+from kanon_sql.evidence.tables import as_released, released_place, same_place, verified_alone
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import open_originals, open_released
@@ -182,8 +182,7 @@ def attack_tables(
     try:
         progress(Progress("Counting who is found in the release"))
         verification = verified_alone(opened, promise=False)
-        outputs = {member.name: member.relation for member in opened.members}
-        found = found_people(ReleasedTables(opened.engine, opened, outputs, {}))
+        found = found_people(as_released(opened))
     finally:
         opened.engine.close()
     originals = open_originals(before, wanted, resources)

@@ -717,7 +717,7 @@ FROM released.results AS results;
 WITH people AS (
   SELECT
     patients.patient_id AS person,
-    CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT) AS class
+    ENCODE(CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT)) AS class
   FROM released.patients AS patients
 ), combinations AS (
   SELECT
@@ -743,12 +743,12 @@ WITH kanon_known_1 AS (
   JOIN (
     SELECT
       ROW_NUMBER() OVER () AS kind,
-      CAST(patients.sex AS TEXT) AS text_1
+      ENCODE(CAST(patients.sex AS TEXT)) AS text_1
     FROM released.patients AS patients
     GROUP BY
-      CAST(patients.sex AS TEXT)
+      ENCODE(CAST(patients.sex AS TEXT))
   ) AS kanon_alike
-    ON CAST(patients.sex AS TEXT) IS NOT DISTINCT FROM kanon_alike.text_1
+    ON ENCODE(CAST(patients.sex AS TEXT)) IS NOT DISTINCT FROM kanon_alike.text_1
 ), kanon_known_2 AS (
   SELECT
     visits.visit_id AS key,
@@ -761,12 +761,12 @@ WITH kanon_known_1 AS (
   JOIN (
     SELECT
       ROW_NUMBER() OVER () AS kind,
-      CAST(visits.ward AS TEXT) AS text_1
+      ENCODE(CAST(visits.ward AS TEXT)) AS text_1
     FROM released.visits AS visits
     GROUP BY
-      CAST(visits.ward AS TEXT)
+      ENCODE(CAST(visits.ward AS TEXT))
   ) AS kanon_alike
-    ON CAST(visits.ward AS TEXT) IS NOT DISTINCT FROM kanon_alike.text_1
+    ON ENCODE(CAST(visits.ward AS TEXT)) IS NOT DISTINCT FROM kanon_alike.text_1
 ), combinations AS (
   SELECT
     0 AS place,
@@ -787,7 +787,7 @@ WITH kanon_known_1 AS (
   GROUP BY
     kanon_referred.kind_1,
     kanon_referred.kind_2,
-    CAST(results.test AS TEXT)
+    ENCODE(CAST(results.test AS TEXT))
 )
 SELECT
   COUNT(*) AS combinations,
@@ -804,19 +804,21 @@ FROM combinations;
 WITH people AS (
   SELECT
     patients.patient_id AS person,
-    CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT) AS class
+    ENCODE(CAST(TO_JSON(CAST([CAST(patients.sex AS TEXT)] AS TEXT[])) AS TEXT)) AS class
   FROM released.patients AS patients
 ), events AS (
   SELECT DISTINCT
     visits.patient_id AS person,
-    CAST(TO_JSON(CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[])) AS TEXT) AS event
+    ENCODE(CAST(TO_JSON(CAST(['visits', CAST(visits.ward AS TEXT)] AS TEXT[])) AS TEXT)) AS event
   FROM released.visits AS visits
   UNION ALL
   SELECT DISTINCT
     visits.patient_id AS person,
-    CAST(TO_JSON(
-      CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[])
-    ) AS TEXT) AS event
+    ENCODE(
+      CAST(TO_JSON(
+        CAST(['results', CAST(results.test AS TEXT), CAST(visits.ward AS TEXT)] AS TEXT[])
+      ) AS TEXT)
+    ) AS event
   FROM released.results AS results
   JOIN released.visits AS visits
     ON results.visit_id = visits.visit_id

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kanon_sql.evidence.report.figures import DescribedColumn, WrittenReport
 from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
+from kanon_sql.evidence.tables import as_released
 from kanon_sql.evidence.tables_attack import TablesAttacked
 from kanon_sql.policy.tables import tables_policy_text
 from kanon_sql.release.tables.found_people import found_people
@@ -188,7 +189,7 @@ def _found(release: TablesRelease, published: PublishedTables) -> tuple[FoundPeo
         return found_people(ReleasedTables(opened.engine, opened, tables, release.rows.levels))
     new = open_released(place, release.policy, None)
     try:
-        return found_people(ReleasedTables(new.engine, new, {one.name: one.relation for one in new.members}, {}))
+        return found_people(as_released(new))
     finally:
         new.engine.close()
 

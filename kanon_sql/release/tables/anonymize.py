@@ -284,9 +284,10 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         rows.make()
         left_at = len(opened.engine.statements)
         people_in, people_out, counts = counted_rows(opened, rows)
-    if not people_out:
+    if people_out < policy.k:
         raise NoSolutionError(
-            f"No class has {policy.k:,} people, so that nobody would be released. Ask for less, or take more people."
+            f"Fewer than {policy.k:,} people would be left in the tables, so that none is released. Ask for a smaller "
+            "k, allow less to be suppressed (max_suppressed), or take more people."
         )
     common = _common(prepared)
     return TablesRelease(

@@ -25,11 +25,12 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
 from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.profile.people import entity_of_rows
 from kanon_sql.policy.roles import NamedColumns, Roles, assign_roles
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import require_canonical
 from kanon_sql.release.publication import as_published
-from kanon_sql.search.prepare import repeated_in, require_roles_of_copies
+from kanon_sql.search.prepare import require_roles_of_copies
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
 
@@ -434,7 +435,13 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
     unique = [table.key] if table.key is not None else []
     if table.rows == _PEOPLE and isinstance(table.person, str):
         unique.append(table.person)
-        repeated_in(member.source, Policy(columns=replace(table.columns, entity=table.person)))
+        source, person = member.source, member.reference_column
+        found = entity_of_rows(source.holder.rows, source.relation, source.columns, person)
+        if found is not None and found.names_people:
+            raise UsageError(
+                f"{member.name}: {person.name!r} is to name people, but {found.found()}. If that names them, make it "
+                'person; if rows are events, say so (rows = "events"); else give it another name in the database.'
+            )
     for name in unique:
         (column,) = resolve_columns([name], member.source.columns, member.name)
         own = sql.column(column.name)

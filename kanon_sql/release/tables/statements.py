@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column
+from kanon_sql.engine.equality import published as published_form
 from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import Through
@@ -138,10 +139,11 @@ class ReleasedRows:
             sql.same(sql.column(name, "rows_of_people"), sql.column(name, "classes")) for name in labels
         )
         pseudonyms = _Pseudonyms(self.key, None if people is None else people.name, "people", "kanon_person_key")
+        named = people or next(member for member in opened.events if isinstance(member.policy.person, str))
         query = sql.query(
             "tables/people",
             values={
-                "pseudonym": pseudonyms.of(sql.column(PERSON, "rows_of_people")),
+                "pseudonym": pseudonyms.of(sql.column(PERSON, "rows_of_people"), named.reference_column),
                 "labels": [sql.column(name) for name in labels],
                 "k": opened.policy.k,
                 "is_class": is_class,
@@ -188,7 +190,7 @@ class ReleasedRows:
             placeholder = f"kanon_key_of_table_{self.opened.members.index(member) + 1}"
             pseudonyms = _Pseudonyms(self.key, member.name, "rows", placeholder)
             own_key = sql.column(member.names[member.key_column.name], _ROWS)
-            columns.append(sql.named(pseudonyms.of(own_key), PSEUDONYM))
+            columns.append(sql.named(pseudonyms.of(own_key, member.key_column), PSEUDONYM))
             title, secrets = f"{title}, and pseudonyms of {member.policy.key}. {pseudonyms.title}", pseudonyms.secrets
         query = sql.query(
             "tables/rows_with_kinds",
@@ -344,8 +346,14 @@ class ReleasedRows:
     # What is left
 
     def people_out(self) -> int:
-        """Return how many people are released."""
+        """Return how many people are released; without a table of people, those of whom a row is left."""
         query = exp.select(exp.Count(this=sql.column(CLASS), big_int=True)).from_(self.people.copy())
+        if self.opened.people is None:
+            first, *others = (exp.select(PERSON_NUMBER).from_(left.copy()) for left in self._left.values())
+            people: exp.Query = first.distinct()
+            for other in others:
+                people = exp.union(people, other, distinct=True, copy=False)
+            query = exp.select(sql.count_rows()).from_(people.subquery("people"))
         return int(self.opened.engine.row(query, "people who are released")[0])
 
     def rows_out(self, member: Member) -> int:
@@ -454,9 +462,9 @@ class _Pseudonyms:
     def title(self) -> str:
         return _PSEUDONYMS_TITLE.format(name=self.placeholder, domain=self.domain)
 
-    def of(self, value: exp.Expr) -> exp.Expr:
-        """Return the pseudonym of a value."""
-        text = exp.Encode(this=sql.cast(value, "VARCHAR"), charset=sql.literal("utf-8"))
+    def of(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """Return the pseudonym of a value of a column."""
+        text = exp.Encode(this=sql.cast(published_form(value, column), "VARCHAR"), charset=sql.literal("utf-8"))
         hashed = exp.DPipe(this=exp.Placeholder(this=self.placeholder), expression=text, safe=True)
         digits = exp.SHA2(this=hashed, length=sql.literal(256))
         return sql.selected("tables/pseudonyms", PSEUDONYM, columns={"digits": digits})

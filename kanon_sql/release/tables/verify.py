@@ -163,12 +163,15 @@ class ReleasedTables:
         opened: what they were made from.
         outputs: each by the name of its table.
         levels: of quasi-identifiers, by the names that these have where rows are put together.
+        keys_are_texts: whether some keys may be UUIDs in several spellings, or texts that a collation takes for the
+            same: they are compared by the bytes of one spelling then.
     """
 
     engine: Engine
     opened: OpenedTables
     outputs: Mapping[str, exp.Expr]
     levels: Mapping[str, int]
+    keys_are_texts: bool = False
 
     def verified(self, counts: Sequence[TableCounts] | None = None, *, promise: bool = True) -> TablesVerification:
         """Return what is found in the tables; with ``counts``, whether they have the rows that were found before.
@@ -207,24 +210,31 @@ class ReleasedTables:
         output.set("alias", exp.TableAlias(this=sql.identifier(alias or member.name)))
         return output
 
+    def _key_value(self, name: str, table: str | None = None) -> exp.Expr:
+        """Return what a key is compared by."""
+        value = sql.column(name, table)
+        if not self.keys_are_texts:
+            return value
+        return _bytes(exp.Coalesce(this=sql.cast(_as_uuid(value), "VARCHAR"), expressions=[sql.cast(value, "VARCHAR")]))
+
     def _count(self, member: Member) -> int:
         query = exp.select(sql.count_rows()).from_(self._output(member))
         return int(self.engine.row(query, f"rows of the released {member.name}")[0])
 
     # 1. The promise
 
-    def _persons(self, member: Member) -> tuple[exp.Column, list[tuple[exp.Expr, exp.Expr]]]:
+    def _persons(self, member: Member) -> tuple[exp.Expr, list[tuple[exp.Expr, exp.Expr]]]:
         """Return the pseudonym of the person of a row, and the joins that lead to it."""
         path = self.opened.path(member)
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         for own, referred in pairwise(path):
-            key = sql.column(referred.policy.key or "", referred.name)
-            same = exp.EQ(this=sql.column(own.reference_column.name, own.name), expression=key)
+            key = self._key_value(referred.policy.key or "", referred.name)
+            same = exp.EQ(this=self._key_value(own.reference_column.name, own.name), expression=key)
             joins.append((self._output(referred), same))
         last = path[-1].reference
         if last is None:
             raise TypeError(f"{path[-1].name} names no person")
-        return sql.column(last.name, path[-1].name), joins
+        return self._key_value(last.name, path[-1].name), joins
 
     def people(self) -> exp.Query:
         """Return the query of the people of the release, each with what is published of it, as a list in JSON."""
@@ -306,7 +316,7 @@ class ReleasedTables:
         known: dict[str, _Known] = {}
         for place, member in enumerate(self._of_people(), 1):
             joins, person, kinds = self._on_the_way(member, known)
-            texts = self._texts(member)
+            texts = [*map(_bytes, self._texts(member))]
             if member is self.opened.people or self.opened.is_referred_to(member):
                 step = self._known(member, place, (joins, person, kinds))
                 known[member.name], query = step, step.query
@@ -327,7 +337,7 @@ class ReleasedTables:
 
     def _on_the_way(self, member: Member, known: Mapping[str, _Known]) -> _OnTheWay:
         """Return what a row has from the one that it refers to: joins, the person, and the numbers that are known."""
-        own = sql.column(member.reference_column.name, member.name)
+        own = self._key_value(member.reference_column.name, member.name)
         if (referred := self._referred(member)) is None:
             return [], own, []
         step, alias = known[referred.name], beside(member.name, "kanon_referred")
@@ -338,9 +348,9 @@ class ReleasedTables:
     def _known(self, member: Member, place: int, on_the_way: _OnTheWay) -> _Known:
         """Return the step of a table that others refer to."""
         joins, person, kinds = on_the_way
-        columns = [sql.named(sql.column(self._key(member), member.name), _KEY), sql.named(person, _PERSON), *kinds]
+        columns = [sql.named(self._key_value(self._key(member), member.name), _KEY), sql.named(person, _PERSON), *kinds]
         names = [kind.name for kind in kinds]
-        if texts := self._texts(member):
+        if texts := [*map(_bytes, self._texts(member))]:
             alias, kind = beside(member.name, "kanon_alike"), f"kind_{place}"
             labels = [sql.named(text, f"text_{number}") for number, text in enumerate(texts, 1)]
             alike = sql.query(
@@ -390,7 +400,8 @@ class ReleasedTables:
         if (referred := self._referred(member)) is None:
             return 0
         same = exp.EQ(
-            this=sql.column(self._key(referred), "referred"), expression=sql.column(member.reference_column.name, "own")
+            this=self._key_value(self._key(referred), "referred"),
+            expression=self._key_value(member.reference_column.name, "own"),
         )
         found = exp.select("1").from_(self._output(referred, "referred")).where(same)
         query = exp.select(sql.count_rows()).from_(self._output(member, "own")).where(exp.Exists(this=found).not_())
@@ -410,8 +421,7 @@ class ReleasedTables:
             if refers and not orphans and name == member.reference_column.name:
                 found.append((name, 0))
                 continue
-            own = sql.column(name)
-            wrong = sql.negated(_is_pseudonym(own))
+            wrong = sql.negated(_is_pseudonym(sql.column(name)))
             query = exp.select(sql.count_rows()).from_(self._output(member)).where(wrong)
             (n,) = self.engine.row(query, f"keys of the released {member.name} that are no pseudonyms")
             found.append((name, int(n)))
@@ -421,7 +431,7 @@ class ReleasedTables:
         policy, found = member.policy, []
         of_rows = [policy.person] if policy.rows == "people" and isinstance(policy.person, str) else []
         for name in [*of_rows, *([policy.key] if policy.key is not None else [])]:
-            own = sql.column(name)
+            own = self._key_value(name)
             query = exp.select(exp.Sub(this=sql.count_rows(), expression=sql.count_distinct(own)))
             (n,) = self.engine.row(query.from_(self._output(member)), f"keys of the released {member.name} that repeat")
             found.append((name, int(n)))
@@ -451,9 +461,12 @@ class ReleasedTables:
 
 def _is_pseudonym(value: exp.Expr) -> exp.Expr:
     """Return whether a value is a UUID as pseudonyms are: of version 8, of which databases make no keys."""
-    as_uuid = exp.TryCast(this=value, to=exp.DataType.build("UUID"))
-    like_one = exp.Like(this=sql.cast(as_uuid, "VARCHAR"), expression=sql.literal(_PSEUDONYM))
+    like_one = exp.Like(this=sql.cast(_as_uuid(value), "VARCHAR"), expression=sql.literal(_PSEUDONYM))
     return exp.Coalesce(this=like_one, expressions=[exp.false()])
+
+
+def _as_uuid(value: exp.Expr) -> exp.Expr:
+    return exp.TryCast(this=value.copy(), to=exp.DataType.build("UUID"))
 
 
 def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]:
@@ -465,7 +478,12 @@ def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]
     return lookup, sql.same(sql.column(level_name(level), "known"), label)
 
 
+def _bytes(text: exp.Expr) -> exp.Expr:
+    """Return a text as it is written: what a collation takes for the same is not."""
+    return exp.Encode(this=text, charset=sql.literal("utf-8"))
+
+
 def _listed(texts: Sequence[exp.Expr]) -> exp.Expr:
-    """Return a list of texts as one text, in JSON: grouping them takes less time than grouping lists."""
+    """Return a list of texts as bytes, in JSON: grouping them takes less time than grouping lists."""
     listed = sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
-    return sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR")
+    return _bytes(sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR"))

@@ -435,6 +435,143 @@ def test_check_finds_what_is_wrong(hospital: Path, spoil: str, message: str) -> 
     assert any(message in problem for problem in found.problems())
 
 
+@pytest.fixture
+def three() -> tuple[duckdb.DuckDBPyConnection, TablesPolicy]:
+    """Eight people with three visits each, and two results of each visit, released."""
+    connection = duckdb.connect()
+    connection.execute("""
+        CREATE TABLE p AS SELECT i AS pid, 'f' AS sex FROM range(8) numbers(i);
+        CREATE TABLE v AS SELECT i AS vid, i % 8 AS pid, ['A', 'B'][1 + i % 2] AS ward FROM range(24) numbers(i);
+        CREATE TABLE r AS SELECT i % 24 AS vid, ['x', 'y'][1 + i // 8 % 2] AS test FROM range(48) numbers(i);
+    """)
+    people = TablePolicy("p", "people", "pid", columns=NamedColumns(quasi_identifiers=("sex",)))
+    visits = TablePolicy("v", "events", "pid", key="vid", columns=NamedColumns(quasi_identifiers=("ward",)))
+    visits = replace(visits, hierarchies={"ward": "flat"})
+    results = TablePolicy("r", "events", Through("vid", "v"), columns=NamedColumns(quasi_identifiers=("test",)))
+    results = replace(results, hierarchies={"test": "flat"})
+    policy = TablesPolicy((people, visits, results), k=2, max_suppressed=1.0, seed=1)
+    with anonymize_tables(connection, policy) as release:
+        release.to_schema("released")
+    assert check_tables(connection, policy, schema="released").holds
+    return connection, policy
+
+
+TWO_SPELLINGS = """
+    ALTER TABLE released.v ALTER vid TYPE VARCHAR;
+    INSERT INTO released.v SELECT upper(vid), pid, ward FROM released.v;
+"""
+RAW_KEYS = "UPDATE released.r SET vid = $raw WHERE rowid IN (SELECT rowid FROM released.r LIMIT 24)"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "raw"),
+    [
+        # A key in two spellings is one key, in two rows: what they refer to twice does not make up for raw keys.
+        (TWO_SPELLINGS + RAW_KEYS.replace("$raw", "'00000000-0000-4000-8000-00000000002a'"), 24),
+        (
+            TWO_SPELLINGS
+            + "ALTER TABLE released.r ALTER vid TYPE VARCHAR COLLATE nocase;"
+            + RAW_KEYS.replace("$raw", "'raw ' || rowid"),
+            24,
+        ),
+        ("ALTER TABLE released.r ALTER vid TYPE INTEGER USING 1", 48),
+    ],
+)
+def test_check_reads_keys_as_what_they_are(
+    three: tuple[duckdb.DuckDBPyConnection, TablesPolicy], spoil: str, raw: int
+) -> None:
+    connection, policy = three
+    connection.execute(spoil)
+    found = check_tables(connection, policy, schema="released")
+    assert found.raw_keys["r.vid"] == raw
+    assert found.orphans["r"] == raw
+    assert not found.holds
+
+
+ONE_LABEL_APART = """
+    UPDATE released.$table SET $column = if(rowid = (SELECT min(rowid) FROM released.$table), '$one', '$others');
+    $collated;
+"""
+COLLATED = "ALTER TABLE released.$table ALTER $column TYPE VARCHAR COLLATE "
+
+
+@pytest.mark.parametrize("km", [1, 2])
+@pytest.mark.parametrize(
+    ("table", "column", "labels", "collated"),
+    [
+        ("r", "test", "Qq", COLLATED + "nocase"),
+        ("v", "ward", "Qq", COLLATED + "nocase"),
+        ("p", "sex", "ée", COLLATED + "noaccent"),
+        ("r", "test", "Qq", "SET default_collation = 'nocase'"),
+    ],
+)
+def test_check_compares_labels_as_they_are_written(
+    three: tuple[duckdb.DuckDBPyConnection, TablesPolicy], km: int, table: str, column: str, labels: str, collated: str
+) -> None:
+    """A label that one row has is not shared by others since a collation takes them for the same."""
+    connection, policy = three
+    spoil = ONE_LABEL_APART.replace("$collated", collated).replace("$table", table).replace("$column", column)
+    connection.execute(spoil.replace("$others", labels[1]).replace("$one", labels[0]))
+    found = check_tables(connection, replace(policy, km=km), schema="released")
+    assert [promise.events for promise in found.promises if promise.too_rare]
+
+
+def test_a_person_in_two_spellings_is_one(
+    tmp_path: Path, three: tuple[duckdb.DuckDBPyConnection, TablesPolicy]
+) -> None:
+    """... as files of CSV may have it: two rows of one person are not of two people."""
+    connection, policy = three
+    with anonymize_tables(connection, policy) as release:
+        release.to_directory(tmp_path / "files", ignore_ledger=True)
+    people = tmp_path / "files" / "p.csv"
+    header, first, *_ = people.read_text().splitlines()
+    pid, sex = first.split(",")
+    people.write_text("\n".join([header, first, f"{pid.upper()},{sex}"]) + "\n")
+    found = check_tables(tmp_path / "files", policy)
+    assert found.repeated_keys["p.pid"] == 1
+    assert found.promises[0].fewest == 1
+
+
+def test_rows_of_people_that_another_column_names_again_are_refused() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE p AS SELECT i AS id, 'n' || i % 4 AS ssn, 'f' AS sex FROM range(12) numbers(i)")
+    columns = NamedColumns(quasi_identifiers=("sex",), identifying=("ssn",))
+    policy = TablesPolicy((TablePolicy("p", "people", "id", columns=columns),), k=2, max_suppressed=1.0)
+    with pytest.raises(UsageError, match=r"p: 'id' is to name people, but ssn has repeated values .* make it person"):
+        anonymize_tables(connection, policy)
+
+
+def test_people_of_whom_nothing_is_left_are_not_counted() -> None:
+    """Without a table of people, a person is in a release by rows alone."""
+    connection = duckdb.connect()
+    connection.execute("""CREATE TABLE v AS
+        SELECT i AS pid, if(i = 0, 'unique', 'w' || i % 2) AS ward FROM range(100) numbers(i)""")
+    policy = replace(one_table("v", "pid"), k=5, max_suppressed=0.1)
+    with anonymize_tables(connection, policy) as release:
+        published = release.to_schema("released")
+    assert (release.people_in, release.people_out, published.verification.fewest) == (100, 99, 49)
+    connection.execute("CREATE OR REPLACE TABLE v AS SELECT i AS pid, 'x' AS ward FROM range(2) numbers(i)")
+    connection.execute("CREATE TABLE u AS SELECT i AS pid FROM range(1, 3) numbers(i)")
+    both = TablesPolicy((*policy.tables, TablePolicy("u", "events", "pid")), k=3, max_suppressed=1.0, seed=1)
+    with pytest.raises(NoSolutionError, match="Fewer than 3 people would be left in the tables"):
+        anonymize_tables(connection, both)
+
+
+def test_keys_that_are_equal_have_one_pseudonym(tmp_path: Path) -> None:
+    """Zero and negative zero are one key, in each of two releases with one key file."""
+    (tmp_path / "key").write_bytes(b"k" * 32)
+    found = []
+    for zero in (0.0, -0.0):
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE v AS SELECT (i % 3)::DOUBLE AS pid, 'w' AS ward FROM range(9) numbers(i)")
+        connection.execute("UPDATE v SET pid = $zero WHERE pid = 0", {"zero": zero})
+        policy = replace(one_table("v", "pid"), k=2, max_suppressed=1.0, key_file=tmp_path / "key")
+        with anonymize_tables(connection, policy) as release:
+            release.to_schema("released")
+        found.append({row[0] for row in connection.execute("SELECT pid FROM released.v").fetchall()})
+    assert found[0] == found[1]
+
+
 def test_script_makes_the_release(hospital: Path) -> None:
     """The script that --sql prints makes the same rows as the release, with a key of one's own."""
     with anonymize_tables(hospital, POLICY) as release:
