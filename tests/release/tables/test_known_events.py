@@ -127,7 +127,7 @@ def released_rows(tables: OpenedTables, node: Node) -> ReleasedRows:
 
 
 def left_by_statements(tables: OpenedTables, node: Node) -> Counter[frozenset[int]]:
-    """Return the sets of kinds of events that people have, numbered through the tables."""
+    """Return the sets of kinds of events that people have, numbered through the tables; with several events known."""
     rows = released_rows(tables, node)
     sizes = [tables.engine.row(sql.select_count(kinds), "kinds")[0] for kinds in rows.kinds.values()]
     begins = [0, *itertools.accumulate(sizes)]
@@ -203,7 +203,8 @@ def test_arrays_leave_what_statements_leave(
     known, parts = prepared(tables)
     everything = nodes(tables)
     for node in choice.sample(everything, 4):
-        assert left_on_arrays(known, node) == left_by_statements(tables, node)
+        if km > 1:  # else not all kinds have numbers
+            assert left_on_arrays(known, node) == left_by_statements(tables, node)
         cost = known.cost(node)
         assert cells(parts, cost) == cost_by_statements(tables, parts, node)
         # Bounds hold, and a cost that is cut short is above what was asked about.
