@@ -316,4 +316,4 @@ def _hash_of(key: str, message: exp.Expr) -> exp.Expr:
 
 
 def _as_bytes(text: exp.Expr) -> exp.Expr:
-    return exp.Encode(this=text, charset=sql.literal("utf-8"))
+    return sql.as_bytes(text)

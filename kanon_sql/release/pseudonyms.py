@@ -205,10 +205,10 @@ def not_a_pseudonym(value: exp.Expr) -> exp.Expr:
     return sql.negated(written)
 
 
-def canonical_bytes(column: Column) -> exp.Expr:
-    """Return what a value of the source is known by: its text in UTF-8, which no collation compares."""
-    text = sql.cast(published(sql.column(column.name, "source"), column), "VARCHAR")
-    return exp.Encode(this=text, charset=sql.literal("utf-8"))
+def canonical_bytes(column: Column, value: exp.Expr | None = None) -> exp.Expr:
+    """Return what a value of a column is known by, that of the source if none is given: its text in UTF-8."""
+    own = sql.column(column.name, "source") if value is None else value
+    return sql.as_bytes(sql.cast(published(own, column), "VARCHAR"))
 
 
 def pseudonyms_query(columns: Sequence[Column], origin: exp.Table) -> exp.Select:

@@ -432,6 +432,11 @@ def qualified(expression: exp.Expr, table: str) -> exp.Expr:
     return expression
 
 
+def as_bytes(text: exp.Expr) -> exp.Expr:
+    """Return a text in UTF-8: its bytes, of which no collation takes two for the same."""
+    return exp.Encode(this=text, charset=literal("utf-8"))
+
+
 def count_distinct(expression: exp.Expr) -> exp.Count:
     """Return ``COUNT(DISTINCT expression)``; NULLs are not counted."""
     return exp.Count(this=exp.Distinct(expressions=[expression]))

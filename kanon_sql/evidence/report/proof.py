@@ -275,7 +275,7 @@ def _tied(rows: exp.Expr, column: str, compared: list[str]) -> exp.Select:
 
 def _bytes(name: str) -> exp.Expr:
     """Return a column of texts as bytes, which no collation takes for others."""
-    return exp.Encode(this=sql.column(name), charset=sql.literal("utf-8"))
+    return sql.as_bytes(sql.column(name))
 
 
 def _multisets(engine: Engine, one: exp.Select, other: exp.Select, title: str) -> tuple[int, int]:

@@ -370,9 +370,6 @@ class _PublishingInWarehouse(_Publishing):
 
     bench: Workbench = field(kw_only=True)
 
-    def open(self, *, required: bool) -> None:  # noqa: ARG002 - a warehouse is always open for writing
-        return
-
     def make(self, member: Member, target: exp.Table) -> None:
         if target.catalog:  # a file, which is attached to the workbench
             super().make(member, target)
@@ -400,6 +397,7 @@ class _PublishingInWarehouse(_Publishing):
 def _publishing(release: FoundTables, *, ignore: bool) -> _Publishing:
     engine = release.opened.engine
     if isinstance(engine, Workbench):
+        release.writable = True  # a warehouse is, as soon as it is connected to
         return _PublishingInWarehouse(release, ignore, bench=engine)
     return _Publishing(release, ignore)
 

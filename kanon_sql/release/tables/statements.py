@@ -25,11 +25,10 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.equality import published as published_form
 from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.pseudonyms import require_unprofiled
+from kanon_sql.release.pseudonyms import canonical_bytes, require_unprofiled
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
@@ -346,7 +345,7 @@ class ReleasedRows:
     # What is left
 
     def people_out(self) -> int:
-        """Return how many people are released; without a table of people, those of whom a row is left."""
+        """Return how many people are released; without a table of people, those who have a row that is left."""
         query = exp.select(exp.Count(this=sql.column(CLASS), big_int=True)).from_(self.people.copy())
         if self.opened.people is None:
             first, *others = (exp.select(PERSON_NUMBER).from_(left.copy()) for left in self._left.values())
@@ -440,7 +439,7 @@ class _Pseudonyms:
 
     Attributes:
         key: of the release.
-        owner: the table that the values name rows of; None for people whom no table has a row for.
+        owner: the table that the values name rows of; None for people, if no table has a row for each.
         kind: what they name: people or rows.
         placeholder: what the key of the domain is bound to.
     """
@@ -464,7 +463,7 @@ class _Pseudonyms:
 
     def of(self, value: exp.Expr, column: Column) -> exp.Expr:
         """Return the pseudonym of a value of a column."""
-        text = exp.Encode(this=sql.cast(published_form(value, column), "VARCHAR"), charset=sql.literal("utf-8"))
+        text = canonical_bytes(column, value)
         hashed = exp.DPipe(this=exp.Placeholder(this=self.placeholder), expression=text, safe=True)
         digits = exp.SHA2(this=hashed, length=sql.literal(256))
         return sql.selected("tables/pseudonyms", PSEUDONYM, columns={"digits": digits})

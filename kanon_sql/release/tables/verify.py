@@ -215,7 +215,9 @@ class ReleasedTables:
         value = sql.column(name, table)
         if not self.keys_are_texts:
             return value
-        return _bytes(exp.Coalesce(this=sql.cast(_as_uuid(value), "VARCHAR"), expressions=[sql.cast(value, "VARCHAR")]))
+        return sql.as_bytes(
+            exp.Coalesce(this=sql.cast(_as_uuid(value), "VARCHAR"), expressions=[sql.cast(value, "VARCHAR")])
+        )
 
     def _count(self, member: Member) -> int:
         query = exp.select(sql.count_rows()).from_(self._output(member))
@@ -228,7 +230,7 @@ class ReleasedTables:
         path = self.opened.path(member)
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         for own, referred in pairwise(path):
-            key = self._key_value(referred.policy.key or "", referred.name)
+            key = self._key_value(self._key(referred), referred.name)
             same = exp.EQ(this=self._key_value(own.reference_column.name, own.name), expression=key)
             joins.append((self._output(referred), same))
         last = path[-1].reference
@@ -316,7 +318,7 @@ class ReleasedTables:
         known: dict[str, _Known] = {}
         for place, member in enumerate(self._of_people(), 1):
             joins, person, kinds = self._on_the_way(member, known)
-            texts = [*map(_bytes, self._texts(member))]
+            texts = [*map(sql.as_bytes, self._texts(member))]
             if member is self.opened.people or self.opened.is_referred_to(member):
                 step = self._known(member, place, (joins, person, kinds))
                 known[member.name], query = step, step.query
@@ -350,7 +352,7 @@ class ReleasedTables:
         joins, person, kinds = on_the_way
         columns = [sql.named(self._key_value(self._key(member), member.name), _KEY), sql.named(person, _PERSON), *kinds]
         names = [kind.name for kind in kinds]
-        if texts := [*map(_bytes, self._texts(member))]:
+        if texts := [*map(sql.as_bytes, self._texts(member))]:
             alias, kind = beside(member.name, "kanon_alike"), f"kind_{place}"
             labels = [sql.named(text, f"text_{number}") for number, text in enumerate(texts, 1)]
             alike = sql.query(
@@ -478,12 +480,7 @@ def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]
     return lookup, sql.same(sql.column(level_name(level), "known"), label)
 
 
-def _bytes(text: exp.Expr) -> exp.Expr:
-    """Return a text as it is written: what a collation takes for the same is not."""
-    return exp.Encode(this=text, charset=sql.literal("utf-8"))
-
-
 def _listed(texts: Sequence[exp.Expr]) -> exp.Expr:
     """Return a list of texts as bytes, in JSON: grouping them takes less time than grouping lists."""
     listed = sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
-    return _bytes(sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR"))
+    return sql.as_bytes(sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR"))
