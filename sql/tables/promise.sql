@@ -13,6 +13,5 @@ WITH combinations AS (
 SELECT
   COUNT(*) AS combinations,
   MIN(people) AS fewest,
-  COUNT(*) FILTER (WHERE people < $k) AS too_rare,
-  $rows
+  COUNT(*) FILTER (WHERE people < $k) AS too_rare
 FROM combinations

@@ -304,7 +304,7 @@ def test_it_loses_far_less_than_k_of_all_columns(kanon: Callable[..., Ended], in
     assert losses[2] < losses[6] / 2
 
 
-@pytest.mark.parametrize(("names", "limit"), [("abcdef", []), ("abcdefghijklmnop", ["--time-limit", 4])])
+@pytest.mark.parametrize(("names", "limit"), [("abcdef", []), ("abcdefghijklmnop", ["--time-limit", 12])])
 def test_steps_lose_no_more_than_one_node_in_the_same_time(
     kanon: Callable[..., Ended], in_tmp: Path, names: str, limit: list[Any]
 ) -> None:

@@ -714,6 +714,8 @@ SELECT
 FROM released.results AS results;
 
 -- people who share what is published of them
+/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
+   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH people AS (
   SELECT
     patients.patient_id AS person,
@@ -738,11 +740,12 @@ WITH kanon_known_1 AS (
   SELECT
     patients.patient_id AS key,
     patients.patient_id AS person,
-    kanon_alike.kind AS kind_1
+    kanon_alike.kind AS kind
   FROM released.patients AS patients
   JOIN (
     SELECT
-      ROW_NUMBER() OVER () AS kind,
+      CAST(ROW_NUMBER() OVER () AS INT128) AS kind,
+      COUNT(*) OVER () AS kinds,
       ENCODE(CAST(patients.sex AS TEXT)) AS text_1
     FROM released.patients AS patients
     GROUP BY
@@ -753,54 +756,124 @@ WITH kanon_known_1 AS (
   SELECT
     visits.visit_id AS key,
     kanon_referred.person AS person,
-    kanon_referred.kind_1,
-    kanon_alike.kind AS kind_2
+    kanon_referred.kind * kanon_alike.kinds + kanon_alike.kind AS kind
   FROM released.visits AS visits
   JOIN kanon_known_1 AS kanon_referred
     ON visits.patient_id = kanon_referred.key
   JOIN (
     SELECT
-      ROW_NUMBER() OVER () AS kind,
+      CAST(ROW_NUMBER() OVER () AS INT128) AS kind,
+      COUNT(*) OVER () AS kinds,
       ENCODE(CAST(visits.ward AS TEXT)) AS text_1
     FROM released.visits AS visits
     GROUP BY
       ENCODE(CAST(visits.ward AS TEXT))
   ) AS kanon_alike
     ON ENCODE(CAST(visits.ward AS TEXT)) IS NOT DISTINCT FROM kanon_alike.text_1
-), combinations AS (
+), kanon_known_3 AS (
   SELECT
-    0 AS place,
-    COUNT(DISTINCT person) AS people,
-    COUNT(*) AS n
-  FROM kanon_known_2
-  GROUP BY
-    kind_1,
-    kind_2
-  UNION ALL
-  SELECT
-    1 AS place,
-    COUNT(DISTINCT kanon_referred.person) AS people,
-    COUNT(*) AS n
+    kanon_referred.person AS person,
+    kanon_referred.kind * kanon_alike.kinds + kanon_alike.kind AS kind
   FROM released.results AS results
   JOIN kanon_known_2 AS kanon_referred
     ON results.visit_id = kanon_referred.key
+  JOIN (
+    SELECT
+      CAST(ROW_NUMBER() OVER () AS INT128) AS kind,
+      COUNT(*) OVER () AS kinds,
+      ENCODE(CAST(results.test AS TEXT)) AS text_1
+    FROM released.results AS results
+    GROUP BY
+      ENCODE(CAST(results.test AS TEXT))
+  ) AS kanon_alike
+    ON ENCODE(CAST(results.test AS TEXT)) IS NOT DISTINCT FROM kanon_alike.text_1
+), events AS (
+  SELECT
+    0 AS place,
+    kind,
+    person
+  FROM kanon_known_2
+  UNION ALL
+  SELECT
+    1 AS place,
+    kind,
+    person
+  FROM kanon_known_3
+), combinations AS (
+  SELECT
+    place,
+    kind,
+    COUNT(*) AS n,
+    COALESCE(
+      BIT_COUNT(
+        BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT)) FILTER(WHERE
+          NOT person IS NULL)
+      ),
+      0
+    ) AS taken
+  FROM events
   GROUP BY
-    kanon_referred.kind_1,
-    kanon_referred.kind_2,
-    ENCODE(CAST(results.test AS TEXT))
+    place,
+    kind
+), rarest AS (
+  SELECT
+    COUNT(DISTINCT person) AS people
+  FROM events
+  JOIN combinations
+    USING (place, kind)
+  WHERE
+    taken = (
+      SELECT
+        MIN(taken)
+      FROM combinations
+    )
+  GROUP BY
+    place,
+    kind
+), rare AS (
+  SELECT
+    COUNT(DISTINCT person) AS people
+  FROM events
+  JOIN combinations
+    USING (place, kind)
+  WHERE
+    taken <= GREATEST(3 - 1, (
+      SELECT
+        MIN(people)
+      FROM rarest
+    ))
+  GROUP BY
+    place,
+    kind
 )
 SELECT
-  COUNT(*) AS combinations,
+  (
+    SELECT
+      COUNT(*)
+    FROM combinations
+  ) AS combinations,
   MIN(people) AS fewest,
   COUNT(*) FILTER(WHERE
     people < 3) AS too_rare,
-  SUM(n) FILTER(WHERE
-    place = 0),
-  SUM(n) FILTER(WHERE
-    place = 1)
-FROM combinations;
+  (
+    SELECT
+      SUM(n)
+    FROM combinations
+    WHERE
+      place = 0
+  ),
+  (
+    SELECT
+      SUM(n)
+    FROM combinations
+    WHERE
+      place = 1
+  )
+FROM rare;
 
 -- people who share what is published of them and of 2 events
+/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
+   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH people AS (
   SELECT
     patients.patient_id AS person,

@@ -100,6 +100,7 @@ CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
 CREATE TABLE events AS FROM (VALUES (1, 1, 1, NULL, 1), (1, 1, 2, 1, 1), (2, 1, 1, NULL, 2))
     events(number, class, event, through, person);
 CREATE TABLE another AS SELECT *, 1 AS people FROM events;
+CREATE TABLE known_events AS FROM (VALUES (1, 1), (1, 2), (2, NULL)) events(kind, person);
 CREATE TABLE known_people AS FROM (VALUES (1, 1), (2, 1), (NULL, 1)) people(person, class);
 CREATE TABLE rarest_known AS FROM (VALUES (1, 2), (1, 1), (2, 2)) r(person, fewest);
 CREATE TABLE too_rare AS SELECT number, class, event FROM events WHERE event = 2;
@@ -353,12 +354,6 @@ LISTS |= {
     "tables/alike": {"labels": "age AS text_1, sex AS text_2", "texts": "age, sex"},
     "tables/known": {"columns": "own.n AS key, referred.n AS person", "refers": "own.n = referred.n"},
     "tables/leave_out_alone": {"is_kind": "too_rare.event = rows_of_events.event"},
-    "tables/people_by_event": {
-        "place": "0",
-        "person": "own.n",
-        "refers": "own.n = referred.n",
-        "kinds": "own.age, referred.disease",
-    },
     "tables/too_rare_alone": {
         "k": "2",
         "kind": "age, sex",
@@ -388,8 +383,8 @@ LISTS |= {
         "is_another": "another.person = events.person AND another.event > events.event",
         "classes": "events.class",
         "events": "events.event, another.event",
-        "rows": "SUM(people)",
     },
+    "tables/promise_of_events": {"k": "2", "rows": "(SELECT SUM(n) FROM combinations WHERE place = 0)"},
     "tables/rarest_known": {
         "events": "events.event, another.event",
         "is_another": "another.person = events.person AND another.event > events.event",

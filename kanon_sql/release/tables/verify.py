@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
-    _Joins = list[tuple[exp.Expr, exp.Expr]]
-    _OnTheWay = tuple[_Joins, exp.Expr, list[exp.Expr]]
-
 _PSEUDONYM = "________-____-8___-8___-____________"
 _PERSON, _CLASS, _EVENT, _KEY = "person", "class", "event", "key"
 
@@ -137,21 +134,6 @@ class TablesVerification:
                 f"The release is not what it should be: {'; '.join(self.problems())}. It was taken back: please report "
                 "this as a bug."
             )
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A step with the rows of a released table that others refer to.
-
-    Attributes:
-        name: of the step.
-        kinds: its columns with numbers of what is known.
-        query: of its rows: key, person and kinds.
-    """
-
-    name: str
-    kinds: tuple[str, ...]
-    query: exp.Query
 
 
 @dataclass(frozen=True)
@@ -290,88 +272,76 @@ class ReleasedTables:
     def _promise(self, events: int) -> tuple[Promise, dict[str, int]]:
         """Return what is counted of so many known events; with one, also the rows of each table that have a person."""
         by_event = [member for member in self.opened.events if member.quasi_identifiers] if events == 1 else []
-        counted_up = sql.query(
-            "tables/promise",
-            values={
-                "k": self.opened.policy.k,
-                "rows": [
-                    sql.where(exp.Sum(this=sql.column("n")), exp.EQ(this=sql.column("place"), expression=place))
-                    for place in map(sql.literal, range(len(by_event)))
-                ],
-            },
-            steps={"combinations": self._people_by_event() if by_event else self._people_by_combination(events)},
-        )
         title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if events else "")
-        combinations, fewest, too_rare, *rows = self.engine.row(counted_up, title)
+        query = self._of_single_events(by_event) if by_event else self._of_combinations(events)
+        combinations, fewest, too_rare, *rows = self.engine.row(query, title)
         promise = Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))
         return promise, {member.name: int(n or 0) for member, n in zip(by_event, rows, strict=True)}
 
-    def _people_by_event(self) -> list[tuple[str, exp.Query]]:
-        """Return the steps that count how many people share what is published of them and of one event.
+    def _of_single_events(self, members: Sequence[Member]) -> exp.Query:
+        """Return the query of what is counted of people and single events, and of the rows of these tables.
 
-        1. A step for each table that others refer to: its rows with the key, the person, and numbers for what is
-           published of the person and of each event on the way, as a row has them from the one that it refers to.
-        2. Of each table of events, the people who share these numbers, and what is published of its own rows.
+        1. A step for each table: its rows with their keys, the person, and a number for what is published of the person
+           and of each event on the way. It is made of the number of the row that it refers to, and of one for what is
+           published of its own.
+        2. The people who share these numbers.
         """
+        known: dict[str, str] = {}
         steps: list[tuple[str, exp.Query]] = []
-        counted_up: list[exp.Query] = []
-        known: dict[str, _Known] = {}
-        for place, member in enumerate(self._of_people(), 1):
-            joins, person, kinds = self._on_the_way(member, known)
-            texts = [*map(sql.as_bytes, self._texts(member))]
-            if member is self.opened.people or self.opened.is_referred_to(member):
-                step = self._known(member, place, (joins, person, kinds))
-                known[member.name], query = step, step.query
-                steps.append((step.name, query))
-                joins, person, kinds = [], sql.column(_PERSON), [*map(sql.column, step.kinds)]
-                rows: exp.Expr = sql.relation(step.name)
-            else:
-                kinds, rows = [*kinds, *texts], self._output(member)
-            if texts and member is not self.opened.people:
-                query = sql.query(
-                    "tables/people_by_event",
-                    values={"place": len(counted_up), "person": person, "kinds": kinds},
-                    relations={"own": rows},
-                    joins={"referred": joins},
-                )
-                counted_up.append(query)
-        return [*steps, ("combinations", sql.union_all(counted_up))]
+        events: list[exp.Query] = []
+        for member in self._of_people():
+            is_referred_to = member is self.opened.people or self.opened.is_referred_to(member)
+            if is_referred_to or member in members:
+                known[member.name] = f"kanon_known_{len(steps) + 1}"
+                steps.append((known[member.name], self._known(member, known, has_key=is_referred_to)))
+            if member in members:
+                place = sql.named(sql.literal(len(events)), "place")
+                events.append(exp.select(place, sql.column("kind"), sql.column(_PERSON)).from_(known[member.name]))
+        rows = [
+            exp.select(exp.Sum(this=sql.column("n")))
+            .from_("combinations")
+            .where(exp.EQ(this=sql.column("place"), expression=sql.literal(place)))
+            .subquery()
+            for place in range(len(events))
+        ]
+        return sql.query(
+            "tables/promise_of_events",
+            values={"k": self.opened.policy.k, "rows": rows},
+            steps={"events": [*steps, ("events", sql.union_all(events))]},
+        )
 
-    def _on_the_way(self, member: Member, known: Mapping[str, _Known]) -> _OnTheWay:
-        """Return what a row has from the one that it refers to: joins, the person, and the numbers that are known."""
-        own = self._key_value(member.reference_column.name, member.name)
-        if (referred := self._referred(member)) is None:
-            return [], own, []
-        step, alias = known[referred.name], beside(member.name, "kanon_referred")
-        same = exp.EQ(this=own, expression=sql.column(_KEY, alias))
-        joins: _Joins = [(sql.aliased(sql.relation(step.name), alias), same)]
-        return joins, sql.column(_PERSON, alias), [sql.column(kind, alias) for kind in step.kinds]
-
-    def _known(self, member: Member, place: int, on_the_way: _OnTheWay) -> _Known:
-        """Return the step of a table that others refer to."""
-        joins, person, kinds = on_the_way
-        columns = [sql.named(self._key_value(self._key(member), member.name), _KEY), sql.named(person, _PERSON), *kinds]
-        names = [kind.name for kind in kinds]
+    def _known(self, member: Member, known: Mapping[str, str], *, has_key: bool) -> exp.Query:
+        """Return the rows of a table with what is known of them: key, person, and a number for the rest."""
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        person = self._key_value(member.reference_column.name, member.name)
+        kind: exp.Expr | None = None
+        if (referred := self._referred(member)) is not None:
+            alias = beside(member.name, "kanon_referred")
+            same = exp.EQ(this=person, expression=sql.column(_KEY, alias))
+            joins.append((sql.aliased(sql.relation(known[referred.name]), alias), same))
+            person, kind = sql.column(_PERSON, alias), sql.column("kind", alias)
         if texts := [*map(sql.as_bytes, self._texts(member))]:
-            alias, kind = beside(member.name, "kanon_alike"), f"kind_{place}"
+            alias = beside(member.name, "kanon_alike")
             labels = [sql.named(text, f"text_{number}") for number, text in enumerate(texts, 1)]
             alike = sql.query(
                 "tables/alike", values={"labels": labels, "texts": texts}, relations={"own": self._output(member)}
             )
             is_alike = sql.all_of(sql.same(one.this, sql.column(one.alias, alias)) for one in labels)
-            joins = [*joins, (alike.subquery(alias), is_alike)]
-            columns.append(sql.named(sql.column("kind", alias), kind))
-            names.append(kind)
-        query = sql.query(
+            joins.append((alike.subquery(alias), is_alike))
+            own, kinds = sql.column("kind", alias), sql.column("kinds", alias)
+            kind = own if kind is None else exp.Add(this=exp.Mul(this=kind, expression=kinds), expression=own)
+        columns = [sql.named(person, _PERSON), sql.named(kind or sql.literal(0), "kind")]
+        if has_key:
+            columns.insert(0, sql.named(self._key_value(self._key(member), member.name), _KEY))
+        return sql.query(
             "tables/known",
             values={"columns": columns},
             relations={"own": self._output(member)},
             joins={"referred": joins},
         )
-        return _Known(f"kanon_known_{place}", tuple(names), query)
 
-    def _people_by_combination(self, events: int) -> list[tuple[str, exp.Query]]:
-        """Return the steps that count how many people share what is published of them and so many events."""
+    def _of_combinations(self, events: int) -> exp.Query:
+        """Return the query of what is counted of people and so many events of each."""
         steps: list[tuple[str, exp.Query]] = [("people", self.people())]
         if events:
             steps.append(("events", self.events()))
@@ -384,7 +354,11 @@ class ReleasedTables:
             )
             query = query.join(sql.aliased(sql.relation("events"), own), on=exp.and_(same, *later))
         query = query.group_by(sql.column(_CLASS, "people"), *(sql.column(_EVENT, own) for own in names))
-        return [*steps, ("combinations", query)]
+        return sql.query(
+            "tables/promise",
+            values={"k": self.opened.policy.k},
+            steps={"combinations": [*steps, ("combinations", query)]},
+        )
 
     # 2. Integrity
 
