@@ -2,8 +2,6 @@
 SELECT
   rows_of_events.number,
   rows_of_events.class,
-  $event AS event,
-  $through AS through,
   $columns
 FROM rows_of_events
 JOIN kinds

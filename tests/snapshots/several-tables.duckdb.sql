@@ -98,10 +98,10 @@ CREATE TEMPORARY TABLE kanon_left AS
 SELECT
   rows_of_events.number,
   rows_of_events.class,
-  kinds.event AS event,
-  rows_of_events.through AS through,
+  rows_of_events.through,
   rows_of_events."visits.visit_id",
   rows_of_events."visits.patient_id",
+  kinds.event,
   CAST(CONCAT(
     LEFT(
       SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
@@ -160,9 +160,9 @@ CREATE TEMPORARY TABLE kanon_left_2 AS
 SELECT
   rows_of_events.number,
   rows_of_events.class,
-  kinds.event AS event,
-  rows_of_events.through AS through,
-  rows_of_events."results.visit_id"
+  rows_of_events.through,
+  rows_of_events."results.visit_id",
+  kinds.event
 FROM kanon_rows_3 AS rows_of_events
 JOIN kanon_kinds_2 AS kinds
   ON rows_of_events."results.test" IS NOT DISTINCT FROM kinds."results.test"

@@ -366,9 +366,7 @@ LISTS |= {
         "refers": "source.n = referred.n",
     },
     "tables/rows_with_kinds": {
-        "event": "kinds.event",
-        "through": "NULL",
-        "columns": "rows_of_events.age",
+        "columns": "rows_of_events.age, kinds.event",
         "is_kind": "kinds.age = rows_of_events.age",
     },
     "tables/kinds": {"labels": "age, sex", "first": "0"},

@@ -162,10 +162,9 @@ class ReleasedRows:
         view = sql.create_view(rows, self._rows_of(member), temporary=True)
         self._create(view, f"the rows of {member.name} with the person of each, and their labels")
         labels = [one.column.name for one in member.hierarchies]
-        columns: list[exp.Expr] = [sql.column(name, _ROWS) for name in self._unlabelled(member)]
-        event, through = (
-            (_no_kind(), sql.column(THROUGH, _ROWS)) if labels else (sql.column(THROUGH, _ROWS), _no_kind())
-        )
+        through = sql.column(THROUGH, _ROWS)
+        columns: list[exp.Expr] = [through if labels else sql.named(through, EVENT)]
+        columns += [sql.column(name, _ROWS) for name in self._unlabelled(member)]
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         if self._is_numbered(member):
             kinds = sql.query(
@@ -180,7 +179,7 @@ class ReleasedRows:
                 sql.create_table(self.kinds[member.name], kinds, temporary=True),
                 f"the kinds of events of {member.name}",
             )
-            event = sql.column(EVENT, "kinds")
+            columns.append(sql.column(EVENT, "kinds"))
             joins = [(sql.aliased(self.kinds[member.name], "kinds"), _alike([*labels, THROUGH], _ROWS, "kinds"))]
         else:
             columns += [sql.column(name, _ROWS) for name in labels]
@@ -193,7 +192,7 @@ class ReleasedRows:
             title, secrets = f"{title}, and pseudonyms of {member.policy.key}. {pseudonyms.title}", pseudonyms.secrets
         query = sql.query(
             "tables/rows_with_kinds",
-            values={"event": event, "through": through, "columns": columns},
+            values={"columns": columns},
             relations={_ROWS: sql.aliased(rows, _ROWS)},
             joins={"kinds": joins},
         )
