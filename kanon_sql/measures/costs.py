@@ -205,7 +205,11 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     """
     measures = [cost.measure for cost in costs]
     lowest = _lowest_charged(measures)
-    charged = {column.number for column in labels if node[column.number] >= lowest}
+    charged = {
+        column.number
+        for column in labels
+        if node[column.number] >= lowest and any(cost.weights[column.number] for cost in costs)
+    }
     found: dict[int, list[int]] = {}
     if charged:
         masks = frequency.masks(node)
