@@ -1,10 +1,7 @@
-/* A pseudonym: 120 bits of a hash, as a UUID of version 8, which is for such use. */
+/* A pseudonym: half of a hash, as a UUID of version 8, which is for such use. The digits of its version and variant are
+   8 whatever the hash has there: all of their bits are set, and 7 is taken from each. */
 SELECT
-  CAST(CONCAT(
-    LEFT(digits, 12),
-    '8',
-    SUBSTRING(digits, 13, 3),
-    '8',
-    SUBSTRING(digits, 16, 15)
-  ) AS UUID) AS pseudonym
+  CAST((
+    CAST(CAST(UNHEX(LEFT(digits, 32)) AS UUID) AS UHUGEINT) | 1133385249711283953991680
+  ) - 528913116531932511862784 AS UUID) AS pseudonym
 FROM hashed

@@ -30,23 +30,14 @@ WHERE
 CREATE TEMPORARY TABLE kanon_people AS
 SELECT
   rows_of_people.kanon_person,
-  CAST(CONCAT(
-    LEFT(SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))), 12),
-    '8',
-    SUBSTRING(
-      SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))),
-      13,
-      3
-    ),
-    '8',
-    SUBSTRING(
-      SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))),
-      16,
-      15
-    )
-  ) AS UUID) AS pseudonym,
+  CAST((
+    CAST(CAST(UNHEX(
+      LEFT(SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))), 32)
+    ) AS UUID) AS UINT128) | 1133385249711283953991680
+  ) - 528913116531932511862784 AS UUID) AS pseudonym,
   ROW_NUMBER() OVER () AS number,
-  classes.class
+  classes.class,
+  rows_of_people."patients.sex"
 FROM kanon_rows AS rows_of_people
 LEFT JOIN (
   SELECT
@@ -102,24 +93,14 @@ SELECT
   rows_of_events."visits.visit_id",
   rows_of_events."visits.patient_id",
   kinds.event,
-  CAST(CONCAT(
-    LEFT(
-      SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
-      12
-    ),
-    '8',
-    SUBSTRING(
-      SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
-      13,
-      3
-    ),
-    '8',
-    SUBSTRING(
-      SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
-      16,
-      15
-    )
-  ) AS UUID) AS pseudonym
+  CAST((
+    CAST(CAST(UNHEX(
+      LEFT(
+        SHA256($kanon_key_of_table_2 || ENCODE(CAST(rows_of_events."visits.visit_id" AS TEXT))),
+        32
+      )
+    ) AS UUID) AS UINT128) | 1133385249711283953991680
+  ) - 528913116531932511862784 AS UUID) AS pseudonym
 FROM kanon_rows_2 AS rows_of_events
 JOIN kanon_kinds AS kinds
   ON rows_of_events."visits.ward" IS NOT DISTINCT FROM kinds."visits.ward"
@@ -667,13 +648,17 @@ CREATE SCHEMA IF NOT EXISTS released;
 -- make the released patients
 CREATE TABLE released.patients AS
 SELECT
-  people.pseudonym AS patient_id,
+  rows_of_table.pseudonym AS patient_id,
   rows_of_table."patients.sex" AS sex
-FROM kanon_rows AS rows_of_table
-JOIN kanon_people AS people
-  ON people.kanon_person = rows_of_table.kanon_person AND NOT people.class IS NULL
+FROM (
+  SELECT
+    *
+  FROM kanon_people
+  WHERE
+    NOT class IS NULL
+) AS rows_of_table
 ORDER BY
-  HASH(people.pseudonym, rows_of_table."patients.sex", 1);
+  HASH(rows_of_table.pseudonym, rows_of_table."patients.sex", 1);
 
 -- make the released visits
 CREATE TABLE released.visits AS
@@ -932,7 +917,7 @@ FROM released.patients AS patients
 WHERE
   NOT (
     COALESCE(
-      CAST(TRY_CAST(patient_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
+      CAST(TRY_CAST(patient_id AS UUID) AS UINT128) & 1133385249711283953991680 = 604472133179351442128896,
       FALSE
     )
   );
@@ -944,7 +929,7 @@ FROM released.visits AS visits
 WHERE
   NOT (
     COALESCE(
-      CAST(TRY_CAST(visit_id AS UUID) AS TEXT) LIKE '________-____-8___-8___-____________',
+      CAST(TRY_CAST(visit_id AS UUID) AS UINT128) & 1133385249711283953991680 = 604472133179351442128896,
       FALSE
     )
   );

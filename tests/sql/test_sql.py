@@ -375,6 +375,7 @@ LISTS |= {
         "labels": "age, sex",
         "k": "2",
         "is_class": "classes.age = rows_of_people.age",
+        "columns": "rows_of_people.sex",
     },
     "tables/promise": {
         "k": "2",

@@ -1,6 +1,7 @@
 """The statements that make a release of several tables from their rows: people, events, what is too rare, the rows.
 
-1. ``kanon_people``: every person with a pseudonym and a number, and with that of her class, if k people are in it.
+1. ``kanon_people``: every person with a pseudonym and a number, with that of her class, if k people are in it, and with
+   what is published of her.
 2. ``kanon_left_N``: the rows of each table with the person of each, and with pseudonyms in the place of keys; a row has
    both from the row that it refers to. Where kinds of events need numbers, as other tables go through them or several
    events are known, ``kanon_kinds_N`` has these kinds, and a row has the number in the place of its labels.
@@ -125,9 +126,12 @@ class ReleasedRows:
     def _make_people(self) -> None:
         opened, people = self.opened, self.opened.people
         labels: list[str] = []
+        published: list[str] = []
         rows: exp.Expr = everybody(opened)
         if people is not None:
             labels = [one.column.name for one in people.hierarchies]
+            reference = people.reference_column
+            published = [people.names[column.name] for column in people.published if column.name != reference.name]
             own = self._rows[people.name]
             with_labels = opened.rows(people, *opened.labelled(people, self.levels))
             self._create(
@@ -146,6 +150,7 @@ class ReleasedRows:
                 "labels": [sql.column(name) for name in labels],
                 "k": opened.policy.k,
                 "is_class": is_class,
+                "columns": [sql.column(name, "rows_of_people") for name in published],
             },
             relations={"rows_of_people": rows},
         )
@@ -365,10 +370,8 @@ class ReleasedRows:
         rows = "rows_of_table"
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         if member is self.opened.people:
-            same = exp.EQ(this=sql.column(PERSON, "people"), expression=sql.column(PERSON, rows))
-            is_released = exp.Is(this=sql.column(CLASS, "people"), expression=exp.null()).not_()
-            joins.append((sql.aliased(self.people, "people"), exp.and_(same, is_released)))
-            return sql.aliased(self._rows[member.name], rows), joins, rows
+            is_released = exp.Is(this=sql.column(CLASS), expression=exp.null()).not_()
+            return exp.select("*").from_(self.people.copy()).where(is_released).subquery(rows), joins, rows
         if not self._is_numbered(member):
             return sql.aliased(self._left[member.name], rows), joins, rows
         same = exp.EQ(this=sql.column(EVENT, "kinds"), expression=sql.column(EVENT, rows))
@@ -384,14 +387,14 @@ class ReleasedRows:
             return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
         labelled = {column.name for column in member.quasi_identifiers}
         own_key = None if member.policy.key is None else member.key_column.name
+        if member is self.opened.people:
+            own_key = member.reference_column.name
         relation, joins, has_labels = self.left(member)
         rows_name = relation.alias
         published: list[exp.Expr] = []
         for column in member.published:
             own = sql.column(member.names[column.name], has_labels if column.name in labelled else rows_name)
-            if column.name == member.reference_column.name and member is self.opened.people:
-                own = sql.column(PSEUDONYM, "people")
-            elif column.name == own_key:
+            if column.name == own_key:
                 own = sql.column(PSEUDONYM, rows_name)
             published.append(sql.named(own, column.name))
         plain = all(column.family != "other" for column in member.published)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
-_PSEUDONYM = "________-____-8___-8___-____________"
+_ONES = (1 << 76) | (1 << 60)
+"""A 1 in each of the two digits of a UUID that say its version and its variant: both are 8 in a pseudonym."""
 _PERSON, _CLASS, _EVENT, _KEY = "person", "class", "event", "key"
 
 
@@ -437,8 +438,9 @@ class ReleasedTables:
 
 def _is_pseudonym(value: exp.Expr) -> exp.Expr:
     """Return whether a value is a UUID as pseudonyms are: of version 8, of which databases make no keys."""
-    like_one = exp.Like(this=sql.cast(_as_uuid(value), "VARCHAR"), expression=sql.literal(_PSEUDONYM))
-    return exp.Coalesce(this=like_one, expressions=[exp.false()])
+    version_and_variant = exp.BitwiseAnd(this=sql.cast(_as_uuid(value), "UHUGEINT"), expression=sql.literal(15 * _ONES))
+    is_own = exp.EQ(this=version_and_variant, expression=sql.literal(8 * _ONES))
+    return exp.Coalesce(this=is_own, expressions=[exp.false()])
 
 
 def _as_uuid(value: exp.Expr) -> exp.Expr:
