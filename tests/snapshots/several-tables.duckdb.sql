@@ -772,7 +772,7 @@ WITH kanon_known_1 AS (
       ENCODE(CAST(results.test AS TEXT))
   ) AS kanon_alike
     ON ENCODE(CAST(results.test AS TEXT)) IS NOT DISTINCT FROM kanon_alike.text_1
-), events AS (
+), events AS MATERIALIZED (
   SELECT
     0 AS place,
     kind,
@@ -789,14 +789,10 @@ WITH kanon_known_1 AS (
     place,
     kind,
     COUNT(*) AS n,
-    COALESCE(
-      BIT_COUNT(
-        BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT)) FILTER(WHERE
-          NOT person IS NULL)
-      ),
-      0
-    ) AS taken
+    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT))) AS taken
   FROM events
+  WHERE
+    NOT person IS NULL
   GROUP BY
     place,
     kind

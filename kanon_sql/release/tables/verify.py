@@ -380,8 +380,9 @@ class ReleasedTables:
             this=self._key_value(self._key(referred), "referred"),
             expression=self._key_value(member.reference_column.name, "own"),
         )
-        found = exp.select("1").from_(self._output(referred, "referred")).where(same)
-        query = exp.select(sql.count_rows()).from_(self._output(member, "own")).where(exp.Exists(this=found).not_())
+        # No subquery: a name of an outer table in it may be that of a column with fields.
+        query = exp.select(sql.count_rows()).from_(self._output(member, "own"))
+        query = query.join(self._output(referred, "referred"), on=same, join_type="ANTI")
         return int(self.engine.row(query, f"rows of the released {member.name} that lead to no row")[0])
 
     # 3. Keys

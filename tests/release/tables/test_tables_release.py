@@ -488,6 +488,51 @@ def test_check_reads_keys_as_what_they_are(
     assert not found.holds
 
 
+VISITS = TablePolicy("v", person="pid", columns=NamedColumns(quasi_identifiers=("day",)))
+
+
+def test_a_row_leads_nowhere_whatever_fields_columns_have() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE p AS SELECT i AS pid, 's' AS sex, {'pid': i} AS own FROM range(4) numbers(i)")
+    connection.execute("CREATE TABLE v AS SELECT i AS pid, 'd' AS day FROM range(7) numbers(i)")
+    people = TablePolicy("p", "people", "pid", columns=NamedColumns(quasi_identifiers=("sex",), insensitive=("own",)))
+    assert check_tables(connection, TablesPolicy((people, VISITS), k=2)).orphans == {"p": 0, "v": 3}
+
+
+def test_events_of_no_person_are_shared_by_no_people() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE v AS SELECT i AS pid, 'a' AS day FROM range(4) numbers(i)")
+    connection.execute("INSERT INTO v VALUES (NULL, 'b')")
+    found = check_tables(connection, TablesPolicy((VISITS,), k=3))
+    assert [(one.combinations, one.fewest, one.too_rare) for one in found.promises] == [(1, 4, 0), (1, 4, 0)]
+    assert found.raw_keys == {"v.pid": 5}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 140), st.integers(0, 3), st.integers(0, 2)), max_size=400),
+    st.sampled_from([1, 2, 5, 61, 62, 63, 64, 100]),
+)
+def test_people_who_share_an_event_are_counted_for_any_k(events: list[tuple[int, int, int]], k: int) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE p AS SELECT i AS pid, 's' || i % 2 AS sex FROM range(141) numbers(i)")
+    connection.execute("CREATE TABLE v(pid BIGINT, day BIGINT, vid BIGINT)")
+    connection.execute("CREATE TABLE r(vid BIGINT, test BIGINT)")
+    connection.executemany(
+        "INSERT INTO v VALUES (?, ?, ?)", [[-1, 0, -1], *([*own[:2], n] for n, own in enumerate(events))]
+    )
+    connection.executemany("INSERT INTO r VALUES (?, ?)", [[-2, 0], *([n, own[2]] for n, own in enumerate(events))])
+    people = TablePolicy("p", "people", "pid", columns=NamedColumns(quasi_identifiers=("sex",)))
+    results = TablePolicy("r", person=Through("vid", "v"), columns=NamedColumns(quasi_identifiers=("test",)))
+    found = check_tables(connection, TablesPolicy((people, replace(VISITS, key="vid"), results), k=k)).promises[1]
+    share: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for person, day, test in events:
+        share[person % 2, day].add(person)
+        share[person % 2, day, test].add(person)
+    counts = [len(own) for own in share.values()]
+    assert (found.combinations, found.fewest) == (len(counts), min(counts, default=None))
+    assert found.too_rare == sum(n < k for n in counts)
+
+
 ONE_LABEL_APART = """
     UPDATE released.$table SET $column = if(rowid = (SELECT min(rowid) FROM released.$table), '$one', '$others');
     $collated;
