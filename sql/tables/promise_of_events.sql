@@ -2,9 +2,9 @@
    combinations of both fewer than $k people share. Events are numbered by these combinations, anew in each table; those
    of no person are not counted.
 
-   Counting people takes long, and few combinations need it. HASH puts people into 62 places, of which a combination
-   takes no more than it has people. So no combination that takes more places than the rarest one has people is rarer:
-   those that take fewest are counted first, and then whatever takes no more places than any of these has people. */
+   Counting people takes long, and few combinations need it. HASH puts people into 62 bins: a combination has people in
+   no more bins than it has people. So those with fewest bins are counted first, and then all that have no more bins than
+   the rarest of these has people; or fewer than $k. No other one is as rare. */
 WITH events AS MATERIALIZED (
   SELECT
     0 AS place,
@@ -16,7 +16,7 @@ WITH events AS MATERIALIZED (
     place,
     kind,
     COUNT(*) AS n,
-    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT))) AS taken
+    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT))) AS bins
   FROM events
   WHERE
     NOT person IS NULL
@@ -30,7 +30,7 @@ WITH events AS MATERIALIZED (
   JOIN combinations
     USING (place, kind)
   WHERE
-    taken = (SELECT MIN(taken) FROM combinations)
+    bins = (SELECT MIN(bins) FROM combinations)
   GROUP BY
     place,
     kind
@@ -41,7 +41,7 @@ WITH events AS MATERIALIZED (
   JOIN combinations
     USING (place, kind)
   WHERE
-    taken <= GREATEST($k - 1, (SELECT MIN(people) FROM rarest))
+    bins <= GREATEST($k - 1, (SELECT MIN(people) FROM rarest))
   GROUP BY
     place,
     kind

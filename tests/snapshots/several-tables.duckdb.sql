@@ -789,7 +789,7 @@ WITH kanon_known_1 AS (
     place,
     kind,
     COUNT(*) AS n,
-    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT))) AS taken
+    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << CAST(HASH(person) % 62 AS INT))) AS bins
   FROM events
   WHERE
     NOT person IS NULL
@@ -803,9 +803,9 @@ WITH kanon_known_1 AS (
   JOIN combinations
     USING (place, kind)
   WHERE
-    taken = (
+    bins = (
       SELECT
-        MIN(taken)
+        MIN(bins)
       FROM combinations
     )
   GROUP BY
@@ -818,7 +818,7 @@ WITH kanon_known_1 AS (
   JOIN combinations
     USING (place, kind)
   WHERE
-    taken <= GREATEST(3 - 1, (
+    bins <= GREATEST(3 - 1, (
       SELECT
         MIN(people)
       FROM rarest

@@ -331,7 +331,7 @@ class ReleasedTables:
             joins.append((alike.subquery(alias), is_alike))
             own, kinds = sql.column("kind", alias), sql.column("kinds", alias)
             kind = own if kind is None else exp.Add(this=exp.Mul(this=kind, expression=kinds), expression=own)
-        columns = [sql.named(person, _PERSON), sql.named(kind or sql.literal(0), "kind")]
+        columns = [sql.named(person, _PERSON), sql.named(sql.literal(0) if kind is None else kind, "kind")]
         if has_key:
             columns.insert(0, sql.named(self._key_value(self._key(member), member.name), _KEY))
         return sql.query(
