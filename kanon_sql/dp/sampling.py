@@ -304,16 +304,12 @@ def _named(values: Mapping[str, exp.Expr]) -> list[exp.Alias]:
 def _is_sampled(number: exp.Expr, threshold: int) -> exp.Expr:
     """Return whether the number that a key gives to a row is below a threshold; as bytes, which no collation orders."""
     digits = exp.Left(
-        this=_hash_of(OUTER, exp.Unhex(this=_hash_of(INNER, _as_bytes(sql.cast(number, "VARCHAR"))))),
+        this=_hash_of(OUTER, exp.Unhex(this=_hash_of(INNER, sql.as_bytes(sql.cast(number, "VARCHAR"))))),
         expression=sql.literal(_HEX_DIGITS),
     )
-    return exp.LT(this=_as_bytes(digits), expression=_as_bytes(sql.literal(f"{threshold:0{_HEX_DIGITS}x}")))
+    return exp.LT(this=sql.as_bytes(digits), expression=sql.as_bytes(sql.literal(f"{threshold:0{_HEX_DIGITS}x}")))
 
 
 def _hash_of(key: str, message: exp.Expr) -> exp.Expr:
     both = exp.DPipe(this=exp.Placeholder(this=key), expression=message, safe=True)
     return exp.SHA2(this=both, length=sql.literal(256))
-
-
-def _as_bytes(text: exp.Expr) -> exp.Expr:
-    return sql.as_bytes(text)
