@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +11,7 @@ from kanon_sql.cli.options.destination_options import ReportRequest
 from kanon_sql.cli.options.shared import given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.release_tables import print_in_place
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.tables import check_tables
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 _ANONYMIZE = frozenset(
     {
         *("source", "policy_file", "into_schema", "out", "out_dir", "file_format", "replace_existing", "dry_run"),
-        *("ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file", "sql", "output_format"),
-        *("report_file", "asked_by", "quiet", "verbose"),
+        *("in_place", "backup", "ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file", "sql"),
+        *("output_format", "report_file", "asked_by", "quiet", "verbose"),
     }
 )
 _CHECK = frozenset({"source", "policy_file", "schema", "k", "output_format", "quiet", "verbose"})
@@ -42,26 +43,24 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
     """Release the tables of a policy together: what ``kanon anonymize`` does with a policy of several tables."""
     _require_known(context, _ANONYMIZE)
     policy = _over(read_tables_policy(said["policy_file"]), said)
-    schema, out, directory = _destination(policy, said)
-    places = [place for place in (schema, out, directory) if place is not None]
-    if len(places) > 1:
-        raise UsageError("A release goes to one place: give one of --into-schema, --out and --out-dir.")
-    if not places and said["sql"] is None and not said["dry_run"]:
+    place = _destination(policy, said)
+    if not place.is_given and said["sql"] is None and not said["dry_run"]:
         raise UsageError(
-            "Say where the release should go: --into-schema NAME, --out FILE or --out-dir DIR; or --sql to see the SQL "
-            "only."
+            "Say where the release should go: --into-schema NAME, --out FILE, --out-dir DIR or --in-place; or --sql to "
+            "see the SQL only."
         )
     if said["sql"] is not None and is_warehouse(said["source"] or policy.source):
         raise UsageError(NO_SCRIPT)
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
-    reported.check([said["source"] or policy.source, said["policy_file"], out, policy.key_file])
+    reported.check([said["source"] or policy.source, said["policy_file"], place.out, policy.key_file])
     with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
         with anonymize_tables(said["source"], policy, progress=talk) as release:
             _say(release, talk)
             if said["sql"] is not None:
-                print_sql(release.script(schema or "released", everything=said["sql"] == "all"))
+                print_sql(release.script(place.schema or "released", everything=said["sql"] == "all"))
                 return
-            published = None if said["dry_run"] else _published(release, (schema, out, directory), said)
+            is_tried = said["dry_run"] and not place.in_place
+            published = None if is_tried else _published(release, place, said)
             found = release.verified() if published is None else published.verification
             if published is not None:
                 with interrupted_after(f"the release is there: {published.destination}"):
@@ -71,22 +70,24 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
             talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
     if said["output_format"] == "json":
         print_json(release.summary(published))
-    else:
-        _print_release(release, found, published)
+        return
+    _print_release(release, found, published)
+    if published is not None and published.in_place is not None:
+        print_in_place(published.in_place.summary())
 
 
-def _published(
-    release: TablesRelease, destination: tuple[str | None, Path | None, Path | None], said: dict[str, Any]
-) -> PublishedTables:
-    schema, out, directory = destination
+def _published(release: TablesRelease, place: _Place, said: dict[str, Any]) -> PublishedTables:
     ignore, replaces = said["ignore_ledger"], said["replace_existing"]
-    if schema is not None:
-        return release.to_schema(schema, replace=replaces, ignore_ledger=ignore)
-    if out is not None:
-        return release.to_database(out, replace=replaces, ignore_ledger=ignore)
-    if directory is None:
+    if place.in_place:
+        backup, dry_run = said["backup"], said["dry_run"]
+        return release.in_place(backup=backup, dry_run=dry_run, replace=replaces, ignore_ledger=ignore)
+    if place.schema is not None:
+        return release.to_schema(place.schema, replace=replaces, ignore_ledger=ignore)
+    if place.out is not None:
+        return release.to_database(place.out, replace=replaces, ignore_ledger=ignore)
+    if place.directory is None:
         raise TypeError("A release without a destination is tried only")
-    return release.to_directory(directory, format_name=said["file_format"] or "csv", ignore_ledger=ignore)
+    return release.to_directory(place.directory, format_name=said["file_format"] or "csv", ignore_ledger=ignore)
 
 
 def check_several(context: typer.Context, said: dict[str, Any]) -> None:
@@ -123,11 +124,36 @@ def _over(policy: TablesPolicy, said: dict[str, Any]) -> TablesPolicy:
     return replace(policy, **{name: said[name] for name in names if said.get(name) is not None})
 
 
-def _destination(policy: TablesPolicy, said: dict[str, Any]) -> tuple[str | None, Path | None, Path | None]:
-    given = (said["into_schema"], said["out"], said["out_dir"])
-    return (
-        given if any(place is not None for place in given) else (policy.into_schema, policy.out, policy.out_directory)
-    )
+@dataclass(frozen=True)
+class _Place:
+    """Where a release goes: at most one of these."""
+
+    schema: str | None
+    out: Path | None
+    directory: Path | None
+    in_place: bool
+
+    def __post_init__(self) -> None:
+        if sum((self.schema is not None, self.out is not None, self.directory is not None, self.in_place)) > 1:
+            raise UsageError("A release goes to one place: give one of --into-schema, --out, --out-dir and --in-place.")
+
+    @property
+    def is_given(self) -> bool:
+        return self != _Place(None, None, None, in_place=False)
+
+
+def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
+    given = _Place(said["into_schema"], said["out"], said["out_dir"], said["in_place"])
+    if said["backup"] is not None and not given.in_place:
+        raise UsageError("--backup copies the file that --in-place is to change: give --in-place, or leave it out.")
+    if given.in_place and said["sql"] is not None:
+        raise UsageError("--sql shows how the tables of a schema are made: leave --in-place out.")
+    if given.in_place and said["report_file"] is not None:
+        raise UsageError(
+            "A report counts who is found in the originals too, which --in-place leaves nothing of: write the release "
+            "elsewhere with its report first (--out FILE --report FILE), or leave --report out."
+        )
+    return given if given.is_given else _Place(policy.into_schema, policy.out, policy.out_directory, in_place=False)
 
 
 def _say(release: TablesRelease, talk: Talk) -> None:

@@ -31,7 +31,7 @@ def print_release(summary: dict[str, Any]) -> None:
         _print_levels(summary)
     print_pairs(_findings(summary))
     if summary["in_place"] is not None:
-        print_pairs(_in_place(summary["in_place"]))
+        print_in_place(summary["in_place"])
 
 
 def _print_levels(summary: dict[str, Any]) -> None:
@@ -134,7 +134,8 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
+def print_in_place(outcome: dict[str, Any]) -> None:
+    """Print what became of a file, and of the tables whose place a release took in it."""
     sizes = f"{outcome['bytes_before'] / 1e6:,.1f} MB -> {outcome['bytes_after'] / 1e6:,.1f} MB"
     pairs = [("file", f"{outcome['file']}: {'rewritten' if outcome['done'] else 'would be rewritten'}, {sizes}")]
     if outcome["backup"] is not None:
@@ -144,7 +145,7 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
         "kept": "kept",
         "removed": "removed",
         "hierarchies": "hierarchies removed",
-        "views": "views that read labels",
+        "views": "views that read changed values",
     }
     pairs += [(title, "; ".join(outcome[name])) for name, title in titles.items() if outcome[name]]
     for name, columns in outcome["siblings"].items():
@@ -157,7 +158,7 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
         pairs.append(("other table", f"{name} {same}, and was left as it is"))
     if not outcome["done"]:
         pairs.append(("dry run", "everything was made and checked; nothing was changed"))
-    return pairs
+    print_pairs(pairs)
 
 
 def _proof(summary: dict[str, Any]) -> str:

@@ -386,12 +386,16 @@ class OpenDatabase:
         """Return what messages and policy files call a table: with its schema, where that is not the current one."""
         return table[1] if table[0] == self.schema else ".".join(table)
 
+    @property
+    def file(self) -> Path | None:
+        """The file of a DuckDB database that was opened by its path; else None."""
+        return Path(self.place) if self.catalog is None and not isinstance(self.engine, Workbench) else None
+
     def source(self, table: tuple[str, str]) -> Source:
         """Return one of the tables as a source, in the engine of the database."""
         if isinstance(self.engine, Workbench):
             return _in_warehouse(self.engine, None, ".".join(table))
-        database = Path(self.place) if self.catalog is None else None
-        return Source(self.engine, self.relation(table), self.name(table), database=database)
+        return Source(self.engine, self.relation(table), self.name(table), database=self.file)
 
     def schemas(self) -> set[str]:
         """Return the names of schemas that have a table or a view."""

@@ -134,7 +134,7 @@ def clean(
                 engine.abandon(name)
                 raise
             for facts in left_out:
-                try_views(engine, lambda: open_database(new_file, writable=False), facts.views, facts.name)
+                try_views(engine, lambda: open_database(new_file, writable=False), facts.views, [facts.name])
                 with open_database(new_file, writable=False) as new:
                     require_no_lists(new, facts.listed)
             hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())

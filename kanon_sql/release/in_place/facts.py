@@ -337,6 +337,11 @@ def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[Vie
         found += more
         over += [(view.schema, view.name) for view in more]
         waiting = [view for view in waiting if view not in found]
+    return tuple(in_order_of_reading(found))
+
+
+def in_order_of_reading(found: list[ViewFacts]) -> list[ViewFacts]:
+    """Return views so that each comes after those that it reads."""
     ordered: list[ViewFacts] = []
     while found:
         ready = [
@@ -346,7 +351,7 @@ def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[Vie
         ]
         ordered += ready or found
         found = [view for view in found if view not in ordered]
-    return tuple(ordered)
+    return ordered
 
 
 def _mentions(text: str, name: str) -> bool:
@@ -355,17 +360,18 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def try_views(
-    old: Engine, opened: Callable[[], AbstractContextManager[Engine]], over: Sequence[ViewFacts], name: str
+    old: Engine, opened: Callable[[], AbstractContextManager[Engine]], over: Sequence[ViewFacts], tables: Sequence[str]
 ) -> None:
-    """Read every view over a table in the new database, and bind all others; refuse if one fails that worked before."""
+    """Read every view over tables in the new database, and bind all others; refuse if one fails that worked before."""
     with opened() as new:
         failing = [(view, _is_read) for view in over if not _is_read(new, view)]
         others = [view for view in views_of(new) if (view.schema, view.name) not in {(v.schema, v.name) for v in over}]
         failing += [(view, _is_bound) for view in others if not _is_bound(new, view)]
     if broken := [view.name for view, works in failing if works(old, view)]:
+        as_before = f"{', '.join(map(repr, tables))} as {'it was' if len(tables) == 1 else 'they were'}"
         raise UsageError(
-            f"Views would fail without {name!r} as it was ({', '.join(broken)}): they use columns that are gone, or "
-            "take labels for numbers or dates. Change or drop them first. Nothing was changed."
+            f"Views would fail without {as_before} ({', '.join(broken)}): they use columns that are gone, or take "
+            "labels for numbers or dates. Change or drop them first. Nothing was changed."
         )
 
 

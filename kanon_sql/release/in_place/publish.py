@@ -38,10 +38,11 @@ from kanon_sql.engine.sources.data_files import EXCEL
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
-from kanon_sql.release.in_place.facts import facts_of, facts_of_table, try_views
+from kanon_sql.release.in_place.facts import facts_of, facts_of_table, tables_of, try_views
 from kanon_sql.release.in_place.rewrite import (
     current_database,
     in_database,
+    replacement_of,
     require_copyable,
     require_no_lists,
     rewrite_of,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
-    from kanon_sql.release.in_place.rewrite import Rewrite
+    from kanon_sql.release.in_place.rewrite import Replaced, Rewrite
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.verify.verify import Expected
@@ -124,7 +125,7 @@ class _DatabaseInPlaceSink(Sink):
 
     @property
     def output(self) -> exp.Table:
-        return self.rewrite.target
+        return self.rewrite.tables[0].target
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -145,17 +146,15 @@ class _DatabaseInPlaceSink(Sink):
         # 4. What is in it.
         with timed(seconds, "write"):
             self.engine.detach(self.attached)
-        _require_same_definitions(self.facts, self.rewrite, self.new_file)
-        views, name = self.facts.views, self.facts.name
-        try_views(self.engine, lambda: open_database(self.new_file, writable=False), views, name)
-        changes = self.rewrite.changes
+        require_same(self.engine, self.rewrite, self.new_file)
+        changes = self.rewrite.tables[0].changes
         self.outcome = InPlace(
             done=not self.how.dry_run,
             file=self.file,
             bytes_before=self.real.stat().st_size,
             bytes_after=self.new_file.stat().st_size,
             kept=changes.kept,
-            removed=changes.removed,
+            removed=(*changes.removed, *self.rewrite.types_removed),
             hierarchies=self.rewrite.hierarchies,
             views=changes.views,
             siblings=self.siblings,
@@ -194,31 +193,43 @@ def in_place_statements(source: Source, publication: Publication) -> tuple[tuple
     attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
     begin, commit = exp.Transaction(), exp.Commit()
     there, back = in_database(name), in_database(catalog_of(source.database).name)
-    made = (attach, begin, *rewrite.schema, commit, *rewrite.rows, rewrite.release, *rewrite.after)
+    made = (attach, begin, *rewrite.schema, commit, *rewrite.rows, *rewrite.releases, *rewrite.after)
     if rewrite.views or rewrite.triggers:
-        made = (*made, there, *rewrite.views, *rewrite.triggers, back)
-    return made, rewrite.target
+        made = (*made, there, *rewrite.views_again, *rewrite.triggers, back)
+    return made, rewrite.tables[0].target
 
 
 def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: str) -> Rewrite:
     engine = source.engine
     query = release_query(publication, readable_lookups(publication.hierarchies))
     stored = stored_hierarchies(engine).values()
-    return rewrite_of(facts, publication, query, stored, current_database(engine), new)
+    replacement = replacement_of(facts, publication, query)
+    return rewrite_of([replacement], tables_of(engine), stored, current_database(engine), new)
 
 
-def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Path) -> None:
-    """Raise unless what stays of the table's definition is in the new database as it was."""
+def require_same(old: Engine, rewrite: Rewrite, new_file: Path, left_out: Sequence[TableFacts] = ()) -> None:
+    """Raise unless all that stays is in the new database as it was, and every view over the tables can be read there.
+
+    ``left_out`` are tables that are not in it.
+    """
+    facts = [*(one.facts for one in rewrite.tables), *left_out]
     with open_database(new_file, writable=False) as new:
-        made = facts_of_table(new, facts.schema, facts.name)
-        require_no_lists(new, facts.listed)
-    same = rewrite.changes.unchanged
+        going = frozenset((one.schema, one.name) for one in facts)
+        for one in rewrite.tables:
+            _require_same_definition(one, facts_of_table(new, one.facts.schema, one.facts.name, going))
+        for each in facts:
+            require_no_lists(new, each.listed)
+    try_views(old, lambda: open_database(new_file, writable=False), rewrite.views, [one.name for one in facts])
+
+
+def _require_same_definition(one: Replaced, made: TableFacts) -> None:
+    facts, same = one.facts, one.changes.unchanged
     defaults = {column.name: column.default for column in facts.columns if not column.generated}
     collations = {column.name: column.collation for column in facts.columns}
     kept = [one for one in made.columns if one.name in same]
     other = [f"default of {one.name}" for one in kept if one.default != defaults.get(one.name)]
     other += [f"collation of {one.name}" for one in kept if one.collation != collations[one.name]]
-    staying = {constraint for constraint in facts.constraints if constraint.name in rewrite.changes.kept}
+    staying = {constraint for constraint in facts.constraints if constraint.name in one.changes.kept}
     other += [constraint.name for constraint in staying - set(made.constraints)]
     other += [f"index {index.name}" for index in made.indexes if index not in facts.indexes]
     if other:

@@ -1,15 +1,16 @@
-"""Anonymization in place: the statements that make a new database with all of the old one but the raw table.
+"""Anonymization in place: the statements that make a new database with all of the old one but the raw tables.
 
-1. schema      all definitions; then the table is dropped and defined again, in the same transaction, so that nothing
-of the old definition is ever written
+1. schema      all definitions; then the tables are dropped and defined again, in the same transaction, so that nothing
+of the old definitions is ever written
 2. rows        of all other tables, those first that others refer to
-3. release     the rows of the release
+3. releases    the rows of the release
 4. after       indexes and comments
 
 A column is *unchanged* if it is published with the values that it had; rows may be gone. A constraint, a default or a
 unique index stays if it is about unchanged columns only: one over labels, or over a column that is not published, would
 mean something else or nothing, and its text may hold values. NOT NULL stays wherever the column does, and so does an
-index over columns that is not unique.
+index over columns that is not unique. Of tables that are released together, keys are *pseudonyms*, which are as unique
+as the keys were: what is unique stays so, and a foreign key stays where the release promises that its rows are there.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from kanon_sql.engine.equality import published_type
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.in_place.facts import ALL_COLUMNS
+from kanon_sql.release.in_place.facts import ALL_COLUMNS, in_order_of_reading
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
@@ -41,8 +42,50 @@ if TYPE_CHECKING:
         OtherTable,
         TableFacts,
         Trigger,
+        ViewFacts,
     )
     from kanon_sql.release.publication import Publication
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What takes the place of a table.
+
+    Attributes:
+        facts: the table, and what stands around it.
+        types: names and types of the columns that are published, in their order.
+        unchanged: names of columns that are published with the values that they had.
+        query: the rows.
+        pseudonyms: columns that have a pseudonym for each of their values, with what these refer to (schema, table and
+            column, the names folded), where all that they refer to is there; else with None.
+    """
+
+    facts: TableFacts
+    types: Mapping[str, str]
+    unchanged: Sequence[str]
+    query: exp.Query
+    pseudonyms: Mapping[str, tuple[str, str, str] | None] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return _place(self.facts)
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A table in the new database.
+
+    Attributes:
+        facts: of the old one.
+        target: the new one.
+        changes: what becomes of it.
+        release: puts the rows of the release into it.
+    """
+
+    facts: TableFacts
+    target: exp.Table
+    changes: Changes
+    release: exp.Insert
 
 
 @dataclass(frozen=True)
@@ -50,59 +93,112 @@ class Rewrite:
     """The statements, by what they are for, in the order in which they run.
 
     Attributes:
-        target: the table in the new database.
-        changes: what becomes of the table.
+        new: the name of the new database.
         schema: run in one transaction.
         rows: of the other tables.
-        release: puts the rows of the release into the table.
-        after: indexes and comments.
-        views: make the views over the table again; one that failed before fails here too, and stays as it is.
+        tables: those that are replaced, each after those that it refers to.
+        views: the views over these tables, each after those that it reads.
         triggers: those of other tables, after all rows are in.
-        hierarchies: names of tables with hierarchies that are left out, since they list values of the table.
+        hierarchies: names of tables with hierarchies that are left out, since they list values of the tables.
+        types: schemas and names of types that are left out for the same reason.
     """
 
-    target: exp.Table
-    changes: Changes
+    new: str
     schema: tuple[exp.Expr, ...]
     rows: tuple[exp.Expr, ...]
-    release: exp.Insert
-    after: tuple[exp.Expr, ...]
-    views: tuple[exp.Expr, ...]
+    tables: tuple[Replaced, ...]
+    views: tuple[ViewFacts, ...]
     triggers: tuple[exp.Expr, ...]
     hierarchies: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
+
+    @property
+    def releases(self) -> list[exp.Expr]:
+        return [one.release for one in self.tables]
+
+    @property
+    def types_removed(self) -> list[str]:
+        """What became of these types, in words."""
+        return [f"type {name} (lists values)" for _, name in self.types]
+
+    @property
+    def after(self) -> list[exp.Expr]:
+        """Statements that make indexes and comments."""
+        return [made for one in self.tables for made in (*one.changes.indexes, *one.changes.comments)]
+
+    @property
+    def views_again(self) -> list[exp.Expr]:
+        """Statements that make the views again; one that failed before fails here too, and stays as it is."""
+        return [statement for view in self.views for statement in view.again(self.new)]
+
+
+def replacement_of(facts: TableFacts, publication: Publication, query: exp.Query) -> Replacement:
+    """Return what takes the place of the one table of a publication."""
+    return Replacement(facts, publication.published_types, _unchanged_columns(publication), query)
 
 
 def rewrite_of(
-    facts: TableFacts, publication: Publication, query: exp.Query, stored: Iterable[StoredHierarchy], old: str, new: str
+    replacements: Sequence[Replacement],
+    tables: Sequence[OtherTable],
+    stored: Iterable[StoredHierarchy],
+    old: str,
+    new: str,
+    left_out: Sequence[TableFacts] = (),
 ) -> Rewrite:
-    """Return the statements that make the database ``new`` from ``old``; the rows of ``query`` are the release."""
-    target = sql.relation(facts.name, facts.schema, new)
-    changes = _changes_of(facts, publication, target)
-    own = {folded(column.name) for column in facts.columns}
-    hierarchies = [*(tree.relation.name for tree in stored if folded(tree.column) in own), *facts.lookups]
-    others = [table for table in facts.others if not (table.schema == SCHEMA and table.name in hierarchies)]
-    schema = [definitions(old, new), sql.drop(target)]
-    schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
-    schema += [dropped_type(in_schema, name, new) for in_schema, name in facts.lists]
-    rows = copied_rows(others, old, new, without=(facts.schema, facts.name))
-    columns = [sql.identifier(name) for name in publication.published_types]
-    release = exp.Insert(this=exp.Schema(this=target.copy(), expressions=columns), expression=query)
-    after = (*changes.indexes, *changes.comments)
-    views = tuple(statement for view in facts.views for statement in view.again(new))
-    triggers = [
-        each for each in facts.triggers if folded(each.table) != folded(facts.name) or each.schema != facts.schema
+    """Return the statements that make the database ``new`` from ``old``.
+
+    Args:
+        replacements: what takes the place of tables.
+        tables: all tables of the old database.
+        stored: its hierarchies.
+        old: the name of the old one.
+        new: the name of the new one.
+        left_out: tables that are not in the new one.
+    """
+    facts = [*(one.facts for one in replacements), *left_out]
+    by_place = {one.place: one for one in replacements}
+    going = {_place(one) for one in facts}
+    own = {folded(column.name) for one in facts for column in one.columns}
+    hierarchies = [tree.relation.name for tree in stored if folded(tree.column) in own]
+    hierarchies += dict.fromkeys(name for one in facts for name in one.lookups)
+    referred_first = in_order([table for table in tables if _place(table) in going])
+    replaced = [
+        _replaced(by_place[_place(table)], by_place, going, new)
+        for table in referred_first
+        if _place(table) in by_place
     ]
-    return Rewrite(
-        target,
-        changes,
-        (*schema, changes.table),
-        rows,
-        release,
-        after,
-        views,
-        triggers_again(triggers, new),
-        tuple(hierarchies),
-    )
+    schema = [definitions(old, new)]
+    schema += [sql.drop(sql.relation(table.name, table.schema, new)) for table in reversed(referred_first)]
+    schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
+    types = tuple(dict.fromkeys(name for one in facts for name in one.lists))
+    schema += [dropped_type(*name, new) for name in types]
+    schema += [one.changes.table for one in replaced]
+    staying = [
+        table
+        for table in tables
+        if _place(table) not in going and not (table.schema == SCHEMA and table.name in hierarchies)
+    ]
+    rows = copied_rows(staying, old, new, without=[(one.schema, one.name) for one in facts])
+    triggers = dict.fromkeys(each for one in facts for each in one.triggers)
+    others = [each for each in triggers if not any(_is_of(each, one) for one in facts)]
+    views = in_order_of_reading(list(dict.fromkeys(view for one in facts for view in one.views)))
+    made = (tuple(schema), rows, tuple(replaced), tuple(views), triggers_again(others, new))
+    return Rewrite(new, *made, tuple(hierarchies), types)
+
+
+def _place(table: TableFacts | OtherTable) -> tuple[str, str]:
+    return table.schema, folded(table.name)
+
+
+def _replaced(
+    one: Replacement, others: Mapping[tuple[str, str], Replacement], going: set[tuple[str, str]], new: str
+) -> Replaced:
+    facts = one.facts
+    target = sql.relation(facts.name, facts.schema, new)
+    changes = _changes_of(one, others, going, target)
+    columns = [sql.identifier(name) for name in one.types]
+    into = exp.Schema(this=target.copy(), expressions=columns)
+    return Replaced(facts, target, changes, exp.Insert(this=into, expression=one.query))
 
 
 def definitions(old: str, new: str) -> exp.Expr:
@@ -129,25 +225,26 @@ def dropped_type(schema: str, name: str, database: str) -> exp.Drop:
 
 
 def copied_rows(
-    tables: Sequence[OtherTable], old: str, new: str, without: tuple[str, str] | None = None
+    tables: Sequence[OtherTable], old: str, new: str, without: Collection[tuple[str, str]] = ()
 ) -> tuple[exp.Expr, ...]:
     """Return the statements that copy the rows of tables, those first that others refer to.
 
-    ``without`` is the schema and name of a table whose releases the ledger is to forget: its rows are no more.
+    ``without`` are schemas and names of tables whose releases the ledger is to forget: their rows are no more.
     """
     return tuple(_copied(table, old, new, without) for table in in_order(tables))
 
 
-def _copied(table: OtherTable, old: str, new: str, without: tuple[str, str] | None) -> exp.Insert:
+def _copied(table: OtherTable, old: str, new: str, without: Collection[tuple[str, str]]) -> exp.Insert:
     columns = [sql.identifier(name) for name in table.columns]
     rows = exp.select(*(sql.column(name) for name in table.columns)).from_(sql.relation(table.name, table.schema, old))
-    if (table.schema, table.name) == (SCHEMA, RELEASES) and without is not None:
+    if (table.schema, table.name) == (SCHEMA, RELEASES):
         names = ("source_schema", "source_name")
-        about = [
-            exp.EQ(this=sql.column(name), expression=sql.literal(value))
-            for name, value in zip(names, without, strict=True)
-        ]
-        rows = rows.where(exp.not_(sql.all_of(about)))
+        for place in without:
+            about = [
+                exp.EQ(this=sql.column(name), expression=sql.literal(value))
+                for name, value in zip(names, place, strict=True)
+            ]
+            rows = rows.where(exp.not_(sql.all_of(about)))
     into = exp.Schema(this=sql.relation(table.name, table.schema, new), expressions=columns)
     return exp.Insert(this=into, expression=rows)
 
@@ -180,7 +277,7 @@ class Changes:
         comments: statements that give it and its columns their comments.
         unchanged: names of columns that are published with their values.
         kept: constraints and indexes that stay.
-        removed: constraints, defaults, indexes and types that go, each with the reason.
+        removed: columns, constraints, defaults, indexes and triggers that go, each with the reason.
         views: views over the table that read a column which holds labels now, and macros that name the table.
     """
 
@@ -199,23 +296,31 @@ class _Notes:
     removed: list[str] = field(default_factory=list)
 
 
-def _changes_of(facts: TableFacts, publication: Publication, target: exp.Table) -> Changes:
-    notes = _Notes()
-    same = _unchanged_columns(publication)
-    types = publication.published_types
+def _changes_of(
+    one: Replacement,
+    others: Mapping[tuple[str, str], Replacement],
+    going: set[tuple[str, str]],
+    target: exp.Table,
+) -> Changes:
+    notes, facts, types, same = _Notes(), one.facts, one.types, list(one.unchanged)
     by_name = {column.name: column for column in facts.columns}
     definitions: list[exp.Expr] = [
-        _definition(by_name[name], kind, same, notes) for name, kind in types.items() if name in by_name
+        _definition(by_name[name], kind, one, notes) for name, kind in types.items() if name in by_name
     ]
     for column in facts.columns:
         if column.name not in types:
             notes.removed.append(f"column {column.name} (not published)")
-    staying = [constraint for constraint in facts.constraints if _stays(constraint, facts, same, notes)]
+    staying = []
+    for constraint in facts.constraints:
+        if (why := _goes(constraint, one, others, going)) is None:
+            staying.append(constraint)
+            notes.kept.append(constraint.name)
+        else:
+            notes.removed.append(f"{constraint.name}: {why}")
     definitions += [_constraint(constraint, target) for constraint in staying]
     table = exp.Create(this=exp.Schema(this=target.copy(), expressions=definitions), kind="TABLE")
-    made = [_index(index, target, set(types), same, notes) for index in facts.indexes]
+    made = [_index(index, target, set(types), [*same, *one.pseudonyms], notes) for index in facts.indexes]
     indexes = tuple(index for index in made if index is not None)
-    notes.removed += [f"type {name} (lists values)" for _, name in facts.lists]
     notes.removed += [f"trigger {each.name}" for each in facts.triggers if _is_of(each, facts)]
     views = _altered_views(facts, same, set(types))
     comments = _comments(facts, set(types), target)
@@ -270,34 +375,46 @@ def _unchanged_columns(publication: Publication) -> list[str]:
     ]
 
 
-def _definition(column: ColumnFacts, kind: str, same: list[str], notes: _Notes) -> exp.ColumnDef:
+def _definition(column: ColumnFacts, kind: str, one: Replacement, notes: _Notes) -> exp.ColumnDef:
     constraints: list[exp.Expr] = []
-    if column.collation is not None and column.name in same:
+    stays = column.name in one.unchanged
+    now = "pseudonyms" if column.name in one.pseudonyms else "labels"
+    if column.collation is not None and stays:
         constraints.append(exp.ColumnConstraint(kind=exp.CollateColumnConstraint(this=_as_it_is(column.collation))))
     elif column.collation is not None:
-        notes.removed.append(f"collation of {column.name} (labels)")
+        notes.removed.append(f"collation of {column.name} ({now})")
     if not column.nullable:
         constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
     if column.generated:
         notes.removed.append(f"computation of {column.name} (its values are published)")
-    elif column.default is not None and column.name in same:
+    elif column.default is not None and stays:
         default = exp.Paren(this=_as_it_is(column.default))
         constraints.append(exp.ColumnConstraint(kind=exp.DefaultColumnConstraint(this=default)))
     elif column.default is not None:
-        notes.removed.append(f"default of {column.name} (labels)")
+        notes.removed.append(f"default of {column.name} ({now})")
     return exp.ColumnDef(this=sql.identifier(column.name), kind=_as_it_is(kind), constraints=constraints)
 
 
-def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], notes: _Notes) -> bool:
-    what = constraint.name
-    if changed := [name for name in constraint.columns if name not in same]:
-        notes.removed.append(f"{what}: {', '.join(changed)} changed")
-        return False
-    if constraint.referenced is not None and folded(constraint.referenced[0]) == folded(facts.name):
-        notes.removed.append(f"{what}: refers to rows that may be suppressed")
-        return False
-    notes.kept.append(what)
-    return True
+def _goes(
+    constraint: ConstraintFacts,
+    one: Replacement,
+    others: Mapping[tuple[str, str], Replacement],
+    going: set[tuple[str, str]],
+) -> str | None:
+    """Return why a constraint goes; None if it stays."""
+    place = there = None
+    if constraint.referenced is not None:
+        table, there = constraint.referenced
+        place = one.facts.schema, folded(table)
+    if place is not None and place in others and there is not None and len(there) == 1:
+        promised = one.pseudonyms.get(constraint.columns[0])
+        if promised == (*place, folded(there[0])):
+            return None
+    is_unique = constraint.kind in {"PRIMARY KEY", "UNIQUE"}
+    stay = {*one.unchanged, *(one.pseudonyms if is_unique else ())}
+    if changed := [name for name in constraint.columns if name not in stay]:
+        return f"{', '.join(changed)} changed"
+    return "refers to rows that may be suppressed" if place is not None and place in going else None
 
 
 def _constraint(constraint: ConstraintFacts, target: exp.Table) -> exp.Expr:
@@ -377,12 +494,13 @@ def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
     copy_definitions(engine, rewrite.schema)
     for statement in rewrite.rows:
         engine.run(statement, "rows of another table")
-    engine.run(rewrite.release, "make the release")
+    for statement in rewrite.releases:
+        engine.run(statement, "make the release")
     for statement in rewrite.after:
         engine.run(statement, "indexes and comments")
     try:
-        engine.run(in_database(rewrite.target.catalog), "views and triggers name what is beside them")
-        for statement in rewrite.views:
+        engine.run(in_database(rewrite.new), "views and triggers name what is beside them")
+        for statement in rewrite.views_again:
             with suppress(SourceError):  # one that failed before stays as it was; the others are tried below
                 engine.run(statement, "a view over the table")
         make_triggers(engine, rewrite.triggers)

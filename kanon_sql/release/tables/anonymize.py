@@ -75,8 +75,8 @@ _FINISHING = (
 class TablesRelease(FoundTables):
     """The best recoding that was found of several tables, ready to be published.
 
-    Nothing is published yet: ``to_schema``, ``to_database`` and ``to_directory`` each make the tables, verify them on
-    their own rows and only then hand them over.
+    Nothing is published yet: ``to_schema``, ``to_database``, ``to_directory`` and ``in_place`` each make the tables,
+    verify them on their own rows and only then hand them over.
 
     Attributes:
         people_in, people_out: people in the tables, and those who are released.
@@ -146,6 +146,37 @@ class TablesRelease(FoundTables):
         """
         return publish.to_directory(self, Path(path), format_name=format_name, ignore_ledger=ignore_ledger)
 
+    def in_place(
+        self,
+        *,
+        backup: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+    ) -> PublishedTables:
+        """Put the release in the place of its tables, and leave no raw value of them in the file (docs/in-place.md).
+
+        Tables that the policy drops go too. The release is of no more use afterwards: the rows that it was made from
+        are gone.
+
+        Args:
+            backup: where the file is copied to first, raw values and all.
+            dry_run: whether to make and check everything, and then to leave the file as it is.
+            replace: whether the backup may replace a file.
+            ignore_ledger: whether to publish whatever earlier releases there are.
+
+        Raises:
+            UsageError: the tables are not in a DuckDB file, or something rests on their rows.
+            SourceError: a file cannot be written, or another process has it open.
+            JointReleaseError: there is an earlier release of one of the tables.
+            VerificationError: the output is not what it should be; the file is as it was.
+        """
+        from kanon_sql.release.in_place.publish import HowInPlace
+        from kanon_sql.release.tables.in_place import put_in_place
+
+        how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
+        return put_in_place(self, how, ignore_ledger=ignore_ledger)
+
     def verified(self, schema: str = "released") -> TablesVerification:
         """Make the release in memory and verify it there; nothing is published."""
         return publish.preview(self, schema)
@@ -197,6 +228,7 @@ class TablesRelease(FoundTables):
             "stopped": self.stopped,
             "verification": None if published is None else published.verification.summary(),
             "not_remembered": None if published is None else published.not_remembered,
+            "in_place": None if published is None or published.in_place is None else published.in_place.summary(),
             "seed": self.policy.seed,
             "key": self.key.origin,
             "seconds": self.seconds,

@@ -131,6 +131,8 @@ class OpenedTables:
         policy: what is required.
         members: the tables, each after those that it goes through, people first; without dropped ones.
         not_in_policy: of released tables, others beside them.
+        dropped: tables that are not released.
+        file: of a DuckDB database that was opened by its path; else None.
     """
 
     engine: DuckDBEngine
@@ -138,6 +140,8 @@ class OpenedTables:
     policy: TablesPolicy
     members: tuple[Member, ...]
     not_in_policy: tuple[str, ...] = ()
+    dropped: tuple[exp.Table, ...] = ()
+    file: Path | None = None
 
     @property
     def people(self) -> Member | None:
@@ -284,11 +288,13 @@ def open_policy(source: object, policy: TablesPolicy, resources: Resources | Non
             "other (kanon anonymize clinic.duckdb, or postgresql://...)."
         )
     with closed_on_error(opened.engine):
-        return OpenedTables(opened.engine, opened.place, policy, tuple(_members(opened, policy)))
+        tables = {table.name: _source(opened, table.name) for table in policy.tables}
+        members = tuple(_members(opened, policy, tables))
+        dropped = tuple(tables[table.name].relation for table in policy.tables if table.rows == "dropped")
+        return OpenedTables(opened.engine, opened.place, policy, members, dropped=dropped, file=opened.file)
 
 
-def _members(opened: OpenDatabase, policy: TablesPolicy) -> Iterator[Member]:
-    tables = {name: _source(opened, name) for name in (table.name for table in policy.tables)}
+def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, Source]) -> Iterator[Member]:
     _require_all(opened, tables)
     wanted = [(table.name, column.name) for table in policy.tables for column in tables[table.name].columns]
     named = dict(zip(wanted, unused_names([".".join(pair) for pair in wanted], [PERSON, *tables]), strict=True))

@@ -1,4 +1,4 @@
-"""Released tables in a schema, in a new DuckDB file, or as files of a directory: all of them or none.
+"""Released tables in a schema, in a new DuckDB file, as files of a directory, or in place: all of them or none.
 
 1. Make the tables where they will not be seen yet.
 2. Verify them there.
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kanon_sql.release.ledger.store import ReleaseKind
+    from kanon_sql.release.publish.publisher import InPlace
     from kanon_sql.release.tables.found import FoundTables
     from kanon_sql.release.tables.opened import Member
 
@@ -63,13 +64,15 @@ class PublishedTables:
         verification: what was found in them.
         seconds: by step.
         not_remembered: why they could not be written into the ledger; None if they were.
+        in_place: what became of the file and its tables, where the release took their place.
     """
 
     destination: str
-    kind: Literal["schema", "database", "directory"]
+    kind: Literal["schema", "database", "directory", "in place"]
     verification: TablesVerification
     seconds: dict[str, float]
     not_remembered: str | None = None
+    in_place: InPlace | None = None
 
 
 def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
@@ -89,7 +92,7 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
             raise UsageError(
                 f"There is a {name}.{target.name} already: give another schema, or replace it (--replace)."
             )
-    publishing = _publishing(release, ignore=ignore_ledger)
+    publishing = publishing_of(release, ignore=ignore_ledger)
     publishing.open(required=True)
     with alone(engine), engine.keeping():
         publishing.check()
@@ -114,7 +117,7 @@ def preview(release: FoundTables, name: str) -> TablesVerification:
     """
     engine, members = release.opened.engine, release.opened.members
     _require_own_names(members)
-    publishing = _publishing(release, ignore=True)
+    publishing = publishing_of(release, ignore=True)
     schema = exp.Table(db=sql.identifier(name), catalog=sql.identifier(MEMORY))
     targets = {one.name: sql.relation(one.relation.name, name, MEMORY) for one in members}
     engine.run(exp.Create(this=schema, kind="SCHEMA", exists=True), f"schema {name}")
@@ -132,7 +135,7 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
     _require_free(release, path, replace=replace)
     require_no_log(path)
     _require_own_names(members)
-    publishing = _publishing(release, ignore=ignore_ledger)
+    publishing = publishing_of(release, ignore=ignore_ledger)
     publishing.open(required=False)
     with workspace(path) as directory:
         attached = engine.attach_new(directory / "new.duckdb")
@@ -166,7 +169,7 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
             f"{wrong[0]!r} cannot be the name of a file: release the tables to a database (--out) or to a schema "
             "(--into-schema)."
         )
-    publishing = _publishing(release, ignore=ignore_ledger)
+    publishing = publishing_of(release, ignore=ignore_ledger)
     publishing.open(required=False)
     with private_directory(path.parent) as private:
         made = private.path / path.name
@@ -224,7 +227,7 @@ def _require_own_names(members: tuple[Member, ...]) -> None:
 
 
 @dataclass
-class _Publishing:
+class Publishing:
     """What every destination does.
 
     Attributes:
@@ -361,7 +364,7 @@ class _Publishing:
 
 
 @dataclass
-class _PublishingInWarehouse(_Publishing):
+class _PublishingInWarehouse(Publishing):
     """The same from the tables of a warehouse, whose release is made on the workbench and sent there.
 
     Attributes:
@@ -394,12 +397,12 @@ class _PublishingInWarehouse(_Publishing):
             self.bench.forget_mirror(target)
 
 
-def _publishing(release: FoundTables, *, ignore: bool) -> _Publishing:
+def publishing_of(release: FoundTables, *, ignore: bool) -> Publishing:
     engine = release.opened.engine
     if isinstance(engine, Workbench):
         release.writable = True  # a warehouse is, as soon as it is connected to
         return _PublishingInWarehouse(release, ignore, bench=engine)
-    return _Publishing(release, ignore)
+    return Publishing(release, ignore)
 
 
 def _fingerprinted(member: Member, title: str) -> tuple[list[str], str, list[str]]:

@@ -1,0 +1,185 @@
+"""Tables of one database that are anonymized in place: a new file with their release takes the name of the old one.
+
+Everything else that is in the database goes on, as for one table (``release.in_place``): the tables are defined again
+with the constraints that still say the same, those of the policy that are dropped go, and so do all raw values.
+
+1. See what stands around the tables, and refuse what cannot go on.
+2. Ask the ledger; merge the log of the database into its file.
+3. Make the new database in a directory of our own.
+4. Verify the release in it; try what was defined, and every view that reads the tables.
+5. The new file takes the name of the old one, which is copied first if a backup is wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.equality import published_type
+from kanon_sql.engine.files import remove_spill_of, require_replaceable, require_space, workspace
+from kanon_sql.engine.keys import require_apart
+from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.given import stored_hierarchies
+from kanon_sql.policy.tables import Through
+from kanon_sql.release.in_place.facts import facts_of_table, tables_of
+from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup, require_same
+from kanon_sql.release.in_place.rewrite import Replacement, current_database, require_copyable, rewrite_of, run_rewrite
+from kanon_sql.release.ledger.store import alone
+from kanon_sql.release.publish.publisher import InPlace
+from kanon_sql.release.tables.publish import PublishedTables, publishing_of
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kanon_sql.release.in_place.facts import TableFacts
+    from kanon_sql.release.in_place.publish import HowInPlace
+    from kanon_sql.release.in_place.rewrite import Rewrite
+    from kanon_sql.release.tables.found import FoundTables
+    from kanon_sql.release.tables.opened import Member
+
+
+def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) -> PublishedTables:
+    """Put the release in the place of its tables; see ``TablesRelease.in_place`` and the plan above."""
+    engine, file = release.opened.engine, _file_of(release)
+    real = require_replaceable(file)
+    check_backup(file, how)
+    require_apart(release.policy.key_file, [how.backup], "the backup")
+    require_space(real.parent, bytes_used(engine), f"The new {file.name}")
+    if how.backup is not None:
+        require_space(how.backup.parent, real.stat().st_size, "The backup")
+    # 1. What stands around the tables.
+    replaced, left_out = _facts(release)
+    publishing = publishing_of(release, ignore=ignore_ledger)
+    publishing.open(required=True)
+    with alone(engine):
+        # 2. Earlier releases, and the log.
+        publishing.check()
+        if not how.dry_run:
+            engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
+        with workspace(real) as directory:
+            new_file = directory / real.name  # views may name the database by the name of its file
+            attached = engine.attach_new(new_file, like_this=True)
+            try:
+                # 3. The new database.
+                rewrite = _rewrite(release, replaced, left_out, attached)
+                with timed(release.seconds, "publish"):
+                    run_rewrite(engine, rewrite, current_database(engine))
+                # 4. What is in it.
+                schema = engine.current_schema()
+                verification = publishing.verified(
+                    {
+                        one.name: sql.relation(one.relation.name, one.relation.db or schema, attached)
+                        for one in release.opened.members
+                    }
+                )
+                engine.detach(attached)
+            finally:
+                engine.abandon(attached)
+            require_same(engine, rewrite, new_file, left_out)
+            outcome = _outcome(rewrite, left_out, file, (real.stat().st_size, new_file.stat().st_size), how)
+            # 5. Its name.
+            lift_deadlines()
+            if not how.dry_run:
+                change_places(new_file, real, how.backup)
+                remove_spill_of(real)
+                engine.leave_file()
+    return PublishedTables(str(file), "in place", verification, release.seconds, in_place=outcome)
+
+
+def _file_of(release: FoundTables) -> Path:
+    file = release.opened.file
+    if file is None:
+        raise UsageError(
+            f"The tables of {release.opened.place} cannot be anonymized in place: a new file takes the place of the "
+            "old one, which must be a DuckDB file that is named by its path. Give the release another place."
+        )
+    return file
+
+
+def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts]]:
+    """Return what stands around the tables that are replaced, by their names in the policy, and around those that go.
+
+    A table that is kept as it is stays where it is, like all that the policy does not name.
+    """
+    engine, opened = release.opened.engine, release.opened
+    schema = engine.current_schema()
+    people = [member for member in opened.members if member.roles is not None]
+    if views := [member.name for member in people if engine.kind_of(member.relation) != "TABLE"]:
+        raise UsageError(
+            f"{', '.join(map(repr, views))} {'is a view' if len(views) == 1 else 'are views'}, without rows of their "
+            "own: name the tables behind them in the policy, or give the release another place."
+        )
+    gone = [table for table in opened.dropped if engine.kind_of(table) == "TABLE"]
+    places = [(table.db or schema, table.name) for table in (*(one.relation for one in people), *gone)]
+    going = frozenset(places)
+    require_copyable(engine, [table for table in tables_of(engine) if (table.schema, table.name) not in going])
+    facts = [facts_of_table(engine, *place, going) for place in places]
+    return {member.name: one for member, one in zip(people, facts, strict=False)}, facts[len(people) :]
+
+
+def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts], new: str) -> Rewrite:
+    engine, seed = release.opened.engine, release.policy.seed or 0
+    replacements = [
+        Replacement(
+            replaced[member.name],
+            {column.name: column.type for column in release.rows.published_columns(member)},
+            [*_unchanged(release, member)],
+            release.rows.released(member, seed),
+            {key.column.name: _referred(release, member, key.column.name) for key in member.keys},
+        )
+        for member in release.opened.members
+        if member.name in replaced
+    ]
+    stored = stored_hierarchies(engine).values()
+    return rewrite_of(replacements, tables_of(engine), stored, current_database(engine), new, left_out)
+
+
+def _unchanged(release: FoundTables, member: Member) -> Iterator[str]:
+    """Yield the published columns whose values are those of the table, in their type."""
+    raw = {column.name: column for column in member.published}
+    apart = {key.column.name for key in member.keys}
+    apart |= {one.name for one in member.quasi_identifiers if release.rows.levels[member.names[one.name]]}
+    for column in release.rows.published_columns(member):
+        own = raw[column.name]
+        if own.name not in apart and column.type == own.type == published_type(own):
+            yield own.name
+
+
+def _referred(release: FoundTables, member: Member, column: str) -> tuple[str, str, str] | None:
+    """Return what a key refers to where every row that is released leads there: schema, table and column, folded."""
+    reference = member.reference
+    if reference is None or reference.name != column:
+        return None
+    people, person = release.opened.people, member.policy.person
+    if isinstance(person, Through):
+        owner = release.opened.member(person.table)
+        there = owner.key_column.name
+    elif people is not None and people is not member:
+        owner, there = people, people.reference_column.name
+    else:
+        return None
+    schema = owner.relation.db or release.opened.engine.current_schema()
+    return schema, folded(owner.relation.name), folded(there)
+
+
+def _outcome(
+    rewrite: Rewrite, left_out: list[TableFacts], file: Path, sizes: tuple[int, int], how: HowInPlace
+) -> InPlace:
+    changes = [(one.facts.name, one.changes) for one in rewrite.tables]
+    removed = [f"{name}: {what}" for name, one in changes for what in one.removed]
+    removed += [f"table {facts.name} (dropped by the policy)" for facts in left_out]
+    return InPlace(
+        not how.dry_run,
+        file,
+        *sizes,
+        kept=tuple(f"{name}: {what}" for name, one in changes for what in one.kept),
+        removed=(*removed, *rewrite.types_removed),
+        hierarchies=rewrite.hierarchies,
+        views=tuple(dict.fromkeys(view for _, one in changes for view in one.views)),
+        backup=how.backup,
+    )
