@@ -42,11 +42,11 @@ from kanon_sql.release.in_place.facts import facts_of, facts_of_table, tables_of
 from kanon_sql.release.in_place.rewrite import (
     current_database,
     in_database,
-    replacement_of,
     require_copyable,
     require_no_lists,
     rewrite_of,
     run_rewrite,
+    substitute_of,
 )
 from kanon_sql.release.publish.files import FileSink, check_format
 from kanon_sql.release.publish.publisher import InPlace, Published, Sink, publish
@@ -203,8 +203,8 @@ def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: s
     engine = source.engine
     query = release_query(publication, readable_lookups(publication.hierarchies))
     stored = stored_hierarchies(engine).values()
-    replacement = replacement_of(facts, publication, query)
-    return rewrite_of([replacement], tables_of(engine), stored, current_database(engine), new)
+    substitute = substitute_of(facts, publication, query)
+    return rewrite_of([substitute], tables_of(engine), stored, current_database(engine), new)
 
 
 def require_same(old: Engine, rewrite: Rewrite, new_file: Path, left_out: Sequence[TableFacts] = ()) -> None:

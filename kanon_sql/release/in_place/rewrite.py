@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class Substitute:
     """What takes the place of a table.
 
     Attributes:
@@ -132,13 +132,13 @@ class Rewrite:
         return [statement for view in self.views for statement in view.again(self.new)]
 
 
-def replacement_of(facts: TableFacts, publication: Publication, query: exp.Query) -> Replacement:
+def substitute_of(facts: TableFacts, publication: Publication, query: exp.Query) -> Substitute:
     """Return what takes the place of the one table of a publication."""
-    return Replacement(facts, publication.published_types, _unchanged_columns(publication), query)
+    return Substitute(facts, publication.published_types, _unchanged_columns(publication), query)
 
 
 def rewrite_of(
-    replacements: Sequence[Replacement],
+    substitutes: Sequence[Substitute],
     tables: Sequence[OtherTable],
     stored: Iterable[StoredHierarchy],
     old: str,
@@ -148,15 +148,15 @@ def rewrite_of(
     """Return the statements that make the database ``new`` from ``old``.
 
     Args:
-        replacements: what takes the place of tables.
+        substitutes: what takes the place of tables.
         tables: all tables of the old database.
         stored: its hierarchies.
         old: the name of the old one.
         new: the name of the new one.
         left_out: tables that are not in the new one.
     """
-    facts = [*(one.facts for one in replacements), *left_out]
-    by_place = {one.place: one for one in replacements}
+    facts = [*(one.facts for one in substitutes), *left_out]
+    by_place = {one.place: one for one in substitutes}
     going = {_place(one) for one in facts}
     own = {folded(column.name) for one in facts for column in one.columns}
     hierarchies = [tree.relation.name for tree in stored if folded(tree.column) in own]
@@ -191,7 +191,7 @@ def _place(table: TableFacts | OtherTable) -> tuple[str, str]:
 
 
 def _replaced(
-    one: Replacement, others: Mapping[tuple[str, str], Replacement], going: set[tuple[str, str]], new: str
+    one: Substitute, others: Mapping[tuple[str, str], Substitute], going: set[tuple[str, str]], new: str
 ) -> Replaced:
     facts = one.facts
     target = sql.relation(facts.name, facts.schema, new)
@@ -297,8 +297,8 @@ class _Notes:
 
 
 def _changes_of(
-    one: Replacement,
-    others: Mapping[tuple[str, str], Replacement],
+    one: Substitute,
+    others: Mapping[tuple[str, str], Substitute],
     going: set[tuple[str, str]],
     target: exp.Table,
 ) -> Changes:
@@ -375,7 +375,7 @@ def _unchanged_columns(publication: Publication) -> list[str]:
     ]
 
 
-def _definition(column: ColumnFacts, kind: str, one: Replacement, notes: _Notes) -> exp.ColumnDef:
+def _definition(column: ColumnFacts, kind: str, one: Substitute, notes: _Notes) -> exp.ColumnDef:
     constraints: list[exp.Expr] = []
     stays = column.name in one.unchanged
     now = "pseudonyms" if column.name in one.pseudonyms else "labels"
@@ -397,8 +397,8 @@ def _definition(column: ColumnFacts, kind: str, one: Replacement, notes: _Notes)
 
 def _goes(
     constraint: ConstraintFacts,
-    one: Replacement,
-    others: Mapping[tuple[str, str], Replacement],
+    one: Substitute,
+    others: Mapping[tuple[str, str], Substitute],
     going: set[tuple[str, str]],
 ) -> str | None:
     """Return why a constraint goes; None if it stays."""

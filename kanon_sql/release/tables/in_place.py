@@ -25,7 +25,7 @@ from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
 from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup, require_same
-from kanon_sql.release.in_place.rewrite import Replacement, current_database, require_copyable, rewrite_of, run_rewrite
+from kanon_sql.release.in_place.rewrite import Substitute, current_database, require_copyable, rewrite_of, run_rewrite
 from kanon_sql.release.ledger.store import alone
 from kanon_sql.release.publish.publisher import InPlace
 from kanon_sql.release.tables.publish import PublishedTables, publishing_of
@@ -124,8 +124,8 @@ def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts
 
 def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts], new: str) -> Rewrite:
     engine, seed = release.opened.engine, release.policy.seed or 0
-    replacements = [
-        Replacement(
+    substitutes = [
+        Substitute(
             replaced[member.name],
             {column.name: column.type for column in release.rows.published_columns(member)},
             [*_unchanged(release, member)],
@@ -136,7 +136,7 @@ def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: li
         if member.name in replaced
     ]
     stored = stored_hierarchies(engine).values()
-    return rewrite_of(replacements, tables_of(engine), stored, current_database(engine), new, left_out)
+    return rewrite_of(substitutes, tables_of(engine), stored, current_database(engine), new, left_out)
 
 
 def _unchanged(release: FoundTables, member: Member) -> Iterator[str]:

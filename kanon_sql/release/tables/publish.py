@@ -227,7 +227,7 @@ def _require_own_names(members: tuple[Member, ...]) -> None:
 
 
 @dataclass
-class Publishing:
+class TablesPublishing:
     """What every destination does.
 
     Attributes:
@@ -364,7 +364,7 @@ class Publishing:
 
 
 @dataclass
-class _PublishingInWarehouse(Publishing):
+class _PublishingInWarehouse(TablesPublishing):
     """The same from the tables of a warehouse, whose release is made on the workbench and sent there.
 
     Attributes:
@@ -397,12 +397,12 @@ class _PublishingInWarehouse(Publishing):
             self.bench.forget_mirror(target)
 
 
-def publishing_of(release: FoundTables, *, ignore: bool) -> Publishing:
+def publishing_of(release: FoundTables, *, ignore: bool) -> TablesPublishing:
     engine = release.opened.engine
     if isinstance(engine, Workbench):
         release.writable = True  # a warehouse is, as soon as it is connected to
         return _PublishingInWarehouse(release, ignore, bench=engine)
-    return Publishing(release, ignore)
+    return TablesPublishing(release, ignore)
 
 
 def _fingerprinted(member: Member, title: str) -> tuple[list[str], str, list[str]]:
