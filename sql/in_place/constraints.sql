@@ -6,8 +6,7 @@ SELECT
   constraint_column_names,
   expression,
   referenced_table,
-  referenced_column_names,
-  constraint_text
+  referenced_column_names
 FROM duckdb_constraints()
 WHERE database_name = CURRENT_DATABASE()
   AND constraint_type <> 'NOT NULL'

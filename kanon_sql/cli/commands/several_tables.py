@@ -12,6 +12,7 @@ from kanon_sql.cli.options.shared import given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.output.release_tables import print_in_place
+from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.tables import check_tables
@@ -51,6 +52,8 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
         )
     if said["sql"] is not None and is_warehouse(said["source"] or policy.source):
         raise UsageError(NO_SCRIPT)
+    written = [place.out, place.directory, said["backup"]]
+    require_apart(said["policy_file"], written, "what is written", "the policy")
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
     reported.check([said["source"] or policy.source, said["policy_file"], place.out, policy.key_file])
     with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:

@@ -146,7 +146,7 @@ class DuckDBEngine:
         if file in self._attached:  # DuckDB does not attach a file twice
             return self._attached[file]
         self._require_no_transaction("read another file", owned_too=False)
-        name = self._unused_database("kanon_attached")
+        name = self.unused_database("kanon_attached")
         self._attach_file(path, sql.identifier(name), writable=False)
         self._attached[file] = name
         return name
@@ -157,7 +157,7 @@ class DuckDBEngine:
         With ``like_this`` it is written as the file of the current database is, so that the same programs read it.
         """
         self._require_no_transaction("publish", owned_too=False)
-        name = self._unused_database("kanon_new")
+        name = self.unused_database("kanon_new")
         written = (
             self.row(sql.statement("catalog/storage_of_database"), "how the file is written") if like_this else None
         )
@@ -206,7 +206,8 @@ class DuckDBEngine:
         if (owned_too or not self._owned) and self.in_transaction():
             raise UsageError(f"The connection has a transaction open; commit it or roll it back, then {then}.")
 
-    def _unused_database(self, wanted: str) -> str:
+    def unused_database(self, wanted: str) -> str:
+        """Return the name that a database can be attached by."""
         return unused_name(wanted, [name for (name,) in self.rows(sql.statement("catalog/databases"), "names in use")])
 
     def _execute(self, statement: exp.Expr, title: str = "") -> None:

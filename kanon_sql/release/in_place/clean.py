@@ -36,7 +36,7 @@ from kanon_sql.release.in_place.rewrite import (
     triggers_again,
 )
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded, unused_name
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
@@ -162,7 +162,7 @@ def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()
         left_out = _facts(engine, drop)
         tables = _staying(engine, left_out)
         old = current_database(engine)
-        name = unused_name("kanon_new", [old])
+        name = engine.unused_database("kanon_new")
         new_file = path.with_name(f"{path.stem}.new{path.suffix}")
         attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
         schema, rows, triggers = _statements(engine, tables, left_out, old, name)

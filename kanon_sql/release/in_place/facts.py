@@ -48,7 +48,6 @@ class ConstraintFacts:
     columns: tuple[str, ...]
     expression: str | None
     referenced: tuple[str, tuple[str, ...]] | None
-    text: str
 
     @property
     def name(self) -> str:
@@ -206,7 +205,7 @@ def facts_of_table(
             ColumnFacts(name, kind, default, nullable, comment, generated, collations.get(name))
             for name, kind, default, nullable, comment, generated in columns
         ),
-        _constraints(engine, here, going),
+        _constraints(engine, here, [name for name, *_ in columns], going),
         tuple(IndexFacts(*row) for row in indexes),
         tuple(table for table in tables if (table.schema, table.name) != (schema, name)),
         over,
@@ -219,16 +218,21 @@ def facts_of_table(
 
 
 def _constraints(
-    engine: Engine, here: dict[str, str], going: frozenset[tuple[str, str]]
+    engine: Engine, here: dict[str, str], names: Sequence[str], going: frozenset[tuple[str, str]]
 ) -> tuple[ConstraintFacts, ...]:
-    """Return the constraints of a table; refuse where a table that stays has a foreign key to it."""
+    """Return the constraints of a table; refuse where a table that stays has a foreign key to it.
+
+    A constraint may write a column in another case: it is called by its own name.
+    """
     found = []
-    for schema, table, kind, columns, expression, referenced, there, text in engine.rows(
+    called = {folded(name): name for name in names}
+    for schema, table, kind, columns, expression, referenced, there in engine.rows(
         sql.statement("in_place/constraints", values=here), "constraints of the table"
     ):
         if table == here["name"]:
             refers = (referenced, tuple(there)) if referenced is not None else None
-            found.append(ConstraintFacts(kind, tuple(columns), expression, refers, text))
+            own = tuple(called[folded(name)] for name in columns)
+            found.append(ConstraintFacts(kind, own, expression, refers))
         elif (schema, table) not in going:
             raise UsageError(
                 f"Table {schema}.{table} has a foreign key to {here['name']!r} ({', '.join(columns)}), whose rows "
@@ -288,7 +292,7 @@ def _lists(
 ) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """Return the ENUM types that are of no column of a table that stays, and these lists as they stand in types.
 
-    A view or a macro that needs one of them is refused.
+    A view, a macro or the definition of another table that needs one of them is refused.
     """
     staying: set[str] = set()
     own: set[str] = set()
@@ -299,12 +303,19 @@ def _lists(
             (own if (schema, table) in going else staying).update(_VALUES.findall(kind))
     texts = {f"view {view.name}": view.definition for view in views}
     texts |= {f"macro {name}": definition for name, definition in macros}
+    expressions = [
+        (table, text)
+        for schema, table, text in engine.rows(sql.statement("in_place/expressions"), "expressions of tables")
+        if (schema, table) not in going
+    ]
     found = []
     for schema, name, labels in engine.rows(sql.statement("in_place/types"), "types that list values"):
         listed = f"ENUM({', '.join(sql.literal(label).sql('duckdb') for label in labels)})"
         if listed in staying:
             continue
-        if users := [user for user, text in texts.items() if _mentions(text, name)]:
+        users = [user for user, text in texts.items() if _mentions(text, name)]
+        users += sorted({f"table {table}" for table, text in expressions if _casts_to(text, name)})
+        if users:
             raise UsageError(
                 f"Type {name!r} lists values that are to go, and is named by {', '.join(users)}: change or drop that "
                 "first."
@@ -357,6 +368,12 @@ def in_order_of_reading(found: list[ViewFacts]) -> list[ViewFacts]:
 def _mentions(text: str, name: str) -> bool:
     """Tell whether a name stands in a text, as a word or in quotes."""
     return re.search(rf"(?<!\w){re.escape(folded(name).replace(chr(34), chr(34) * 2))}(?!\w)", folded(text)) is not None
+
+
+def _casts_to(expression: str, name: str) -> bool:
+    """Tell whether an expression, as DuckDB writes it, casts to a type."""
+    written = re.escape(folded(name).replace(chr(34), chr(34) * 2))
+    return re.search(rf"\bas (?:\S+\.)?\"?{written}\"?(?!\w)", folded(expression)) is not None
 
 
 def try_views(

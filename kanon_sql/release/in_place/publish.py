@@ -52,10 +52,10 @@ from kanon_sql.release.publish.files import FileSink, check_format
 from kanon_sql.release.publish.publisher import InPlace, Published, Sink, publish
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded, unused_name
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
@@ -119,7 +119,7 @@ class _DatabaseInPlaceSink(Sink):
         self.facts = facts_of(source)
         super().__init__(source, publication, None, f"{file}: {self.facts.name}")
         self.source, self.file, self.how, self.real = source, file, how, require_replaceable(file)
-        self.siblings = _siblings_of(source, publication, self.facts)
+        self.siblings = siblings_of(self.engine, source.columns, _telling(source, publication), self.facts)
         self.copies = _copies_of(source, publication, self.facts, self.siblings)
         self.seconds: dict[str, float] = {}
 
@@ -187,7 +187,7 @@ def in_place_statements(source: Source, publication: Publication) -> tuple[tuple
     """Return the statements that make the new database, which is then given the name of the old one, and its table."""
     if source.database is None:
         raise UsageError(f"{source.name} is not in a database: --sql shows how the file is made with --out FILE.")
-    name = unused_name("kanon_new", [catalog_of(source.database).name])
+    name = source.engine.unused_database("kanon_new")
     rewrite = _rewrite(source, publication, facts_of(source), name)
     new_file = source.database.with_name(f"{source.database.stem}.new{source.database.suffix}")
     attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
@@ -207,12 +207,9 @@ def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: s
     return rewrite_of([substitute], tables_of(engine), stored, current_database(engine), new)
 
 
-def require_same(old: Engine, rewrite: Rewrite, new_file: Path, left_out: Sequence[TableFacts] = ()) -> None:
-    """Raise unless all that stays is in the new database as it was, and every view over the tables can be read there.
-
-    ``left_out`` are tables that are not in it.
-    """
-    facts = [*(one.facts for one in rewrite.tables), *left_out]
+def require_same(old: Engine, rewrite: Rewrite, new_file: Path) -> None:
+    """Raise unless all that stays is in the new database as it was, and views over the tables can be read there."""
+    facts = [*(one.facts for one in rewrite.tables), *rewrite.left_out]
     with open_database(new_file, writable=False) as new:
         going = frozenset((one.schema, one.name) for one in facts)
         for one in rewrite.tables:
@@ -229,8 +226,7 @@ def _require_same_definition(one: Replaced, made: TableFacts) -> None:
     kept = [one for one in made.columns if one.name in same]
     other = [f"default of {one.name}" for one in kept if one.default != defaults.get(one.name)]
     other += [f"collation of {one.name}" for one in kept if one.collation != collations[one.name]]
-    staying = {constraint for constraint in facts.constraints if constraint.name in one.changes.kept}
-    other += [constraint.name for constraint in staying - set(made.constraints)]
+    other += [constraint.name for constraint in set(one.changes.constraints) - set(made.constraints)]
     other += [f"index {index.name}" for index in made.indexes if index not in facts.indexes]
     if other:
         raise UsageError(
@@ -306,15 +302,23 @@ def bytes_used(engine: Engine) -> int:
 _ROWS = "a table of as many rows as the raw one?"
 
 
-def _siblings_of(source: Source, publication: Publication, facts: TableFacts) -> dict[str, tuple[str, ...]]:
-    """Return other tables that may hold the same raw values by names and types, each with the columns that say so."""
-    here = {folded(column.name): column for column in source.columns}
-    tells = _telling(source, publication)
+def siblings_of(
+    engine: Engine, raw: Sequence[Column], tells: Callable[[Sequence[str]], bool], facts: TableFacts
+) -> dict[str, tuple[str, ...]]:
+    """Return other tables that may hold the same raw values by names and types, each with the columns that say so.
+
+    Args:
+        engine: of the database.
+        raw: the columns of the table.
+        tells: whether some of them, by their folded names, lead to rows of the release or name people (``telling``).
+        facts: the table, and what stands around it.
+    """
+    here = {folded(column.name): column for column in raw}
     found: dict[str, tuple[str, ...]] = {}
     for other in _others(facts):
         if not {folded(name) for name in other.columns} & here.keys():
             continue
-        columns = source.engine.columns(sql.relation(other.name, other.schema))
+        columns = engine.columns(sql.relation(other.name, other.schema))
         same = [c for c in columns if folded(c.name) in here and _is_alike(c, here[folded(c.name)])]
         if tells([folded(column.name) for column in same]):
             found[_shown(other, facts)] = tuple(column.name for column in same)
@@ -349,11 +353,17 @@ def _copies_of(
 
 
 def _telling(source: Source, publication: Publication) -> Callable[[Sequence[str]], bool]:
-    """Return a function: do some columns, of folded names, lead to rows of the release or name people?"""
-    generalized = {folded(column.name) for column in publication.roles.quasi_identifiers}
-    replaced = {folded(column.name) for column in publication.roles.identifying}
-    hidden = replaced | {folded(c.name) for c in source.columns if c.name not in publication.published_types}
-    return lambda columns: bool(hidden & {*columns} or (generalized & {*columns} and len(columns) > 1))
+    hidden = [column for column in source.columns if column.name not in publication.published_types]
+    return telling(publication.roles.quasi_identifiers, [*publication.roles.identifying, *hidden])
+
+
+def telling(quasi_identifiers: Iterable[Column], hidden: Iterable[Column]) -> Callable[[Sequence[str]], bool]:
+    """Return a function: do some columns, of folded names, lead to rows of the release or name people?
+
+    ``hidden`` are columns whose raw values are not published.
+    """
+    generalized, secret = ({folded(column.name) for column in columns} for columns in (quasi_identifiers, hidden))
+    return lambda columns: bool(secret & {*columns} or (generalized & {*columns} and len(columns) > 1))
 
 
 def _others(facts: TableFacts) -> list[OtherTable]:

@@ -97,7 +97,8 @@ class Rewrite:
         schema: run in one transaction.
         rows: of the other tables.
         tables: those that are replaced, each after those that it refers to.
-        views: the views over these tables, each after those that it reads.
+        left_out: those that are not there any more.
+        views: the views over any of them, each after those that it reads.
         triggers: those of other tables, after all rows are in.
         hierarchies: names of tables with hierarchies that are left out, since they list values of the tables.
         types: schemas and names of types that are left out for the same reason.
@@ -107,6 +108,7 @@ class Rewrite:
     schema: tuple[exp.Expr, ...]
     rows: tuple[exp.Expr, ...]
     tables: tuple[Replaced, ...]
+    left_out: tuple[TableFacts, ...]
     views: tuple[ViewFacts, ...]
     triggers: tuple[exp.Expr, ...]
     hierarchies: tuple[str, ...]
@@ -144,6 +146,7 @@ def rewrite_of(
     old: str,
     new: str,
     left_out: Sequence[TableFacts] = (),
+    views_left_out: Sequence[exp.Table] = (),
 ) -> Rewrite:
     """Return the statements that make the database ``new`` from ``old``.
 
@@ -154,6 +157,7 @@ def rewrite_of(
         old: the name of the old one.
         new: the name of the new one.
         left_out: tables that are not in the new one.
+        views_left_out: views that are not there either, with their schemas.
     """
     facts = [*(one.facts for one in substitutes), *left_out]
     by_place = {one.place: one for one in substitutes}
@@ -168,6 +172,7 @@ def rewrite_of(
         if _place(table) in by_place
     ]
     schema = [definitions(old, new)]
+    schema += [sql.drop(sql.relation(view.name, view.db, new), "VIEW") for view in views_left_out]
     schema += [sql.drop(sql.relation(table.name, table.schema, new)) for table in reversed(referred_first)]
     schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
     types = tuple(dict.fromkeys(name for one in facts for name in one.lists))
@@ -181,8 +186,10 @@ def rewrite_of(
     rows = copied_rows(staying, old, new, without=[(one.schema, one.name) for one in facts])
     triggers = dict.fromkeys(each for one in facts for each in one.triggers)
     others = [each for each in triggers if not any(_is_of(each, one) for one in facts)]
-    views = in_order_of_reading(list(dict.fromkeys(view for one in facts for view in one.views)))
-    made = (tuple(schema), rows, tuple(replaced), tuple(views), triggers_again(others, new))
+    gone = {(view.db, folded(view.name)) for view in views_left_out}
+    over = dict.fromkeys(view for one in facts for view in one.views if (view.schema, folded(view.name)) not in gone)
+    views = in_order_of_reading([*over])
+    made = (tuple(schema), rows, tuple(replaced), tuple(left_out), tuple(views), triggers_again(others, new))
     return Rewrite(new, *made, tuple(hierarchies), types)
 
 
@@ -276,7 +283,8 @@ class Changes:
         indexes: statements that make its indexes again.
         comments: statements that give it and its columns their comments.
         unchanged: names of columns that are published with their values.
-        kept: constraints and indexes that stay.
+        constraints: those that stay.
+        kept: constraints and indexes that stay, in words.
         removed: columns, constraints, defaults, indexes and triggers that go, each with the reason.
         views: views over the table that read a column which holds labels now, and macros that name the table.
     """
@@ -285,6 +293,7 @@ class Changes:
     indexes: tuple[exp.Expr, ...]
     comments: tuple[exp.Expr, ...]
     unchanged: tuple[str, ...]
+    constraints: tuple[ConstraintFacts, ...]
     kept: tuple[str, ...]
     removed: tuple[str, ...]
     views: tuple[str, ...]
@@ -333,7 +342,8 @@ def _changes_of(
         for index in facts.indexes
         if index.comment is not None and f"index {index.name}" in notes.kept
     )
-    return Changes(table, indexes, comments, tuple(same), tuple(notes.kept), tuple(notes.removed), views)
+    said = (tuple(notes.kept), tuple(notes.removed), views)
+    return Changes(table, indexes, comments, tuple(same), tuple(staying), *said)
 
 
 def _is_of(trigger: Trigger, facts: TableFacts) -> bool:

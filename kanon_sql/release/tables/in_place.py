@@ -12,6 +12,7 @@ with the constraints that still say the same, those of the policy that are dropp
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -24,7 +25,14 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
-from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup, require_same
+from kanon_sql.release.in_place.publish import (
+    bytes_used,
+    change_places,
+    check_backup,
+    require_same,
+    siblings_of,
+    telling,
+)
 from kanon_sql.release.in_place.rewrite import Substitute, current_database, require_copyable, rewrite_of, run_rewrite
 from kanon_sql.release.ledger.store import alone
 from kanon_sql.release.publish.publisher import InPlace
@@ -54,6 +62,7 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
         require_space(how.backup.parent, real.stat().st_size, "The backup")
     # 1. What stands around the tables.
     replaced, left_out = _facts(release)
+    siblings = _siblings(release, replaced, left_out)
     publishing = publishing_of(release, ignore=ignore_ledger)
     publishing.open(required=True)
     with alone(engine):
@@ -80,8 +89,10 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
                 engine.detach(attached)
             finally:
                 engine.abandon(attached)
-            require_same(engine, rewrite, new_file, left_out)
-            outcome = _outcome(rewrite, left_out, file, (real.stat().st_size, new_file.stat().st_size), how)
+            require_same(engine, rewrite, new_file)
+            removed = [f"view {view.name} (dropped by the policy)" for view in _views_dropped(release)]
+            sizes = real.stat().st_size, new_file.stat().st_size
+            outcome = replace(_outcome(rewrite, removed, file, sizes, how), siblings=siblings)
             # 5. Its name.
             lift_deadlines()
             if not how.dry_run:
@@ -136,7 +147,39 @@ def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: li
         if member.name in replaced
     ]
     stored = stored_hierarchies(engine).values()
-    return rewrite_of(substitutes, tables_of(engine), stored, current_database(engine), new, left_out)
+    tables, old, views = tables_of(engine), current_database(engine), _views_dropped(release)
+    return rewrite_of(substitutes, tables, stored, old, new, left_out, views)
+
+
+def _views_dropped(release: FoundTables) -> list[exp.Table]:
+    """Return the views that the policy drops, with their schemas."""
+    engine = release.opened.engine
+    views = [one for one in release.opened.dropped if engine.kind_of(one) == "VIEW"]
+    return [sql.relation(one.name, one.db or engine.current_schema()) for one in views]
+
+
+def _siblings(
+    release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts]
+) -> dict[str, tuple[str, ...]]:
+    """Return tables that stay and may hold raw values, by names and types of columns, with these columns."""
+    engine = release.opened.engine
+    found: dict[str, tuple[str, ...]] = {}
+    going = {(one.schema, one.name) for one in (*replaced.values(), *left_out)}
+    for member in release.opened.members:
+        if member.name in replaced:
+            published = {column.name for column in member.published} - {key.column.name for key in member.keys}
+            hidden = [column for column in member.source.columns if column.name not in published]
+            tells, columns = telling(member.quasi_identifiers, hidden), member.source.columns
+            found |= siblings_of(engine, columns, tells, _beside(replaced[member.name], going))
+    for facts in left_out:
+        columns = tuple(engine.columns(sql.relation(facts.name, facts.schema)))
+        found |= siblings_of(engine, columns, telling((), columns), _beside(facts, going))
+    return found
+
+
+def _beside(facts: TableFacts, going: set[tuple[str, str]]) -> TableFacts:
+    """Return what stands around a table without tables that go too."""
+    return replace(facts, others=tuple(one for one in facts.others if (one.schema, one.name) not in going))
 
 
 def _unchanged(release: FoundTables, member: Member) -> Iterator[str]:
@@ -168,18 +211,19 @@ def _referred(release: FoundTables, member: Member, column: str) -> tuple[str, s
 
 
 def _outcome(
-    rewrite: Rewrite, left_out: list[TableFacts], file: Path, sizes: tuple[int, int], how: HowInPlace
+    rewrite: Rewrite, views_removed: list[str], file: Path, sizes: tuple[int, int], how: HowInPlace
 ) -> InPlace:
     changes = [(one.facts.name, one.changes) for one in rewrite.tables]
     removed = [f"{name}: {what}" for name, one in changes for what in one.removed]
-    removed += [f"table {facts.name} (dropped by the policy)" for facts in left_out]
+    removed += [f"table {facts.name} (dropped by the policy)" for facts in rewrite.left_out]
+    macros = [f"macro {macro} (not tried)" for facts in rewrite.left_out for macro in facts.macros]
     return InPlace(
         not how.dry_run,
         file,
         *sizes,
         kept=tuple(f"{name}: {what}" for name, one in changes for what in one.kept),
-        removed=(*removed, *rewrite.types_removed),
+        removed=(*removed, *views_removed, *rewrite.types_removed),
         hierarchies=rewrite.hierarchies,
-        views=tuple(dict.fromkeys(view for _, one in changes for view in one.views)),
+        views=tuple(dict.fromkeys([*(view for _, one in changes for view in one.views), *macros])),
         backup=how.backup,
     )

@@ -566,6 +566,9 @@ def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> S
     names, where = _names(table.name), schema or opened.schema
     # With its schema, a table is no step of a statement that has the same name.
     candidates = [sql.relation(name, where) for name in names]
+    if schema is None and len(names) > 1:  # in place, each is in its own schema
+        *own, name = table.name.rsplit(".", 1)
+        candidates.append(sql.relation(name, *own))
     if isinstance(opened.engine, Workbench):  # PostgreSQL compares names with their case, policies do not
         there = [sql.relation(each.name, each.schema) for each in opened.engine.warehouse.relations()]
         candidates += [one for name in names for one in there if folded(one.name) == folded(name) and one.db == where]

@@ -251,12 +251,118 @@ def refused(clinic: Path, message: str, kind: type[KanonError] = UsageError, **o
         ("CREATE VIEW names AS SELECT name FROM patients", "Views would fail"),
         ("CREATE VIEW calls AS SELECT phone FROM phones", "Views would fail"),
         ("CREATE VIEW typed AS SELECT 'women'::sexes AS sex", "lists values"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR, x VARCHAR AS (y::sexes::VARCHAR))", "named by table c"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR CHECK (y::sexes IS NOT NULL))", "named by table c"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR DEFAULT ('men'::main.sexes::VARCHAR))", "named by table c"),
     ],
 )
 def test_what_would_not_work_any_more_is_refused(clinic: Path, statement: str, message: str) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute(statement)
     refused(clinic, message)
+
+
+def test_a_column_may_be_called_as_a_type(clinic: Path) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("CREATE TABLE elsewhere.c (sexes INTEGER CHECK (sexes > 1), x INTEGER AS (sexes + 1))")
+    with anonymize_tables(clinic, POLICY) as release:
+        release.in_place()
+    assert asked_of(clinic, "SELECT * FROM elsewhere.c") == []
+
+
+def test_a_schema_called_as_the_new_database(clinic: Path) -> None:
+    """USE would take the schema of the old file for the new database, and views would be made there."""
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("CREATE SCHEMA kanon_new")
+    before = clinic.read_bytes()
+    with anonymize_tables(clinic, POLICY) as release:
+        release.in_place(dry_run=True)
+        assert clinic.read_bytes() == before
+        release.in_place()
+    (visits,) = asked_of(clinic, "SELECT count(*) FROM visits")
+    assert asked_of(clinic, "SELECT count(*) FROM a_first") == [visits]
+
+
+def test_constraints_in_another_case_and_two_keys_of_one_column(clinic: Path) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        for name in ("a_first", "z_last", "elsewhere.per_floor", "per_ward"):
+            connection.execute("DROP VIEW " + name)
+        connection.execute("DROP TABLE results; DROP TABLE visits; DROP TABLE patients")
+        connection.execute(
+            """
+            CREATE TABLE insured (id INTEGER PRIMARY KEY);
+            CREATE TABLE patients (patient_id INTEGER, name VARCHAR, birth_year INTEGER, sex sexes,
+                PRIMARY KEY (PATIENT_ID));
+            CREATE TABLE visits (visit_id BIGINT UNIQUE, patient_id INTEGER, day DATE, ward VARCHAR,
+                FOREIGN KEY (Patient_ID) REFERENCES Patients(PATIENT_id),
+                FOREIGN KEY (patient_id) REFERENCES insured(id));
+            CREATE TABLE results (id INTEGER, visit_id BIGINT REFERENCES VISITS(VISIT_ID), test VARCHAR, value DOUBLE,
+                repeats INTEGER);
+            INSERT INTO insured FROM range(100);
+            INSERT INTO patients SELECT i, 'n' || i, 1950 + i % 3, 'men' FROM range(100) n(i);
+            INSERT INTO visits SELECT i, i % 100, DATE '2025-01-01', 'ward 1' FROM range(300) n(i);
+            INSERT INTO results SELECT i, i, 'test 1', 0, NULL FROM range(300) n(i);
+            """
+        )
+    policy = replace(POLICY, tables=(*POLICY.tables, TablePolicy("insured", "dropped")))
+    with anonymize_tables(clinic, policy) as release:
+        outcome = release.in_place().in_place
+    assert outcome is not None
+    assert set(outcome.kept) == {
+        "patients: PRIMARY KEY (patient_id)",
+        "visits: UNIQUE (visit_id)",
+        "visits: FOREIGN KEY (patient_id)",
+        "results: FOREIGN KEY (visit_id)",
+    }
+    assert "visits: FOREIGN KEY (patient_id): patient_id changed" in outcome.removed
+    referred = asked_of(clinic, "SELECT referenced_table FROM duckdb_constraints() WHERE referenced_table IS NOT NULL")
+    assert {name.lower() for (name,) in referred} == {"patients", "visits"}
+
+
+def test_views_and_macros_that_the_policy_drops(clinic: Path) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("CREATE VIEW calls AS SELECT phone FROM phones")
+        connection.execute("CREATE VIEW listed AS SELECT * FROM (VALUES ('Patient17', 'x')) t(a, b)")
+        connection.execute("CREATE MACRO all_calls() AS TABLE SELECT phone FROM phones")
+    dropped = tuple(TablePolicy(name, "dropped") for name in ("calls", "listed"))
+    with anonymize_tables(clinic, replace(POLICY, tables=(*POLICY.tables, *dropped))) as release:
+        outcome = release.in_place().in_place
+    assert outcome is not None
+    assert {"view calls (dropped by the policy)", "view listed (dropped by the policy)"} <= set(outcome.removed)
+    assert "macro all_calls (not tried)" in outcome.views
+    assert b"Patient17" not in clinic.read_bytes()
+    assert not asked_of(clinic, "SELECT 1 FROM duckdb_views() WHERE view_name IN ('calls', 'listed')")
+
+
+def test_other_tables_that_may_hold_raw_values_are_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    """Those of other schemas, and rows that wait to be appended to a release of one of the tables."""
+    asked = ("--id", "name", "--qi", "birth_year,sex", "--rest", "drop", "-k", "5")
+    assert (
+        kanon("anonymize", clinic, "patients", *asked, "--into", "alone", "--lock", clinic.with_name("l.lock")).code
+        == 0
+    )
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute(
+            """
+            CREATE TABLE elsewhere.more AS SELECT 1 + i AS patient_id, 'New' || i AS name, 1931 AS birth_year,
+                'women'::VARCHAR AS sex FROM range(3) n(i);
+            """
+        )
+    assert kanon("apply", clinic.with_name("l.lock"), clinic, "elsewhere.more", "--append", "alone").code == 0
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("DROP TABLE alone")
+    with anonymize_tables(clinic, POLICY) as release:
+        done = release.in_place(ignore_ledger=True)
+    assert done.in_place is not None
+    assert set(done.in_place.siblings) == {"elsewhere.more", "kanon.waiting_alone"}
+    assert "name" in done.in_place.siblings["kanon.waiting_alone"]
+
+
+def test_tables_of_several_schemas_are_checked_where_they_are(clinic: Path) -> None:
+    policy = replace(POLICY, tables=(*POLICY.tables, TablePolicy("elsewhere.left_alone", "kept")))
+    with anonymize_tables(clinic, policy) as release:
+        release.in_place()
+    assert check_tables(clinic, policy).holds
 
 
 def test_a_table_that_stays_may_not_refer_to_one_that_changes(clinic: Path) -> None:
@@ -345,6 +451,7 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pyt
         ended = kanon(*asked, *option)
         assert (ended.code, message in ended.err) == (2, True), ended.err
     assert "give --in-place" in kanon(*asked[:-1], "--backup", "b.duckdb").err
+    assert "is the policy" in kanon(*asked, "--backup", "kanon.toml", "--replace").err
     tried = kanon(*asked, "--dry-run")
     assert "would be rewritten" in tried.out
     assert "nothing was changed" in tried.out
