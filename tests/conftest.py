@@ -166,6 +166,7 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run does not do, and say which tests share a worker."""
     cases: dict[tuple[pytest.Item, str], list[pytest.Item]] = {}
+    items[:] = [item for item in items if not is_spared(item)]
     for item in items:
         cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
     quick = {item for own in cases.values() for item in quick_of(own)}
@@ -188,10 +189,21 @@ def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
             continue
         on_spark = item.get_closest_marker("on_spark") if group_of(item) == "spark" else None
         mark = on_spark or item.get_closest_marker("quick")
-        case = item.callspec.id if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ""
+        case = case_of(item)
         wanted = mark.args if mark is not None else [len(cases)]
         if is_spread(place, len(cases), *wanted) or case.removeprefix("spark-") in wanted:
             yield item
+
+
+def is_spared(item: pytest.Item) -> bool:
+    """Tell whether it is a case that is not done on Spark, which takes a second for what others do in a hundredth."""
+    mark = item.get_closest_marker("not_on_spark")
+    return mark is not None and group_of(item) == "spark" and case_of(item).removeprefix("spark-") in mark.args
+
+
+def case_of(item: pytest.Item) -> str:
+    """Return what a test calls one of its cases; nothing where it has one only."""
+    return item.callspec.id if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ""
 
 
 def is_spread(place: int, number: int, *wanted: object) -> bool:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from engines import PLACES, Place, quick_engines
+from engines import BESIDE_DUCKDB, PLACES, Place
 
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
@@ -73,7 +73,7 @@ def rows_of_people() -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.fixture(scope="module", params=quick_engines(PLACES))
+@pytest.fixture(scope="module", params=BESIDE_DUCKDB)
 def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Place]]:
     """An engine, and DuckDB beside it, with the same table."""
     import datetime as dt

@@ -79,8 +79,9 @@ def opened(browser: Browser, path: Path, width: int, **options: Any) -> tuple[Pa
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("name", ["plain", "hostile", "empty"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("plain", "light"), ("plain", "dark"), ("hostile", "light"), ("empty", "dark")]
+)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_page_is_quiet_accessible_and_fits(
     browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str

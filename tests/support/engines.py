@@ -17,7 +17,7 @@ import pytest
 from kanon_sql.engine.sources import open_source as sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Rows = "Sequence[Sequence[Any]]"
@@ -168,10 +168,8 @@ def spark_place(request: pytest.FixtureRequest, _directory: Path) -> Iterator[Pl
 PLACES = {"duckdb": duckdb_place, "postgres": postgres_place, "spark": spark_place}
 """By name, the engines that the suite runs on."""
 
-
-def quick_engines(names: Iterable[str]) -> list[Any]:
-    """Return engines as parameters of a fixture: that DuckDB says the same as DuckDB is looked at thoroughly only."""
-    return [pytest.param(name, marks=pytest.mark.thorough) if name == "duckdb" else name for name in names]
+BESIDE_DUCKDB = [name for name in PLACES if name != "duckdb"]
+"""Those that are compared with DuckDB."""
 
 
 def same(found: Any, expected: Any, *, but: Sequence[str] = (), path: str = "") -> list[str]:
