@@ -152,10 +152,9 @@ def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
     if given.in_place and said["sql"] is not None:
         raise UsageError("--sql shows how the tables of a schema are made: leave --in-place out.")
     if given.in_place and said["report_file"] is not None:
-        raise UsageError(
-            "A report counts who is found in the originals too, which --in-place leaves nothing of: write the release "
-            "elsewhere with its report first (--out FILE --report FILE), or leave --report out."
-        )
+        from kanon_sql.evidence.report.tables import NO_REPORT_IN_PLACE
+
+        raise UsageError(NO_REPORT_IN_PLACE)
     return given if given.is_given else _Place(policy.into_schema, policy.out, policy.out_directory, in_place=False)
 
 

@@ -50,6 +50,7 @@ class FoundTables:
         key: of pseudonyms.
         seconds: by step.
         writable: whether the database was opened for writing.
+        gone: whether the release has taken the place of its tables, so that their rows are no more.
     """
 
     policy: TablesPolicy
@@ -59,3 +60,4 @@ class FoundTables:
     key: Key
     seconds: dict[str, float]
     writable: bool = False
+    gone: bool = False

@@ -60,10 +60,10 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
     require_space(real.parent, bytes_used(engine), f"The new {file.name}")
     if how.backup is not None:
         require_space(how.backup.parent, real.stat().st_size, "The backup")
+    publishing = publishing_of(release, ignore=ignore_ledger)
     # 1. What stands around the tables.
     replaced, left_out = _facts(release)
     siblings = _siblings(release, replaced, left_out)
-    publishing = publishing_of(release, ignore=ignore_ledger)
     publishing.open(required=True)
     with alone(engine):
         # 2. Earlier releases, and the log.
@@ -97,6 +97,7 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
             lift_deadlines()
             if not how.dry_run:
                 change_places(new_file, real, how.backup)
+                release.gone = True
                 remove_spill_of(real)
                 engine.leave_file()
     return PublishedTables(str(file), "in place", verification, release.seconds, in_place=outcome)

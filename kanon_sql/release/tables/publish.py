@@ -398,6 +398,12 @@ class _PublishingInWarehouse(TablesPublishing):
 
 
 def publishing_of(release: FoundTables, *, ignore: bool) -> TablesPublishing:
+    """Return what publishes a release; raise where its rows are gone."""
+    if release.gone:
+        raise UsageError(
+            f"The tables of {release.opened.place} were anonymized in place: the rows that they had are gone. Open it "
+            "anew."
+        )
     engine = release.opened.engine
     if isinstance(engine, Workbench):
         release.writable = True  # a warehouse is, as soon as it is connected to

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_sql.errors import JointReleaseError, KanonError, NoSolutionError, SourceError, UsageError, VerificationError
+from kanon_sql.evidence.report.tables import report_tables
 from kanon_sql.evidence.tables import check_tables
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through, write_tables_policy
@@ -202,6 +203,11 @@ def test_a_dry_run_changes_nothing_and_says_the_same(clinic: Path) -> None:
     assert files_in(clinic.parent) == {"clinic.duckdb"}
     with anonymize_tables(clinic, POLICY) as release:
         done = release.in_place(backup=clinic.with_name("before.duckdb"))
+        for again in (release.in_place, release.verified, lambda: release.to_schema("released")):
+            with pytest.raises(UsageError, match="the rows that they had are gone"):
+                again()
+        with pytest.raises(UsageError, match="leaves nothing"):
+            report_tables(release, done)
     assert tried.in_place is not None
     assert done.in_place is not None
     assert replace(tried.in_place, done=True, bytes_after=0) == replace(done.in_place, bytes_after=0)
