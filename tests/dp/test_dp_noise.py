@@ -240,7 +240,7 @@ def test_drawn_answers_of_neighbours_are_about_as_likely(
     question: Question, one: list[Any], other: list[Any], event: Callable[[Any], bool]
 ) -> None:
     """The answers themselves, drawn: shares within e^epsilon, but for what Hoeffding's bound leaves to chance."""
-    draws = count(4_000, quick=500)
+    draws = count(2_000, quick=500)
     slack = math.sqrt(math.log(2 / FAILS) / (2 * draws))
     shares = [sum(event(question.answer(rows, ASKED)) for _ in range(draws)) / draws for rows in (one, other)]
     for share, neighbour in (shares, shares[::-1]):

@@ -100,7 +100,7 @@ CREATE TABLE visits (person int, number int, ward text, cost int);
 CREATE TABLE drugs (visit int, "Drug" text)
 """.replace("$odd", ODD_NAME.replace(";", "$semicolon"))
 
-    @settings(max_examples=count(40, quick=6))
+    @settings(max_examples=count(15, quick=6))
     @given(databases(), st.booleans(), st.integers(1, 3), st.integers(1, 2))
     def holds(tables: dict[str, list[tuple[Any, ...]]], with_people: bool, k: int, km: int) -> None:
         run(database, *(one.replace("$semicolon", ";") for one in made.split(";")))
