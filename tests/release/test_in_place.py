@@ -525,6 +525,27 @@ def test_clean_leaves_a_table_out(hospital: Path, kanon: Callable[..., Ended]) -
     assert files_in(hospital.parent) == {"hospital.duckdb"}
 
 
+def test_a_schema_called_as_the_new_database(hospital: Path) -> None:
+    """USE would take the schema of the old file for the new database, and make views there, by a dry run too."""
+    change(hospital, "CREATE SCHEMA kanon_new")
+    content = hospital.read_bytes()
+    in_place(hospital, dry_run=True)
+    assert hospital.read_bytes() == content
+    in_place(hospital)
+    kanon.clean(hospital)
+    assert asked_of(hospital, "SELECT schema_name FROM duckdb_views() WHERE view_name = 'diseases'") == [("main",)]
+
+
+def test_a_type_in_the_definition_of_another_table(hospital: Path) -> None:
+    """The type lists values of the table, and would be gone: the other table could not be read any more."""
+    change(hospital, "CREATE TYPE kinds AS ENUM ('F', 'M')")
+    change(hospital, "ALTER TABLE patients ADD COLUMN kind kinds")
+    change(hospital, "CREATE TABLE settings (y VARCHAR, x VARCHAR AS (y::kinds::VARCHAR))")
+    refused(hospital, "named by table settings")
+    with pytest.raises(UsageError, match="named by table settings"):
+        kanon.clean(hospital, drop=["patients"])
+
+
 def test_clean_keeps_everything(hospital: Path) -> None:
     names = "SELECT schema_name, table_name, sql, comment FROM duckdb_tables() ORDER BY ALL"
     before = asked_of(hospital, names), asked_of(hospital, "SELECT * FROM patients ORDER BY id")
