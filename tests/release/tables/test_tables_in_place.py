@@ -250,6 +250,7 @@ def refused(clinic: Path, message: str, kind: type[KanonError] = UsageError, **o
     assert not [name for name in files_in(clinic.parent) if name.startswith(".kanon")]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
