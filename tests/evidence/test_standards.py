@@ -720,6 +720,7 @@ def test_a_standard_that_does_not_exist(command: str, in_tmp: Path, kanon: Calla
     assert "write gbt-42460:public, gbt-42460:controlled, gbt-42460:enclave" in ended.err
 
 
+@pytest.mark.thorough
 def test_a_standard_in_a_policy_file_is_checked_and_reported(
     in_tmp: Path, kanon: Callable[..., Ended], clinic: Path
 ) -> None:

@@ -189,6 +189,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thorough
 def test_hostile_names_and_labels_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     label = "<img src=x onerror=alert(1)>"
@@ -239,6 +240,7 @@ def test_a_name_with_characters_that_cannot_be_seen_comes_back_in_a_form(tmp_pat
         assert state.roles == dict.fromkeys(names, "sensitive")
 
 
+@pytest.mark.thorough
 def test_no_value_that_fewer_than_k_share_is_ever_sent(table: Path) -> None:
     """Names, columns that are dropped, the suppressed row, sensitive values: none; labels of k rows are there."""
     with explorer(table, "people", kanon.read_policy(table.with_suffix(".toml"))[0]) as explored:
@@ -256,6 +258,7 @@ def test_no_value_that_fewer_than_k_share_is_ever_sent(table: Path) -> None:
         assert not re.search("SECRET", "\n".join(found.values()))
 
 
+@pytest.mark.thorough
 def test_a_label_of_many_rows_of_few_people_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with duckdb.connect("visits.duckdb") as connection:
@@ -344,6 +347,7 @@ def test_an_algorithm_without_levels_has_none(shared: Explorer) -> None:
     assert "use --algorithm optimal" not in shared.whole("/publish?algorithm=local&level.age=1")
 
 
+@pytest.mark.thorough
 def test_pages_are_of_the_files_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hierarchy that was edited, and rows that were added, are what the next page is of; a notice says so."""
     monkeypatch.chdir(tmp_path)
@@ -394,6 +398,7 @@ def test_the_drawing_of_a_hierarchy_counts_every_row_under_its_parent(shared: Ex
     assert edges[0] <= edges[1] <= edges[2] <= edges[3]
 
 
+@pytest.mark.thorough
 def test_points_of_the_trade_off_are_those_of_the_library(explored: Explorer, table: Path) -> None:
     explored.whole("/trade-off")
     assert explored.workspace.base is not None

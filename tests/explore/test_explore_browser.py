@@ -109,6 +109,7 @@ def released(directory: Path, database: str, table: str) -> list[Any]:
         return connection.table(table).fetchall()
 
 
+@pytest.mark.thorough
 def test_the_journey_from_columns_to_a_verified_release(
     browser: Browser, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -442,6 +442,7 @@ def demo(in_tmp: Path, kanon: Callable[..., Ended]) -> Path:
 ROLES = ["--qi", "birth_date,sex,zip,admission_date", "--entity", "patient_id"]
 
 
+@pytest.mark.thorough
 def test_the_command_says_what_the_library_does(demo: Path, kanon: Callable[..., Ended]) -> None:
     apart = ["--hold-out", "0.2", "--control", "held_out.csv", "--seed", "1"]
     kanon("anonymize", demo, "admissions", *ROLES, "--id", "name", "--rest", "keep", "-k", "3", *apart, "--into", "r")

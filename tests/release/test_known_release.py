@@ -304,6 +304,7 @@ def test_it_loses_far_less_than_k_of_all_columns(kanon: Callable[..., Ended], in
     assert losses[2] < losses[6] / 2
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("names", "limit"), [("abcdef", []), ("abcdefghijklmnop", ["--time-limit", 12])])
 def test_steps_lose_no_more_than_one_node_in_the_same_time(
     kanon: Callable[..., Ended], in_tmp: Path, names: str, limit: list[Any]
@@ -394,6 +395,7 @@ def database(path: Path) -> Path:
     return path / "t.duckdb"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", [[], ["--algorithm", "spolg"]])
 def test_a_second_release_is_refused_since_it_cannot_be_compared(
     kanon: Callable[..., Ended], in_tmp: Path, algorithm: list[str]
@@ -502,6 +504,7 @@ def test_views_and_locks_are_refused_and_a_table_in_place_is_not(kanon: Callable
     assert kanon("check", "t.duckdb", "t", *ASKED, "--known", 2).code == 0
 
 
+@pytest.mark.thorough
 def test_prepared_tables_and_comparisons_know_it(in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     with kanon_sql.prepare("t.csv", quasi_identifiers=list("abcdef"), k=5, models=[KnownSubsets(2)]) as prepared:

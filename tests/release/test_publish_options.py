@@ -119,6 +119,7 @@ def test_the_library_makes_what_the_options_make(visits: Path, in_tmp: Path) -> 
     assert {row["age_at_visit"] for row in rows} == {"90+"}
 
 
+@pytest.mark.thorough
 def test_raw_values_key_and_days_are_nowhere(visits: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     said = []
     for form in ("csv", "parquet", "json"):

@@ -574,6 +574,7 @@ def test_adult_ends_soon(adult: Path) -> None:
     assert any(isinstance(attack, Controlled) and attack.succeeded for attack in found.attacks)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_the_report_says_what_the_attack_says() -> None:
     """A section, a sentence and an interval for each; the report is on the original without the control group."""

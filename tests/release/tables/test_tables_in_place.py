@@ -269,6 +269,7 @@ def test_what_would_not_work_any_more_is_refused(clinic: Path, statement: str, m
     refused(clinic, message)
 
 
+@pytest.mark.thorough
 def test_a_column_may_be_called_as_a_type(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE elsewhere.c (sexes INTEGER CHECK (sexes > 1), x INTEGER AS (sexes + 1))")
@@ -277,6 +278,7 @@ def test_a_column_may_be_called_as_a_type(clinic: Path) -> None:
     assert asked_of(clinic, "SELECT * FROM elsewhere.c") == []
 
 
+@pytest.mark.thorough
 def test_a_schema_called_as_the_new_database(clinic: Path) -> None:
     """USE would take the schema of the old file for the new database, and views would be made there."""
     with duckdb.connect(str(clinic)) as connection:
@@ -326,6 +328,7 @@ def test_constraints_in_another_case_and_two_keys_of_one_column(clinic: Path) ->
     assert {name.lower() for (name,) in referred} == {"patients", "visits"}
 
 
+@pytest.mark.thorough
 def test_views_and_macros_that_the_policy_drops(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE VIEW calls AS SELECT phone FROM phones")
@@ -365,6 +368,7 @@ def test_other_tables_that_may_hold_raw_values_are_named(clinic: Path, kanon: Ca
     assert "name" in done.in_place.siblings["kanon.waiting_alone"]
 
 
+@pytest.mark.thorough
 def test_tables_of_several_schemas_are_checked_where_they_are(clinic: Path) -> None:
     policy = replace(POLICY, tables=(*POLICY.tables, TablePolicy("elsewhere.left_alone", "kept")))
     with anonymize_tables(clinic, policy) as release:
@@ -372,6 +376,7 @@ def test_tables_of_several_schemas_are_checked_where_they_are(clinic: Path) -> N
     assert check_tables(clinic, policy).holds
 
 
+@pytest.mark.thorough
 def test_a_table_that_stays_may_not_refer_to_one_that_changes(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE beds (ward VARCHAR, patient INTEGER REFERENCES patients(patient_id))")
@@ -384,6 +389,7 @@ def test_a_table_that_stays_may_not_refer_to_one_that_changes(clinic: Path) -> N
     assert check_tables(clinic, dropped).holds
 
 
+@pytest.mark.thorough
 def test_earlier_releases_are_asked_about_and_forgotten(clinic: Path) -> None:
     with anonymize_tables(clinic, POLICY) as release:
         release.to_schema("released")
@@ -394,6 +400,7 @@ def test_earlier_releases_are_asked_about_and_forgotten(clinic: Path) -> None:
     assert asked_of(clinic, "SELECT count(*) FROM released.wards") == [(4,)]
 
 
+@pytest.mark.thorough
 def test_hierarchies_in_the_database_go_with_their_columns(clinic: Path, kanon: Callable[..., Ended]) -> None:
     tree = clinic.with_name("tree.csv")
     tree.write_text("test 0;any\ntest 1;any\ntest 2;any\n")
@@ -413,6 +420,7 @@ def test_a_release_that_is_found_wrong_changes_nothing(clinic: Path, monkeypatch
     refused(clinic, "planted", VerificationError)
 
 
+@pytest.mark.thorough
 def test_backups_that_cannot_be(clinic: Path) -> None:
     taken = clinic.with_name("taken.duckdb")
     taken.write_text("x")
@@ -421,6 +429,7 @@ def test_backups_that_cannot_be(clinic: Path) -> None:
     refused(clinic, "does not exist", SourceError, backup=clinic.parent / "nowhere" / "b.duckdb")
 
 
+@pytest.mark.thorough
 def test_only_a_file_that_is_named_by_its_path(clinic: Path) -> None:
     with (
         duckdb.connect(str(clinic)) as connection,
@@ -430,6 +439,7 @@ def test_only_a_file_that_is_named_by_its_path(clinic: Path) -> None:
         release.in_place()
 
 
+@pytest.mark.thorough
 def test_a_view_cannot_be_replaced(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE VIEW elsewhere.tests AS SELECT visit_id, test FROM results")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -161,6 +162,7 @@ def small_policy(*, with_people: bool, **settings: Any) -> TablesPolicy:
 
 
 @given(databases(), st.booleans(), st.integers(1, 3), st.integers(1, 2))
+@examples(60, quick=10)
 def test_small_databases(tables: dict[str, list[tuple[Any, ...]]], with_people: bool, k: int, km: int) -> None:
     """Whatever stands in the tables: the promise holds in what is released, or nothing is."""
     policy = small_policy(with_people=with_people, k=k, km=km, max_suppressed=1.0)
@@ -234,6 +236,7 @@ def exhaustive(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction
 
 
 @given(databases(), st.integers(1, 3), st.sampled_from([Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]))
+@examples(60, quick=10)
 def test_optimum(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction) -> None:
     """The loss is the least of all nodes, by exhaustive search over the levels of all tables together."""
     policy = small_policy(with_people=True, k=k, km=1, max_suppressed=float(limit))
