@@ -144,7 +144,7 @@ class TableFacts:
         columns: in their order.
         constraints: its own.
         indexes: those that statements made.
-        others: all other tables.
+        others: all other tables that will be there.
         views: those that read the table, directly or by way of other views, each after those that it reads.
         macros: names of those that name the table.
         triggers: of all tables.
@@ -207,7 +207,7 @@ def facts_of_table(
         ),
         _constraints(engine, here, [name for name, *_ in columns], going),
         tuple(IndexFacts(*row) for row in indexes),
-        tuple(table for table in tables if (table.schema, table.name) != (schema, name)),
+        tuple(table for table in tables if (table.schema, table.name) not in {*going, (schema, name)}),
         over,
         tuple(macro for macro, definition in macros if _mentions(definition, name)),
         triggers_of(engine),

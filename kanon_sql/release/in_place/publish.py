@@ -95,6 +95,11 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
     else:
         require_copyable(source.engine, facts_of(source).others)
         needed = bytes_used(source.engine)
+    require_room(file, real, needed, how)
+
+
+def require_room(file: Path, real: Path, needed: int, how: HowInPlace) -> None:
+    """Refuse disks that have no room for the new file, which takes so many bytes, and for the backup."""
     require_space(real.parent, needed, f"The new {file.name}")
     if how.backup is not None:
         require_space(how.backup.parent, real.stat().st_size, "The backup")

@@ -98,6 +98,7 @@ class Rewrite:
         rows: of the other tables.
         tables: those that are replaced, each after those that it refers to.
         left_out: those that are not there any more.
+        views_left_out: views that are not there any more.
         views: the views over any of them, each after those that it reads.
         triggers: those of other tables, after all rows are in.
         hierarchies: names of tables with hierarchies that are left out, since they list values of the tables.
@@ -109,6 +110,7 @@ class Rewrite:
     rows: tuple[exp.Expr, ...]
     tables: tuple[Replaced, ...]
     left_out: tuple[TableFacts, ...]
+    views_left_out: tuple[exp.Table, ...]
     views: tuple[ViewFacts, ...]
     triggers: tuple[exp.Expr, ...]
     hierarchies: tuple[str, ...]
@@ -189,8 +191,8 @@ def rewrite_of(
     gone = {(view.db, folded(view.name)) for view in views_left_out}
     over = dict.fromkeys(view for one in facts for view in one.views if (view.schema, folded(view.name)) not in gone)
     views = in_order_of_reading([*over])
-    made = (tuple(schema), rows, tuple(replaced), tuple(left_out), tuple(views), triggers_again(others, new))
-    return Rewrite(new, *made, tuple(hierarchies), types)
+    made = (tuple(schema), rows, tuple(replaced), tuple(left_out), tuple(views_left_out), tuple(views))
+    return Rewrite(new, *made, triggers_again(others, new), tuple(hierarchies), types)
 
 
 def _place(table: TableFacts | OtherTable) -> tuple[str, str]:

@@ -12,13 +12,12 @@ with the constraints that still say the same, those of the policy that are dropp
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.engine.equality import published_type
-from kanon_sql.engine.files import remove_spill_of, require_replaceable, require_space, workspace
+from kanon_sql.engine.files import remove_spill_of, require_replaceable, workspace
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import UsageError
@@ -29,6 +28,7 @@ from kanon_sql.release.in_place.publish import (
     bytes_used,
     change_places,
     check_backup,
+    require_room,
     require_same,
     siblings_of,
     telling,
@@ -57,9 +57,7 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
     real = require_replaceable(file)
     check_backup(file, how)
     require_apart(release.policy.key_file, [how.backup], "the backup")
-    require_space(real.parent, bytes_used(engine), f"The new {file.name}")
-    if how.backup is not None:
-        require_space(how.backup.parent, real.stat().st_size, "The backup")
+    require_room(file, real, bytes_used(engine), how)
     publishing = publishing_of(release, ignore=ignore_ledger)
     # 1. What stands around the tables.
     replaced, left_out = _facts(release)
@@ -90,9 +88,8 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
             finally:
                 engine.abandon(attached)
             require_same(engine, rewrite, new_file)
-            removed = [f"view {view.name} (dropped by the policy)" for view in _views_dropped(release)]
             sizes = real.stat().st_size, new_file.stat().st_size
-            outcome = replace(_outcome(rewrite, removed, file, sizes, how), siblings=siblings)
+            outcome = _outcome(rewrite, siblings, file, sizes, how)
             # 5. Its name.
             lift_deadlines()
             if not how.dry_run:
@@ -131,7 +128,7 @@ def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts
     going = frozenset(places)
     require_copyable(engine, [table for table in tables_of(engine) if (table.schema, table.name) not in going])
     facts = [facts_of_table(engine, *place, going) for place in places]
-    return {member.name: one for member, one in zip(people, facts, strict=False)}, facts[len(people) :]
+    return dict(zip((member.name for member in people), facts, strict=False)), facts[len(people) :]
 
 
 def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts], new: str) -> Rewrite:
@@ -165,22 +162,16 @@ def _siblings(
     """Return tables that stay and may hold raw values, by names and types of columns, with these columns."""
     engine = release.opened.engine
     found: dict[str, tuple[str, ...]] = {}
-    going = {(one.schema, one.name) for one in (*replaced.values(), *left_out)}
     for member in release.opened.members:
         if member.name in replaced:
             published = {column.name for column in member.published} - {key.column.name for key in member.keys}
             hidden = [column for column in member.source.columns if column.name not in published]
             tells, columns = telling(member.quasi_identifiers, hidden), member.source.columns
-            found |= siblings_of(engine, columns, tells, _beside(replaced[member.name], going))
+            found |= siblings_of(engine, columns, tells, replaced[member.name])
     for facts in left_out:
         columns = tuple(engine.columns(sql.relation(facts.name, facts.schema)))
-        found |= siblings_of(engine, columns, telling((), columns), _beside(facts, going))
+        found |= siblings_of(engine, columns, telling((), columns), facts)
     return found
-
-
-def _beside(facts: TableFacts, going: set[tuple[str, str]]) -> TableFacts:
-    """Return what stands around a table without tables that go too."""
-    return replace(facts, others=tuple(one for one in facts.others if (one.schema, one.name) not in going))
 
 
 def _unchanged(release: FoundTables, member: Member) -> Iterator[str]:
@@ -212,19 +203,21 @@ def _referred(release: FoundTables, member: Member, column: str) -> tuple[str, s
 
 
 def _outcome(
-    rewrite: Rewrite, views_removed: list[str], file: Path, sizes: tuple[int, int], how: HowInPlace
+    rewrite: Rewrite, siblings: dict[str, tuple[str, ...]], file: Path, sizes: tuple[int, int], how: HowInPlace
 ) -> InPlace:
     changes = [(one.facts.name, one.changes) for one in rewrite.tables]
     removed = [f"{name}: {what}" for name, one in changes for what in one.removed]
     removed += [f"table {facts.name} (dropped by the policy)" for facts in rewrite.left_out]
+    removed += [f"view {view.name} (dropped by the policy)" for view in rewrite.views_left_out]
     macros = [f"macro {macro} (not tried)" for facts in rewrite.left_out for macro in facts.macros]
     return InPlace(
         not how.dry_run,
         file,
         *sizes,
         kept=tuple(f"{name}: {what}" for name, one in changes for what in one.kept),
-        removed=(*removed, *views_removed, *rewrite.types_removed),
+        removed=(*removed, *rewrite.types_removed),
         hierarchies=rewrite.hierarchies,
         views=tuple(dict.fromkeys([*(view for _, one in changes for view in one.views), *macros])),
+        siblings=siblings,
         backup=how.backup,
     )

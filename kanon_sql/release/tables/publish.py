@@ -402,7 +402,7 @@ def publishing_of(release: FoundTables, *, ignore: bool) -> TablesPublishing:
     if release.gone:
         raise UsageError(
             f"The tables of {release.opened.place} were anonymized in place: the rows that they had are gone. Open it "
-            "anew."
+            "again."
         )
     engine = release.opened.engine
     if isinstance(engine, Workbench):

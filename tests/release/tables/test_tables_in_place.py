@@ -28,6 +28,7 @@ from tests.release.tables.test_tables_release import (
     released_rows,
     small_policy,
 )
+from tests.release.test_in_place import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,11 +120,6 @@ def clinic(tmp_path: Path) -> Path:
     with duckdb.connect(str(path)) as connection:
         connection.execute(SETUP)
     return path
-
-
-def asked_of(path: Path, query: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return connection.execute(query).fetchall()
 
 
 def test_the_promise_holds_and_no_raw_value_is_left(clinic: Path) -> None:
@@ -223,7 +219,7 @@ def test_small_databases(
     with_people: bool,
     k: int,
 ) -> None:
-    """NULL keys, people without events, events of nobody: the promise holds in the file, or it is as it was."""
+    """NULL keys, people without events, events of no person: the promise holds in the file, or it is as it was."""
     file = tmp_path_factory.mktemp("small") / "small.duckdb"
     with make_database(tables) as made:
         made.execute("ATTACH '" + str(file) + "' AS written")
