@@ -213,15 +213,15 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Col
         lower.append(sql.named(_lower_bound(rule, width, data_type), f"lower_{level}"))
         upper.append(sql.named(sql.cast(above, data_type), f"upper_{level}"))
         labels.append(_interval_label(rule, level, scale, dashed=dashed, single=width == 1))
-    query = with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
-    query = query.with_("numbers", as_=numbers.from_("present"))
+    query = with_levels(exp.select(value.copy()), labels).from_("intervals", copy=False)
+    query = query.with_("present", as_=values, copy=False)
+    query = query.with_("numbers", as_=numbers.from_("present"), copy=False)
     if column.family == "float":
         floored = sql.named(_floored(column, f"DECIMAL({digits}, {places})", places), "number")
-        query = query.with_("floored", as_=exp.select(value.copy(), floored).from_("numbers"))
+        query = query.with_("floored", as_=exp.select(value.copy(), floored).from_("numbers"), copy=False)
     lower_bounds = exp.select(value.copy(), number, *lower).from_("floored" if column.family == "float" else "numbers")
-    return query.with_("lower_bounds", as_=lower_bounds).with_(
-        "intervals", as_=exp.select("*", *upper).from_("lower_bounds")
-    )
+    bounds = exp.select("*", *upper).from_("lower_bounds")
+    return query.with_("lower_bounds", as_=lower_bounds, copy=False).with_("intervals", as_=bounds, copy=False)
 
 
 def _floored(column: Column, data_type: str, places: int) -> exp.Expr:

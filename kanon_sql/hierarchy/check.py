@@ -71,8 +71,12 @@ def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
         parts.append(_count("early_roots", level, _early_roots(lookup, level, height)))
     for level in range(height):
         counted = sql.count_rows() if level == 0 else _distinct(level)
-        families = exp.select(sql.named(counted, "children")).from_(lookup.copy()).group_by(level_name(level + 1))
-        largest = exp.select(sql.named(exp.Max(this=sql.column("children")), "n")).from_(families.subquery("families"))
+        families = (
+            exp.select(sql.named(counted, "children")).from_(lookup.copy()).group_by(level_name(level + 1), copy=False)
+        )
+        largest = exp.select(sql.named(exp.Max(this=sql.column("children")), "n")).from_(
+            families.subquery("families", copy=False), copy=False
+        )
         parts.append(_count("children", level, largest))
     return sql.union_all(parts)
 
@@ -247,8 +251,8 @@ def _early_roots(lookup: exp.Table, level: int, height: int) -> exp.Select:
     return (
         exp.select(sql.named(sql.count_rows(), "n"))
         .from_(sql.aliased(lookup, "lookup"))
-        .join(root.subquery("top"), join_type="cross")
-        .where(reads_like_root, other_parent)
+        .join(root.subquery("top", copy=False), join_type="cross", copy=False)
+        .where(reads_like_root, other_parent, copy=False)
     )
 
 
@@ -257,13 +261,15 @@ def _distinct(level: int) -> exp.Expr:
 
 
 def _grouped(lookup: exp.Table, by: str, having: exp.Expr) -> exp.Select:
-    groups = exp.select(sql.column(by)).from_(lookup.copy()).group_by(sql.column(by)).having(having)
-    return exp.select(sql.named(sql.count_rows(), "n")).from_(groups.subquery("groups"))
+    groups = exp.select(sql.column(by)).from_(lookup.copy()).group_by(sql.column(by), copy=False)
+    return exp.select(sql.named(sql.count_rows(), "n")).from_(
+        groups.having(having, copy=False).subquery("groups", copy=False)
+    )
 
 
 def _count(what: str, level: int, query: exp.Select) -> exp.Select:
     labelled = [sql.named(sql.literal(what), "what"), sql.named(sql.literal(level), "level")]
-    return exp.select(*labelled, "n").from_(query.subquery("counted"))
+    return exp.select(*labelled, "n").from_(query.subquery("counted", copy=False), copy=False)
 
 
 def _plural(number: int, one: str, many: str) -> str:

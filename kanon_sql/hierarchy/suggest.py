@@ -109,7 +109,7 @@ def _ready_coverage_query(
     parts += [_by_pattern(entry, known) for entry in entries if entry.prefix or entry.values is not None]
     parts += [_if_equally_long(entry) for entry in entries if _needs_one_length(entry)]
     query: exp.Query = sql.union_all(parts)
-    return query.with_("present", as_=present).with_("coded", as_=coded)
+    return query.with_("present", as_=present, copy=False).with_("coded", as_=coded, copy=False)
 
 
 def _counts(label: exp.Expr | None = None) -> list[exp.Expr]:
@@ -133,19 +133,21 @@ def _by_pattern(entry: ReadyMade, known: exp.Table) -> exp.Select:
     label = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])) if is_level else None
     query = _counted(entry.name, label)
     if entry.values is not None:
-        query = query.where(matches_whole(entry.values, code))
+        query = query.where(matches_whole(entry.values, code), copy=False)
     if entry.prefix:
         first = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[-1]))
         own = exp.EQ(this=sql.column("hierarchy", "known"), expression=sql.literal(entry.name))
         same = exp.EQ(this=sql.column("value", "known"), expression=first)
-        query = query.where(exp.Exists(this=exp.select("1").from_(sql.aliased(known, "known")).where(own, same)))
+        query = query.where(
+            exp.Exists(this=exp.select("1").from_(sql.aliased(known, "known")).where(own, same)), copy=False
+        )
     return query
 
 
 def _if_equally_long(entry: ReadyMade) -> exp.Select:
     length = exp.Length(this=sql.column("value", "coded"))
     equal = exp.EQ(this=exp.Min(this=length), expression=exp.Max(this=length.copy()))
-    return _counted(entry.name).having(equal)
+    return _counted(entry.name).having(equal, copy=False)
 
 
 def _needs_one_length(entry: ReadyMade) -> bool:

@@ -116,15 +116,15 @@ def box_measures(
     """Return what the boxes of a recoding say.
 
     ``labelled`` is the published classes, as ``classes``, joined to their labels (of a ``node``, those between value
-    and root): a query that selects nothing yet. The divergence takes long (each tuple looks up the boxes that cover it
-    once for each pattern of masks, of which a local recoding has one for each step): a large table gets it only
-    ``patiently``.
+    and root): a query that selects nothing yet, and is of no use afterwards. The divergence takes long (each tuple
+    looks up the boxes that cover it once for each pattern of masks, of which a local recoding has one for each step):
+    a large table gets it only ``patiently``.
     """
     if frequency.rows == 0:
         return BoxMeasures(None, None)
     engine = frequency.engine
     # 1. The boxes, and that of everything.
-    boxes: exp.Query = labelled.select(*_box_columns(frequency, labels, node), sql.column(N, "classes"))
+    boxes: exp.Query = labelled.select(*_box_columns(frequency, labels, node), sql.column(N, "classes"), copy=False)
     if suppressed:
         boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
     relation = make_table(engine, "kanon_boxes", boxes, "what each class covers")

@@ -182,6 +182,7 @@ def rows_alike(engine: Pair, name: str) -> None:
 
 @pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
 @pytest.mark.on_spark
+@pytest.mark.not_on_spark("incognito", "samarati", "samarati-first", "spolg")  # test_spark.py has mondrian-plus too
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:
     name = f"by_{algorithm.replace('-', '_')}"
@@ -208,7 +209,7 @@ IN_SCRIPTS = ("l", "entropy", "recursive", "t", "t in a tree", "alpha", "beta", 
 
 @pytest.mark.quick(2)
 @pytest.mark.on_spark
-@pytest.mark.not_on_spark(*(f"{model}-optimal" for model in IN_SCRIPTS))
+@pytest.mark.not_on_spark(*(f"{model}-optimal" for model in IN_SCRIPTS), "t in a tree-local", "t in a tree-mondrian")
 @pytest.mark.parametrize(
     ("model", "algorithm"),
     [

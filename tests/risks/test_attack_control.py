@@ -414,9 +414,9 @@ def test_a_release_of_other_people_is_not_found_to_leak(people: int, control: in
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("seeds", "control", "most"), [(200, 300, 12), (60, 60, 6)])
+@pytest.mark.parametrize(("seeds", "control", "most"), [(60, 300, 6), (30, 60, 4)])
 def test_false_alarms_are_as_frequent_as_intervals_say(seeds: int, control: int, most: int) -> None:
-    """Of 200, 5 are expected at 2.5 %, more than 12 happen in 0.2 % of cases; of 60, more than 6 in 0.1 %."""
+    """Of 60, 1.5 are expected at 2.5 %, more than 6 happen in 0.1 % of cases; of 30, more than 4 in 0.1 %."""
     alarms, made = false_alarms(seeds, 300, control)
     assert made == seeds
     assert all(number <= most for number in alarms.values()), alarms

@@ -126,6 +126,7 @@ def test_nothing_temporary_stays_behind(table: Table) -> None:
 
 
 @pytest.mark.on_spark
+@pytest.mark.not_on_spark("spolg", "mondrian")
 @pytest.mark.parametrize("algorithm", ["local", "spolg", "mondrian"])
 def test_what_changes_tables_step_by_step_stays_on_the_workbench(table: Table, algorithm: str) -> None:
     with pytest.raises(kanon.UsageError, match=f"{algorithm} works on tables that it changes"):

@@ -105,6 +105,7 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.mark.on_spark
+@pytest.mark.not_on_spark("spolg", "mondrian-plus")  # scripts of the form that local and mondrian have
 @pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "spolg", "mondrian", "mondrian-plus"])
 def test_every_form_of_release(foreign: Any, people: duckdb.DuckDBPyConnection, algorithm: str) -> None:
