@@ -80,6 +80,7 @@ def test_same_counts_on_random_nodes_of_adult(adult: Path) -> None:
             assert coded(release, node) == readable(release, node) == rolled_up(release, below, node)
 
 
+@pytest.mark.thorough
 @given(cases(), st.data())
 @examples(30)
 def test_same_counts_as_the_oracle_on_any_node_of_random_tables(case: Case, data: st.DataObject) -> None:
@@ -110,6 +111,7 @@ _ALIKE = st.builds(lambda bit, more: bit + 62 * more, st.integers(0, 2), st.inte
 _TUPLES = st.tuples(st.integers(0, 7), st.integers(0, 1), st.integers(1, 3), st.integers(0, 2), st.none() | _ALIKE)
 
 
+@pytest.mark.thorough
 @given(st.lists(_TUPLES, max_size=40), st.integers(0, 7), st.integers(0, 1), st.integers(1, 5))
 @examples(300, quick=20)
 def test_people_whose_numbers_have_one_bit_are_told_apart(
@@ -136,6 +138,7 @@ def test_people_whose_numbers_have_one_bit_are_told_apart(
     engine.close()
 
 
+@pytest.mark.thorough
 @given(cases())
 @examples(50, quick=4)
 def test_searches_in_which_few_people_are_told_apart_find_the_same(case: Case) -> None:

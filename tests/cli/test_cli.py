@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 RELEASE = ("--id", "name,id", "--qi", "age,sex,zip", "--sensitive", "disease", "-k", 4, "--max-suppressed", 0.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_stdout_is_data_and_stderr_is_talk(clinic: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("anonymize", clinic, "patients", *RELEASE, "--out", "a.csv", "--format", "json")
@@ -38,6 +39,7 @@ def test_stdout_is_data_and_stderr_is_talk(clinic: Path, kanon: Callable[..., En
     assert loud.json["levels"] == quiet.json["levels"] == ended.json["levels"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_for_people_the_same_figures_in_words(clinic: Path, kanon: Callable[..., Ended]) -> None:
     found = kanon("anonymize", clinic, "patients", *RELEASE, "--out", "released.csv", "--format", "json").json
@@ -154,6 +156,7 @@ def test_a_table_may_be_left_out_where_there_is_one_only(clinic: Path, kanon: Ca
     assert "has 2 tables and views: name the one to use. There: other, patients." in ended.err
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_hierarchies_are_loaded_listed_shown_and_used(clinic: Path, kanon: Callable[..., Ended]) -> None:
     Path("sexes.csv").write_text("F;person\nM;person\n", encoding="utf-8")
@@ -187,6 +190,7 @@ def test_hierarchies_are_loaded_listed_shown_and_used(clinic: Path, kanon: Calla
     assert [found["name"] for found in listed] == ["age", "sex", "zip"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_built_hierarchy_can_be_written_edited_and_given_back(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:

@@ -63,7 +63,7 @@ def test_the_exit_code_is_that_of_the_work_whoever_reads_it(clinic: Path, line: 
     assert ("--into" in line) == ("main.released" in tables_of(clinic))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("stdout", ["> /dev/full", ">&-"])
 def test_results_that_cannot_be_printed_are_an_error_and_the_release_is_there(clinic: Path, stdout: str) -> None:
     if "full" in stdout and not Path("/dev/full").exists():
@@ -76,7 +76,7 @@ def test_results_that_cannot_be_printed_are_an_error_and_the_release_is_there(cl
     assert shell(f"kanon {FAILING} {stdout}").returncode == 1
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("stderr", ["2>&-", "2> /dev/full", "<&- 2>&-"])
 def test_the_work_goes_on_without_stderr(clinic: Path, stderr: str) -> None:
     ended = shell(f"kanon {INTO} -v {stderr}")
@@ -86,6 +86,7 @@ def test_the_work_goes_on_without_stderr(clinic: Path, stderr: str) -> None:
     assert shell(f"kanon anonymize clinic.duckdb {stderr}").returncode == 2
 
 
+@pytest.mark.thorough
 def test_names_that_the_terminal_cannot_show_are_no_reason_to_stop() -> None:
     ended = shell("kanon demo --rows 500 --out 'Zoë.duckdb'", PYTHONIOENCODING="ascii")
     assert ended.returncode == 0, ended.stderr

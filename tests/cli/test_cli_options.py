@@ -101,6 +101,7 @@ def test_ctrl_c_after_the_release_says_that_it_is_there(
     assert "main.x" in tables_of(clinic)
 
 
+@pytest.mark.thorough
 def test_the_command_line_overrides_the_destination_of_a_policy_field_by_field(
     clinic: Path, kanon: Callable[..., Ended]
 ) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("in_tmp")
 
 
+@pytest.mark.thorough
 def test_it_shows_what_happened_and_what_to_type_next(kanon: Callable[..., Ended]) -> None:
     ended = kanon("demo", "--rows", 3000)
     assert ended.code == 0
@@ -50,6 +51,7 @@ def typed(kanon: Callable[..., Ended], command: str) -> Ended:
     return kanon(*arguments)
 
 
+@pytest.mark.thorough
 def test_what_it_tells_to_type_is_about_the_release_that_it_made(kanon: Callable[..., Ended]) -> None:
     ended = kanon("demo", "--rows", 3000, "-k", 10, "--out", "it's a demo.duckdb")
     assert ended.code == 0
@@ -64,6 +66,7 @@ def test_what_it_tells_to_type_is_about_the_release_that_it_made(kanon: Callable
         assert connection.table("admissions_k10").fetchall() == again
 
 
+@pytest.mark.thorough
 def test_a_file_of_its_own_is_lost_only_to_a_new_one(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     assert kanon("demo", "--rows", 300, "-q").code == 0
     made, files = tables_of(Path("kanon_demo.duckdb")), files_in(in_tmp)
@@ -75,7 +78,7 @@ def test_a_file_of_its_own_is_lost_only_to_a_new_one(kanon: Callable[..., Ended]
     assert tables_of(Path("kanon_demo.duckdb")) == made
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mine", ["CREATE TABLE mine AS SELECT 1 AS a", "CREATE VIEW mine AS FROM admissions"])
 def test_tables_of_the_person_are_not_lost_unless_she_says_so(kanon: Callable[..., Ended], mine: str) -> None:
     assert kanon("demo", "--rows", 300, "-q").code == 0
@@ -105,7 +108,7 @@ def test_what_it_did_not_make_it_never_replaces(kanon: Callable[..., Ended], cli
     assert "The directory nowhere does not exist." in nowhere.err
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("there", [True, False])
 def test_a_full_disk_leaves_no_stump(kanon: Callable[..., Ended], in_tmp: Path, there: bool) -> None:
     resource = pytest.importorskip("resource")
@@ -126,7 +129,7 @@ def test_a_full_disk_leaves_no_stump(kanon: Callable[..., Ended], in_tmp: Path, 
         assert tables_of(Path("kanon_demo.duckdb")) == before
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", ["--sql", "--sql=all"])
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_no_other_dialect_gets_what_only_duckdb_understands(
@@ -139,6 +142,7 @@ def test_no_other_dialect_gets_what_only_duckdb_understands(
     assert kanon("demo", "--rows", 300, which).out.upper().count("CREATE TABLE ADMISSIONS AS") == 1
 
 
+@pytest.mark.thorough
 def test_the_table_is_the_same_wherever_it_is_made(kanon: Callable[..., Ended]) -> None:
     """The first row follows from MD5 alone: worked out here without the package."""
     assert kanon("demo", "--rows", 2000, "--out", "one.duckdb", "-q").code == 0
@@ -151,6 +155,7 @@ def test_the_table_is_the_same_wherever_it_is_made(kanon: Callable[..., Ended]) 
         assert (first[5] - date(2023, 1, 1)).days == days
 
 
+@pytest.mark.thorough
 def test_it_is_skewed_and_has_nulls(kanon: Callable[..., Ended]) -> None:
     assert kanon("demo", "-q", "--format", "json").json["rows_in"] == 50_000
     with duckdb.connect("kanon_demo.duckdb", read_only=True) as connection:
@@ -177,6 +182,7 @@ def test_tables_too_small_for_k(kanon: Callable[..., Ended], rows: int) -> None:
         assert f"(it has {rows} {'row' if rows == 1 else 'rows'})" in ended.err
 
 
+@pytest.mark.thorough
 def test_its_sql_is_a_script_from_nothing_to_the_release(kanon: Callable[..., Ended]) -> None:
     script = kanon("demo", "--rows", 500, "--sql")
     assert script.code == 0

@@ -53,6 +53,7 @@ def _messages_with_options() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.thorough
 def test_python_has_the_names_that_its_errors_show() -> None:
     """Fails on 0.1.0, where errors of the library name options of the command line."""
     keywords = _keywords()
@@ -142,6 +143,7 @@ def test_a_limit_of_suppression_in_percent(written: str) -> None:
         assert (release.levels, release.rows_suppressed) == ({"sex": 1}, 0)
 
 
+@pytest.mark.thorough
 def test_shares_of_commands_in_percent(kanon: Callable[..., Ended], tmp_path: Path) -> None:
     """Fails on 0.1.0, which takes no percent."""
     path = tmp_path / "people.csv"

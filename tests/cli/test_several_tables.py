@@ -64,6 +64,7 @@ def clinic(in_tmp: Path) -> Path:
     return make_hospital(in_tmp / "clinic.duckdb", 200)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("clinic")
 def test_the_file_is_enough(kanon: Callable[..., Ended]) -> None:
     made = kanon("anonymize", "--policy", "clinic.toml", "--format", "json")
@@ -77,6 +78,7 @@ def test_the_file_is_enough(kanon: Callable[..., Ended]) -> None:
     assert "keep the promise" in checked.out
 
 
+@pytest.mark.thorough
 def test_a_dry_run_and_sql_change_nothing(clinic: Path, kanon: Callable[..., Ended]) -> None:
     before = clinic.read_bytes()
     tried = kanon("anonymize", "--policy", "clinic.toml", "--dry-run")
@@ -131,6 +133,7 @@ def test_refused(kanon: Callable[..., Ended], arguments: tuple[str, ...], messag
     assert message in " ".join(ended.err.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -156,6 +159,7 @@ def test_a_column_that_must_not_be_there_breaks_the_promise(
     assert not json.loads(kanon("check", "--policy", "clinic.toml", "--format", "json").out)["holds"]
 
 
+@pytest.mark.thorough
 def test_what_check_did_not_look_at_is_said(clinic: Path, kanon: Callable[..., Ended]) -> None:
     assert kanon("anonymize", "--policy", "clinic.toml", "-q").code == 0
     for spelled in ("clinic.duckdb", "./clinic.duckdb", str(clinic)):
@@ -168,6 +172,7 @@ def test_what_check_did_not_look_at_is_said(clinic: Path, kanon: Callable[..., E
     assert "No row of a person is released." in ended.out
 
 
+@pytest.mark.thorough
 def test_a_way_may_name_its_table_in_any_case(clinic: Path, kanon: Callable[..., Ended]) -> None:
     policy = clinic.with_suffix(".toml")
     policy.write_text(POLICY.replace('to = "visits"', 'to = "Visits"'), encoding="utf-8")
@@ -214,6 +219,7 @@ def test_no_key_is_published_as_it_is(
     assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
 
 
+@pytest.mark.thorough
 def test_a_file_is_written_in_its_directory_or_not_at_all(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute('ALTER TABLE drugs RENAME TO "../../evil"')
@@ -235,6 +241,7 @@ def test_a_view_is_a_table_too(clinic: Path, kanon: Callable[..., Ended]) -> Non
     assert kanon("check", "--policy", "clinic.toml").code == 0
 
 
+@pytest.mark.thorough
 def test_a_table_with_events_of_too_few_people_is_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("DELETE FROM results WHERE result_id > 1")
@@ -246,6 +253,7 @@ def test_a_table_with_events_of_too_few_people_is_named(clinic: Path, kanon: Cal
     assert kanon("anonymize", "--policy", "clinic.toml", "--dry-run", "--max-suppressed", "1.0").code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("clinic")
 def test_attack_counts_beyond_the_promise(kanon: Callable[..., Ended]) -> None:
     assert kanon("anonymize", "--policy", "clinic.toml", "--quiet").code == 0
@@ -273,6 +281,7 @@ def test_raw_tables_are_found_by_the_attack(kanon: Callable[..., Ended]) -> None
     assert "patients.name: an identifying column" in keys["found"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["--into-schema", "--out", "--out-dir"])
 def test_report(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], place: str) -> None:
     """Its figures are those of the release and of the attack on it, wherever the tables went."""
@@ -309,6 +318,7 @@ def test_report(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], place: 
 RAW = ["NAMEMARK", "DIAGMARK", "1987-06-05"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["html", "md", "json"])
 def test_report_has_no_cell(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     with duckdb.connect(str(clinic)) as connection:
@@ -337,6 +347,7 @@ def test_report_is_refused_before_any_work(in_tmp: Path, clinic: Path, kanon: Ca
     assert (clinic.read_bytes(), (in_tmp / "taken.html").read_text(encoding="utf-8")) == (before, "mine")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize(
     ("raised", "said"),

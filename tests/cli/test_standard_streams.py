@@ -56,6 +56,7 @@ def test_a_pipe_from_stdin_to_stdout(in_tmp: Path, piped: Callable[..., subproce
     assert files_in(in_tmp) == {"temporary"}
 
 
+@pytest.mark.thorough
 def test_stdout_has_nothing_but_the_release(piped: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     quiet = piped("anonymize", "-", *ROLES, "--out", "-", "-q", "--delimiter", "semicolon")
     assert (quiet.returncode, quiet.stderr) == (0, "")
@@ -84,6 +85,7 @@ def test_what_does_not_go_with_them_is_refused(
     assert message in ended.stderr
 
 
+@pytest.mark.thorough
 def test_policies_name_neither(in_tmp: Path, piped: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     begun = piped("init", "-", "--qi", "age,zip")
     assert begun.returncode == 0, begun.stderr
@@ -98,6 +100,7 @@ def test_policies_name_neither(in_tmp: Path, piped: Callable[..., subprocess.Com
     assert piped("anonymize", "-", "--policy", "saved.toml", "--out", "-").stdout.startswith("age,zip,illness\n")
 
 
+@pytest.mark.thorough
 def test_other_commands_read_stdin(piped: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     assert piped("check", "-", "--qi", "age,zip", "-k", "10").returncode == 0
     assert piped("check", "-", "--qi", "age,zip", "-k", "11").returncode == 1

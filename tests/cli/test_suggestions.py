@@ -81,6 +81,7 @@ def test_from_profile_to_report_every_suggestion_runs(
     assert kanon(*init).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_suggestions_of_the_demo_run(kanon: Callable[..., Ended]) -> None:
     """Each of the commands that ``kanon demo`` ends with, in their order."""
@@ -123,7 +124,7 @@ OPTIONS_OF_DESTINATIONS = {
 }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("destination", ["table", "view", "file", "database", "in place"])
 def test_suggestions_of_every_destination_run(in_tmp: Path, kanon: Callable[..., Ended], destination: str) -> None:
     """Where the policy puts the release: what comes next runs, and so does the same again, with what the refusal says.
@@ -151,6 +152,7 @@ def test_suggestions_of_every_destination_run(in_tmp: Path, kanon: Callable[...,
     assert "not published yet" not in ended.out
 
 
+@pytest.mark.thorough
 def test_what_profile_was_told_is_told_to_init(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Roles that a person gave to profile are in the command that it prints. Fails on 0.1.0: they are lost."""
     make_people(in_tmp / "people.duckdb", "people")
@@ -244,6 +246,7 @@ def test_what_the_ledger_says_to_forget_is_forgotten(in_tmp: Path, kanon: Callab
     assert kanon(*forget).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kept", [[], ["--budget", "the budget's.duckdb"]])
 @pytest.mark.usefixtures("in_tmp")
 def test_budgets_that_are_suggested_pay(kanon: Callable[..., Ended], kept: list[str]) -> None:
@@ -298,6 +301,7 @@ def test_what_is_in_the_way_of_a_hierarchy(kanon: Callable[..., Ended]) -> None:
         assert ended.code == 0, ended.err
 
 
+@pytest.mark.thorough
 def test_names_that_begin_with_a_dash(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """They are not read as options. Fails on 0.1.0: "No such option: -t"."""
     make_people(in_tmp / "people.duckdb", "-t")
@@ -323,6 +327,7 @@ def test_a_program_that_the_shell_does_not_find_is_called_by_its_path(
     assert "\n  '/opt/the env/bin/kanon' init a.duckdb t" in kanon("profile", "a.duckdb").out
 
 
+@pytest.mark.thorough
 def test_commands_and_options_in_messages_exist() -> None:
     """Every `kanon ...` and every `--option` in a string of the package is one that the command line has."""
     from kanon_sql.cli.main import root

@@ -81,11 +81,13 @@ def test_verdicts_have_colours_in_a_terminal_and_nowhere_else(demo: Path, kanon:
     assert ESCAPE not in kanon("check", "nothing.duckdb").err
 
 
+@pytest.mark.thorough
 def test_sql_and_json_have_no_colour_even_in_a_terminal(demo: Path) -> None:
     assert ESCAPE not in in_terminal(f"{CHECK} --sql", demo)
     assert ESCAPE not in in_terminal(f"{CHECK} --format json", demo)
 
 
+@pytest.mark.thorough
 def test_bars_are_drawn_where_a_person_looks(demo: Path, kanon: Callable[..., Ended]) -> None:
     line = "measure kanon_demo.duckdb admissions_k5 --qi birth_date,sex,zip,admission_date"
     shown = in_terminal(line, demo)
@@ -201,6 +203,7 @@ def test_the_bar_shows_the_step_and_what_is_left(monkeypatch: pytest.MonkeyPatch
     assert task.completed == 0.5
 
 
+@pytest.mark.thorough
 def test_the_engine_tells_how_far_a_statement_is() -> None:
     with DuckDBEngine.in_memory() as engine:
         assert engine.share_done() is None
@@ -264,6 +267,7 @@ def test_each_shell_gets_its_script(
     assert f"_KANON_COMPLETE=complete_{shell}" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_quiet_says_nothing_on_stderr(demo: Path) -> None:
     line = "anonymize kanon_demo.duckdb admissions --entity patient_id --qi birth_date,sex --rest drop --into quiet"
     line += " -q --format json"
@@ -297,6 +301,7 @@ def test_a_narrow_window_goes_without_what_is_spare(monkeypatch: pytest.MonkeyPa
     assert all(len(line) <= width for width in (120, 60, 46, 40, 30) for line in shown(width))
 
 
+@pytest.mark.thorough
 def test_a_profile_is_whole_in_a_window_of_80_columns(demo: Path) -> None:
     """Fails on 0.1.0: "rows u…", "…" for every share, and names of columns that end in the middle."""
     text = in_terminal("profile kanon_demo.duckdb admissions -q", demo, COLUMNS="80", NO_COLOR="1", TERM="dumb")

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import duckdb
+import pytest
 from conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def command(page: str) -> list[str]:
     return str(line).split()
 
 
+@pytest.mark.thorough
 def test_dbt_makes_the_release_that_kanon_makes(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     assert kanon("demo", "--rows", 5000, "-q").code == 0
     arguments = command(PAGE.read_text())

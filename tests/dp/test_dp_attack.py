@@ -234,6 +234,7 @@ def test_a_budget_is_not_kept_in_a_data_file(tmp_path: Path) -> None:
     assert data.read_text() == "n\n1\n"
 
 
+@pytest.mark.thorough
 def test_budgets_outlive_what_is_done_in_place(tmp_path: Path) -> None:
     # They were taken for lookup tables of views that are gone, and dropped: those of all tables.
     path = tmp_path / "t.duckdb"

@@ -58,6 +58,7 @@ def test_without_a_budget_nothing_is_asked(clinic: Path) -> None:
         dp.read_budget(clinic, "patients")
 
 
+@pytest.mark.thorough
 def test_answers_are_paid_for_until_nothing_is_left(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     for number in range(10):
@@ -70,6 +71,7 @@ def test_answers_are_paid_for_until_nothing_is_left(clinic: Path) -> None:
     assert spent_in(clinic) == ONE
 
 
+@pytest.mark.thorough
 def test_delta_is_spent_too(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=100, delta="2e-6")
     for _ in range(2):
@@ -79,6 +81,7 @@ def test_delta_is_spent_too(clinic: Path) -> None:
     dp.ask(clinic, "patients", dp.Count(epsilon=1))
 
 
+@pytest.mark.thorough
 def test_more_may_be_allowed_and_nothing_is_given_back(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     dp.ask(clinic, "patients", dp.Count(epsilon=1))
@@ -92,6 +95,7 @@ def test_more_may_be_allowed_and_nothing_is_given_back(clinic: Path) -> None:
         dp.ask(clinic, "patients", dp.Count(epsilon="0.01"))
 
 
+@pytest.mark.thorough
 def test_groups_of_a_column_cost_what_the_dearest_does(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     for ward in ("0", "1", "2"):
@@ -114,6 +118,7 @@ def test_a_person_in_several_groups_pays_in_all_of_them(clinic: Path) -> None:
     assert spent_in(clinic) == ONE
 
 
+@pytest.mark.thorough
 def test_a_budget_for_people_is_spent_on_people_alone(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """One budget has one meaning: what protects a row does not protect a person with several, and cannot be added."""
     assert kanon("dp", "budget", clinic, "patients", "--epsilon", "2", "--entity", "PERSON").code == 0
@@ -173,6 +178,7 @@ def test_a_table_has_one_budget_however_it_is_named(clinic: Path, tmp_path: Path
         dp.ask(clinic, "patients", dp.Count(epsilon="0.1"), budget=tmp_path / "other.duckdb")
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_a_question_is_said_before_it_costs(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     wrong: list[Callable[[], dp.Question]] = [
@@ -242,6 +248,7 @@ def test_a_transaction_of_somebody_else_cannot_give_a_charge_back(clinic: Path) 
             dp.ask(connection, "patients", dp.Count(epsilon=1))
 
 
+@pytest.mark.thorough
 def test_threads_with_cursors_of_one_connection_spend_once(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         dp.set_budget(connection, "patients", epsilon=1)
@@ -320,7 +327,7 @@ while True:
 """
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", [0.05, 0.2, 0.35, 0.5, 0.8])
 def test_a_kill_gives_nothing_back(clinic: Path, after: float) -> None:
     """Killed at some moment: at least as much is spent as there were answers."""
@@ -339,6 +346,7 @@ def test_a_kill_gives_nothing_back(clinic: Path, after: float) -> None:
     dp.ask(clinic, "patients", dp.Count(epsilon="0.001"))
 
 
+@pytest.mark.thorough
 def test_the_budget_outlives_the_rows(clinic: Path) -> None:
     """In place, the rows become others; what was said of the old ones stays said."""
     dp.set_budget(clinic, "patients", epsilon=1)

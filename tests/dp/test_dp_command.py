@@ -82,6 +82,7 @@ def test_each_question_is_answered_shown_and_paid_for(
 
 
 # Off by more than 40 times the scale with a probability of e^-40; the exact numbers are those of the fixture.
+@pytest.mark.thorough
 def test_answers_are_near_what_is_exact(clinic: Path, kanon: Callable[..., Ended]) -> None:
     def answer(*command: str) -> Any:
         verb, *rest = command

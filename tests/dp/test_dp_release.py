@@ -242,6 +242,7 @@ def test_a_column_that_became_the_root_is_warned_of(
     assert len(charged) == 2
 
 
+@pytest.mark.thorough
 def test_nothing_exact_about_the_table_or_the_sample_is_told(
     database: Path, kanon: Callable[..., Ended], charged: list[Any]
 ) -> None:
@@ -532,6 +533,7 @@ names = st.text(min_size=1, max_size=8).filter(
 )
 
 
+@pytest.mark.thorough
 @given(
     names,
     st.lists(st.sampled_from(["a", "b", "c", "'; DROP TABLE x; --", None]), max_size=40),
@@ -582,6 +584,7 @@ def test_levels_are_chosen_by_opendp(database: Path, monkeypatch: pytest.MonkeyP
         assert (release.epsilon, release.parameters.epsilon) == (Decimal(1), Decimal("0.5"))
 
 
+@pytest.mark.thorough
 def test_a_release_is_paid_for(database: Path, kanon: Callable[..., Ended]) -> None:
     """Of a budget of epsilon 1 one release is made, and no second one; what it cost is written beside the table."""
     budgets = pytest.importorskip("kanon_sql.dp.budget")

@@ -280,6 +280,7 @@ def test_tables_are_listed_and_chosen(kanon: Callable[..., Ended]) -> None:
         ).fetchall() == [("memory",)]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("served")
 def test_a_table_of_a_server_is_anonymized_to_a_file(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     ended = kanon("anonymize", SERVER, "patients", *QI, "--out", "out.csv", "--report", "report.html", "-v")
@@ -308,6 +309,7 @@ def kanon_release(source: str) -> kanon.Release:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("served")
 def test_the_script_begins_with_what_attaches_the_database(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     for which in ("--sql", "--sql=all"):

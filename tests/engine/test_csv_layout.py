@@ -234,6 +234,7 @@ def test_an_apostrophe_is_a_value_and_holds_no_lines_together(tmp_path: Path, as
     assert read(path, as_text=as_text) == (["n", "x"], rows)
 
 
+@pytest.mark.thorough
 @given(rows=st.lists(st.tuples(st.sampled_from("ab"), st.text("ab' ", min_size=1)), min_size=1, max_size=25))
 def test_values_with_apostrophes_are_read_as_rows(rows: list[tuple[str, str]]) -> None:
     rows = [("x", "x"), *rows]

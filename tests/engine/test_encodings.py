@@ -285,6 +285,7 @@ def test_a_release_comes_back_as_it_came(
     assert not [path for path in in_tmp.iterdir() if path.name.startswith(".kanon")]
 
 
+@pytest.mark.thorough
 def test_another_encoding_of_a_release(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write(in_tmp / "t.csv", "gb18030")
     options = [*options_for("gb18030"), "--encoding", "gb18030"]
@@ -383,6 +384,7 @@ def test_the_ledger_names_the_file_itself(in_tmp: Path) -> None:
         assert opened.place_of_its_own() == str(path.resolve())
 
 
+@pytest.mark.thorough
 def test_an_original_that_is_no_text(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write(in_tmp / "t.csv", "gb18030")
     assert kanon("anonymize", "t.csv", *options_for("gb18030"), "--encoding", "gb18030", "--out", "o.csv").code == 0

@@ -192,7 +192,7 @@ def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., A
     rows_alike(engine, name)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.not_on_spark("relaxed", "node", "set of labels", "ranges of labels")  # test_dialects_run.py runs their SQL
 @pytest.mark.parametrize("how", CUTTINGS)
@@ -207,7 +207,7 @@ def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Call
 IN_SCRIPTS = ("l", "entropy", "recursive", "t", "t in a tree", "alpha", "beta", "enhanced beta", "delta")
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.not_on_spark(*(f"{model}-optimal" for model in IN_SCRIPTS), "t in a tree-local", "t in a tree-mondrian")
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 """By what is done, how it ends and what is said after the verb."""
 
 
-@pytest.mark.quick("postgres-check")
+@pytest.mark.thorough
 @pytest.mark.usefixtures("released")
 @pytest.mark.on_spark("attack")
 @pytest.mark.parametrize("verb", VERBS)
@@ -296,7 +296,7 @@ _NAMES = {
 }
 
 
-@pytest.mark.quick("postgres-parquet")
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.not_on_spark("csv", "json")  # the workbench writes files, whatever their form
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "duckdb"])
@@ -332,6 +332,7 @@ def test_views_have_the_same_rows(engine: Pair, both: Callable[..., Any]) -> Non
     alike(both("anonymize", "SOURCE", "people", *asked, "by_command", "--as", "view"))
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 def test_a_data_frame_has_the_same_rows(engine: Pair) -> None:
     frames = []
@@ -348,6 +349,7 @@ def test_a_data_frame_has_the_same_rows(engine: Pair) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 def test_hierarchies_stand_in_the_database(engine: Pair, both: Callable[..., Any]) -> None:
     file = f"disease={engine.directory / 'disease.csv'}"

@@ -113,6 +113,7 @@ def test_the_release_is_the_same_whatever_may_be_taken(ward: Path, kanon: Callab
     assert files_in(ward.parent) == {"ward.duckdb", "out.csv"}
 
 
+@pytest.mark.thorough
 def test_the_library_takes_them_and_a_connection_has_its_own(clinic: Path) -> None:
     resources = kanon.Resources(memory_limit="200MB", threads=1)
     given: dict[str, Any] = {"quasi_identifiers": ["sex"], "resources": resources}
@@ -232,7 +233,7 @@ def assert_no_room(ended: subprocess.CompletedProcess[str], *says: str) -> None:
         assert text in ended.stderr
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["out.parquet", "table"])
 def test_a_disk_that_fills_up_under_the_release(ward: Path, target: str) -> None:
     pytest.importorskip("resource")
@@ -476,7 +477,7 @@ def began(step: str, *arguments: str) -> subprocess.Popen[str]:
     pytest.fail(f"{step} was never begun")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 @pytest.mark.parametrize(
     ("number", "step", "times", "place"),
@@ -512,7 +513,7 @@ def test_a_search_that_is_asked_to_end_publishes_nothing(ward: Path) -> None:
     assert files_in(ward.parent) == {"ward.duckdb"}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 @pytest.mark.parametrize("target", ["out.csv", "table"])
 def test_after_a_kill_the_source_is_whole_and_the_next_run_cleans_up(ward: Path, target: str) -> None:
@@ -531,6 +532,7 @@ def test_after_a_kill_the_source_is_whole_and_the_next_run_cleans_up(ward: Path,
     assert leftovers(ward.parent) == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("nohup") is None, reason="needs nohup")
 def test_nohup_is_respected(ward: Path) -> None:
     process = subprocess.Popen(  # noqa: S603 - our own program

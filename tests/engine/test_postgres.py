@@ -190,6 +190,7 @@ def test_no_password_is_shown(kanon: Callable[..., Ended], url: str) -> None:
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.thorough
 def test_who_may_not_is_told_so(database: str) -> None:
     run(database, "DROP ROLE IF EXISTS poor", "CREATE ROLE poor LOGIN")
     release(database, "people", **ROLES)
@@ -243,6 +244,7 @@ def test_what_cannot_be_done_there_is_said(database: str, kanon: Callable[..., E
     assert "rename it in a view" in kanon("profile", database, "counted").err
 
 
+@pytest.mark.thorough
 def test_the_script_is_in_the_dialect_of_the_warehouse(database: str, kanon: Callable[..., Ended]) -> None:
     asked = ("anonymize", database, "people", "--qi", "age,sex", "--rest", "drop", "--seed", 1, "-k", 2)
     script = kanon(*asked, "--sql", "--into", "by_script").out

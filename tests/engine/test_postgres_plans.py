@@ -43,7 +43,7 @@ def loops(plan: dict[str, Any]) -> Iterator[str]:
         yield from loops(part)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_table(database: str, monkeypatch: pytest.MonkeyPatch, algorithm: str, *, holes: bool) -> None:
@@ -64,7 +64,7 @@ def test_a_table(database: str, monkeypatch: pytest.MonkeyPatch, algorithm: str,
     assert {*loops(plan["Plan"])} <= {"Function Scan"}  # a row is there as often as it was counted
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view(database: str, algorithm: str, *, holes: bool) -> None:

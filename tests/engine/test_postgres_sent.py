@@ -38,7 +38,7 @@ def released(url: str, name: str, **asked: Any) -> list[tuple[Any, ...]]:
     return sorted(map(repr, run(url, f"TABLE {name}")))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_tables_with_our_names_are_not_read(database: str, algorithm: str) -> None:
     expected = released(database, "alone", algorithm=algorithm, max_suppressed=0.2)

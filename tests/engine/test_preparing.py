@@ -300,6 +300,7 @@ def test_dates_of_a_csv_file_are_read_as_they_are_written(in_tmp: Path) -> None:
     assert [row[0] for row in rows] == [dt.date(1990, 4, 3), dt.date(1991, 6, 5)]
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 def test_one_job_by_options_file_and_library(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
@@ -322,6 +323,7 @@ def test_one_job_by_options_file_and_library(in_tmp: Path, kanon: Callable[..., 
         assert kanon(command, "office.csv", "--qi", "Decade,Sex", *OPTIONS).code == 0
 
 
+@pytest.mark.thorough
 def test_the_script_makes_the_same_rows(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
     job = ("anonymize", "office.csv", *OPTIONS, *ROLES, "--seed", 1)
@@ -337,6 +339,7 @@ def test_the_script_makes_the_same_rows(in_tmp: Path, kanon: Callable[..., Ended
     assert "DuckDB alone" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_table_of_a_database(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
     with duckdb.connect("d.duckdb") as connection:
@@ -360,6 +363,7 @@ def test_a_table_of_a_database(in_tmp: Path, kanon: Callable[..., Ended]) -> Non
     assert ended.code in {0, 1}, ended.err
 
 
+@pytest.mark.thorough
 def test_values_that_rules_replace_are_nowhere(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     text = OFFICE.replace(";k. A.;", ";qqsecretqq;")
     (in_tmp / "office.csv").write_text(text, encoding="utf-8")
@@ -470,6 +474,7 @@ def test_identity_numbers_of_china_have_a_region_and_a_date_of_birth(in_tmp: Pat
     assert rows[0][1:] == ("110105", dt.date(1950, 3, 1))
 
 
+@pytest.mark.thorough
 def test_init_writes_what_it_found(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")
     ended = kanon("init", "office.csv", "--qi", "Sex", "--prepare", "Geboren=date:%d.%m.%Y", "--count-me-out")

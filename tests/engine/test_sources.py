@@ -79,6 +79,7 @@ def test_a_csv_whose_first_rows_mislead_about_a_type(tmp_path: Path) -> None:
         assert release.rows_suppressed == 1
 
 
+@pytest.mark.thorough
 def test_a_connection_with_temporary_tables_views_and_attached_databases(clinic: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TEMP TABLE mine AS SELECT i % 2 AS c FROM range(10) r(i)")

@@ -142,6 +142,7 @@ def test_a_view_is_replaced_with_the_tables_that_it_reads(spark: Any, patients: 
     assert in_spark(spark, "seen") == rows
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 @pytest.mark.on_spark("True")
 @pytest.mark.parametrize("replace", [False, True])
@@ -304,6 +305,7 @@ def test_what_is_asked_of_any_table(spark: Any, patients: str) -> None:
     assert ended[0] == ended[1]
 
 
+@pytest.mark.thorough
 def test_the_command_line(spark: Any, patients: str, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     place = tmp_path / "visits"
     spark.table(patients).write.parquet(place.as_uri())
@@ -323,6 +325,7 @@ def test_the_command_line(spark: Any, patients: str, tmp_path: Path, kanon: Call
     assert "no table or view 'nosuch'" in ended.err
 
 
+@pytest.mark.thorough
 def test_errors_quote_no_cell_and_no_java(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
     spark.sql("CREATE OR REPLACE VIEW broken AS SELECT CAST(CONCAT('secret', id) AS INT) AS age FROM range(9)")
     with pytest.raises(ComputationError, match="CAST_INVALID_INPUT") as told:
@@ -361,6 +364,7 @@ def test_no_server_is_told_in_one_line() -> None:
     assert "hidden" not in str(told.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark("optimal")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_run_scans_the_source_twice(spark: Any, patients: str, algorithm: str) -> None:

@@ -204,6 +204,7 @@ def test_rows_of_people_who_have_several_are_not_verified(in_tmp: Path, kanon: C
     assert "2 people (patient_id)" in people.out
 
 
+@pytest.mark.thorough
 def test_people_of_a_release_are_counted_by_its_original(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE stays AS SELECT *, id // 2 AS patient FROM patients")
@@ -295,6 +296,7 @@ def test_pairs_of_twenty_four_columns() -> None:
     assert 0 < len(small) == found.by_number[1].in_too_small < 1500
 
 
+@pytest.mark.thorough
 def test_enough_people_in_each_class_by_all_columns_are_enough_by_fewer() -> None:
     """One row is left out: who is in its class is open, how many there are at least is not."""
     original = pd.DataFrame({"who": [n // 2 for n in range(40)], "age": [n % 2 * 10 for n in range(40)], "sex": "f"})

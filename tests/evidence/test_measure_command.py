@@ -168,6 +168,7 @@ def database(in_tmp: Path) -> Path:
 ASKED = ("--qi", "age,sex", "--hierarchy", "age=intervals:5", "--hierarchy", "sex=flat")
 
 
+@pytest.mark.thorough
 def test_the_original_is_a_table_beside_it_another_database_or_a_file(
     database: Path, in_tmp: Path, kanon: Callable[..., Ended]
 ) -> None:
@@ -194,6 +195,7 @@ def test_the_original_is_a_table_beside_it_another_database_or_a_file(
     assert {**ended.json, "original": None, "table": "patients_k20"} == expected
 
 
+@pytest.mark.thorough
 def test_two_tables_of_one_name_are_named_with_their_schemas(database: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(database)) as connection:
         connection.execute("CREATE SCHEMA released; CREATE TABLE released.patients AS FROM patients_k20")
@@ -214,6 +216,7 @@ def test_without_its_original_a_table_has_classes_alone(database: Path, kanon: C
     assert "200 rows" in screen.out
 
 
+@pytest.mark.thorough
 def test_sql_is_what_was_run(database: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("measure", database, "patients_k20", "--original", "patients", *ASKED, "--sql")
     assert ended.code == 0
@@ -336,6 +339,7 @@ def test_an_empty_text_and_nothing_are_two_values_in_a_file(in_tmp: Path, kanon:
     assert (ended.json["classes"], ended.json["smallest_class"]) == (3, 2)
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_in_a_connection_and_no_transaction_is_undone(database: Path, in_tmp: Path) -> None:
     with duckdb.connect(str(database)) as connection:
         connection.execute("COPY patients_k20 TO 'release.parquet'")

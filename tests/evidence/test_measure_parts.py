@@ -85,7 +85,7 @@ def loaded(
     return database_with(columns), {"quasi_identifiers": [*case.columns, *numbers], "hierarchies": hierarchies}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @given(mixed=mixed_cases(), choose=st.sampled_from(["range", "distinct", "random"]), by_file=st.integers(0, 9))
@@ -257,6 +257,7 @@ def test_what_stands_for_nothing_is_refused(original: list[Any], release: list[s
         measured(original, release)
 
 
+@pytest.mark.thorough
 def test_means_cannot_be_measured() -> None:
     frame = pd.DataFrame({"c": [1, 2, 4, 20, 31, 33]})
     asked: dict[str, Any] = {"quasi_identifiers": ["c"], "hierarchies": {"c": "flat"}}

@@ -89,6 +89,7 @@ def undated(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
 
 
+@pytest.mark.thorough
 def test_what_the_report_says_is_so(town: Path, kanon: Kanon) -> None:
     """By hand: 42 people, of whom the two of the hamlet are left out; streets become towns."""
     assert kanon("anonymize", town, "people", *DROPPED, "--into", "released", "-q").code == 0
@@ -143,7 +144,7 @@ def test_the_loss_of_each_column_is_that_of_the_columns_together(town: Path) -> 
     assert sum(loss or 0 for loss in losses) / len(losses) == pytest.approx(report.measures["loss"], abs=1e-4)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "more", [{}, {"algorithm": "optimal", "models": [kanon.KAnonymity(K), kanon.DistinctLDiversity(2)]}]
 )
@@ -179,6 +180,7 @@ def test_only_labels_of_the_release_are_in_a_report(town: Path, algorithm: str) 
         assert [marker for marker in hidden if marker in text] == [], kind
 
 
+@pytest.mark.thorough
 def test_the_same_input_gives_the_same_bytes(town: Path) -> None:
     one, other = (texts(kanon.report(town, "people", **asked())) for _ in range(2))
     assert {kind: undated(text) for kind, text in one.items()} == {kind: undated(text) for kind, text in other.items()}
@@ -187,7 +189,7 @@ def test_the_same_input_gives_the_same_bytes(town: Path) -> None:
 # What was published
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", ["out.csv", "out.parquet", "out.json", "out.jsonl", "out.duckdb"])
 def test_a_published_file_is_proven_to_be_what_the_policy_makes(town: Path, kanon: Kanon, file: str) -> None:
     """Read back in whatever format; NULLs, empty texts and numbers that look like texts among the values."""
@@ -231,7 +233,7 @@ def test_a_file_with_other_types_is_refused(in_tmp: Path, kanon: Kanon) -> None:
     assert not (in_tmp / "report.md").exists()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -307,6 +309,7 @@ def test_types_and_orders_tell_no_values(in_tmp: Path, kanon: Kanon) -> None:
     assert "Marker" not in kanon("profile", "t.duckdb", "t").out
 
 
+@pytest.mark.thorough
 def test_before_it_is_published_the_report_says_so(town: Path, kanon: Kanon) -> None:
     ended = kanon("report", town, "people", *DROPPED, "--out", "report.md")
     assert ended.code == 0, ended.err
@@ -314,6 +317,7 @@ def test_before_it_is_published_the_report_says_so(town: Path, kanon: Kanon) -> 
     assert "**Not published yet:**" in (town.parent / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_a_view_is_reported_on_and_is_no_release(town: Path, kanon: Kanon) -> None:
     assert kanon("anonymize", town, "people", *DROPPED, "--into", "shown", "--as", "view", "-q").code == 0
     found = kanon(
@@ -365,7 +369,7 @@ def test_people_are_counted_where_the_release_counts_them() -> None:
     assert "of people, named by" in report.to_html()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:
@@ -391,6 +395,7 @@ def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:
         assert "Records before" in text
 
 
+@pytest.mark.thorough
 def test_an_attack_that_succeeds_is_seen_beside_requirements_that_hold(in_tmp: Path, kanon: Kanon) -> None:
     """Two classes of ten; in one of them everybody has the same illness, of three. The other column has two values."""
     rows = [{"sex": "F", "illness": "flu", "smokes": n % 2} for n in range(10)]
@@ -476,6 +481,7 @@ def test_techniques_are_told_in_words(rule: str, level: int | None, height: int,
     assert kind_of_values(attribute) == "whole number"
 
 
+@pytest.mark.thorough
 def test_the_original_by_label_is_told_where_enough_rows_were_left_out() -> None:
     """By hand: 30 of A and 30 of B; six of A alone are left out (each with a zip of its own), none of B."""
     rows = [{"town": "AB"[number % 2], "zip": 1} for number in range(60)]
@@ -559,6 +565,7 @@ def test_where_no_k_was_asked_for_few_are_fewer_than_five() -> None:
     assert "possible" in page
 
 
+@pytest.mark.thorough
 def test_hostile_names_and_labels_are_text() -> None:
     frame = pd.DataFrame({name: [name] * 10 for name in HOSTILE})
     report = kanon.report(frame, quasi_identifiers=HOSTILE, hierarchies=dict.fromkeys(HOSTILE, "flat"))
@@ -616,6 +623,7 @@ def test_means_cannot_be_measured_and_the_report_says_so() -> None:
 # The command
 
 
+@pytest.mark.thorough
 def test_what_the_command_refuses(town: Path, kanon: Kanon) -> None:
     for arguments, said in [
         ([], "Say where the report should go"),
@@ -636,6 +644,7 @@ def test_what_the_command_refuses(town: Path, kanon: Kanon) -> None:
     assert kanon("report", town, "people", *DROPPED, "--out", "report.html", "--replace").code == 0
 
 
+@pytest.mark.thorough
 def test_the_sql_of_a_report_is_what_is_run(town: Path, kanon: Kanon) -> None:
     ended = kanon("report", town, "people", *DROPPED, "--sql")
     assert ended.code == 0
@@ -643,6 +652,7 @@ def test_the_sql_of_a_report_is_what_is_run(town: Path, kanon: Kanon) -> None:
     assert not list(town.parent.glob("*.html"))
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_in_the_database(town: Path, kanon: Kanon) -> None:
     before = town.read_bytes()
     assert kanon("report", town, "people", *DROPPED, "--out", "report.html").code == 0
@@ -650,6 +660,7 @@ def test_nothing_is_left_in_the_database(town: Path, kanon: Kanon) -> None:
     assert sorted(path.name for path in town.parent.iterdir()) == ["report.html", "streets.csv", "town.duckdb"]
 
 
+@pytest.mark.thorough
 def test_a_release_of_the_library_has_a_report(town: Path) -> None:
     with duckdb.connect(str(town)) as connection, kanon.anonymize(connection, "people", **asked()) as release:
         report = release.report()
@@ -666,7 +677,7 @@ def test_a_release_of_the_library_has_a_report(town: Path) -> None:
 # As it is published
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", [["--into", "released"], ["--out", "released.csv"], ["--into", "v", "--as", "view"]])
 def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kanon, where: list[str]) -> None:
     options = [*KEPT, *where, "--asked-by", "The <board>", "--report", "report.json", "-q"]
@@ -682,6 +693,7 @@ def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kano
     assert again.json["published"] == where[1]
 
 
+@pytest.mark.thorough
 def test_in_place_figures_are_of_the_original_that_is_gone(town: Path, kanon: Kanon) -> None:
     ended = kanon("anonymize", town, "people", *DROPPED, "--in-place", "--report", "report.html", "-q")
     assert ended.code == 0, ended.err

@@ -78,7 +78,7 @@ def opened(browser: Browser, path: Path, width: int, **options: Any) -> tuple[Pa
     return page, complaints, requests
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "scheme"), [("plain", "light"), ("plain", "dark"), ("hostile", "light"), ("empty", "dark")]
 )
@@ -94,7 +94,7 @@ def test_a_page_is_quiet_accessible_and_fits(
     page.context.close()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["plain", "hostile"])
 def test_on_paper_nothing_is_cut_off(browser: Browser, pages: dict[str, Path], name: str) -> None:
     """The width of A4 less its margins, 178 mm; what is folded away on the screen is there."""

@@ -56,6 +56,7 @@ def test_a_table_alone(clinic_release: Path, kanon: Callable[..., Ended]) -> Non
     assert found["uniqueness"] is None
 
 
+@pytest.mark.thorough
 def test_before_and_after_side_by_side(clinic_release: Path, kanon: Callable[..., Ended]) -> None:
     asked = ("--original", "patients", *QI, "--hierarchy", "zip=flat", "--hierarchy", "age=flat")
     ended = kanon("measure", clinic_release, "released", *asked, "--sampling-fraction", 0.1, "--entity", "id")
@@ -93,6 +94,7 @@ def test_people_are_people_and_averages_are_of_records(in_tmp: Path, kanon: Call
     assert (found["before"]["people"], found["before"]["members"], found["after"]["people"]) == (3, 6, 3)
 
 
+@pytest.mark.thorough
 def test_the_population_is_a_table_beside_it_or_a_file(
     clinic_release: Path, kanon: Callable[..., Ended], tmp_path: Path
 ) -> None:

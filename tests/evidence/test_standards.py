@@ -286,7 +286,7 @@ def test_a_class_rule_that_holds_with_nothing_to_spare(key: tuple[str, str]) -> 
     assert rules(CLEAN | MEETING[key], standard, **settings_of(standard))[rule].verdict == "holds"
 
 
-@pytest.mark.quick(5)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", [rule for standard, rule in BREAKING if standard == HIPAA])
 def test_columns_that_break_a_rule(rule: str) -> None:
     """All of them in one table, with numbers at the ends of their names, which say nothing."""
@@ -301,7 +301,7 @@ def test_columns_that_break_a_rule(rule: str) -> None:
     assert [column for column in columns if column not in named] == []
 
 
-@pytest.mark.quick(4)
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", [key for key in BREAKING if key[0] != HIPAA], ids="-".join)
 def test_a_table_that_breaks_a_rule(key: tuple[str, str]) -> None:
     standard, rule = key
@@ -477,7 +477,7 @@ def test_pseudonyms_and_free_text_are_for_a_person() -> None:
     assert found["R"].measured == "to look at: pseudonym: 60 values, note: 60 values"
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_rows_and_one_row(rows: int) -> None:
     found = rules(CLEAN | {"name": "'Ann Lee'"}, HIPAA, rows)
@@ -486,6 +486,7 @@ def test_no_rows_and_one_row(rows: int) -> None:
     assert found["singling out"].verdict == ("fails" if rows else "holds")
 
 
+@pytest.mark.thorough
 def test_a_person_named_by_the_policy_is_in_the_table() -> None:
     """200 people with five rows each: no pattern finds them, but the policy says what the column is."""
     columns = {"subj": "'s' || i // 5 % 40", "sex": CLEAN["sex"]}
@@ -535,6 +536,7 @@ def test_a_class_without_a_named_person() -> None:
     assert (found["singling out"].verdict, found["singling out"].measured[:8]) == ("fails", "0 people")
 
 
+@pytest.mark.thorough
 def test_hidden_values_are_gone() -> None:
     found = rules(CLEAN | {"name": "'[REDACTED]'", "ssn": "NULL::TEXT", "phone": "CASE WHEN i < 9 THEN '*' END"}, HIPAA)
     assert {found[rule].verdict for rule in ("A", "G", "D, E")} == {"holds"}
@@ -610,6 +612,7 @@ def test_ages_up_to_90(column: str, ages: dict[str | None, float | None]) -> Non
     assert Counter(found) == Counter(value for value in ages.values() for _ in range(3))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_proposal_leaves_out_ages_as_texts_and_takes_the_year_of_any_date(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("z.duckdb") as connection:
@@ -658,6 +661,7 @@ def age(birth: dt.date, today: dt.date) -> int:
     return min(90, today.year - birth.year - ((today.month, today.day) < (birth.month, birth.day)))
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 def test_a_proposed_policy_meets_safe_harbor(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """On a made hospital; the new columns have the values of plain Python."""
@@ -757,6 +761,7 @@ def test_a_standard_in_a_policy_file_is_checked_and_reported(
     assert {rule["verdict"] for standard in said["standards"] for rule in standard["rules"]} <= set(VERDICTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_no_value_is_printed(kanon: Callable[..., Ended]) -> None:
     """Canary values in every column and form: none is in the output, JSON, or SQL of any standard."""
@@ -781,6 +786,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield found
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_a_table_in_a_warehouse_has_the_verdicts_that_it_has_in_duckdb(place: Place) -> None:
     columns = {

@@ -305,6 +305,7 @@ def test_a_node_has_the_figures_of_its_definition(shared: Explorer) -> None:
             assert bench.knows(policy, (2, 1))
 
 
+@pytest.mark.thorough
 def test_a_level_that_was_chosen_is_in_the_page_the_policy_and_the_release(shared: Explorer) -> None:
     found = shared.everything("?level.age=2&level.town=0")
     assert "level 2 of 3" in found["levels"]
@@ -514,6 +515,7 @@ def test_that_rows_are_counted_instead_of_people_is_said(tmp_path: Path) -> None
 # Publishing
 
 
+@pytest.mark.thorough
 def test_what_is_published_is_what_the_printed_command_makes(explored: Explorer, table: Path) -> None:
     page = explored.get("/publish?level.age=1&level.town=0")
     form = {
@@ -555,6 +557,7 @@ def test_where_a_policy_publishes_to_is_where_the_form_begins(table: Path) -> No
         assert "into = " in other.text
 
 
+@pytest.mark.thorough
 def test_what_is_refused_leaves_nothing_behind(explored: Explorer, table: Path) -> None:
     before = there()
     token = form_token(explored)
@@ -587,6 +590,7 @@ def there() -> list[str]:
     return sorted(path.name for path in Path().iterdir() if not path.name.startswith(".kanon-"))
 
 
+@pytest.mark.thorough
 def test_no_module_beside_the_data_is_imported(explored: Explorer) -> None:
     """As kanon itself imports none of the directory that it runs in, and python -m would."""
     for name in ("random", "duckdb", "tomllib", "kanon_sql"):
@@ -596,6 +600,7 @@ def test_no_module_beside_the_data_is_imported(explored: Explorer) -> None:
     assert "ran" not in there()
 
 
+@pytest.mark.thorough
 def test_a_policy_file_is_of_one_release(explored: Explorer) -> None:
     """Of forms that are sent at once with the same policy file one is published; the file is its policy."""
     form = {"form_token": form_token(explored), "policy_file": "kanon.toml"}
@@ -641,6 +646,7 @@ def started(*arguments: str, **options: Any) -> Iterator[tuple[subprocess.Popen[
             process.kill()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_it_ends_at_once_and_leaves_nothing_behind(
     table: Path, tmp_path: Path, number: signal.Signals, code: int

@@ -94,7 +94,7 @@ def test_what_is_no_hierarchy_does_not_hide_the_others(
     assert "kanon.hierarchy_age does not have the columns of a hierarchy" in ended.err
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", ["x INTEGER", "value INTEGER", "level_1 VARCHAR", "value INTEGER, level_2 VARCHAR"])
 @pytest.mark.usefixtures("in_tmp")
 def test_a_table_in_the_place_of_a_hierarchy_that_is_none(

@@ -66,6 +66,7 @@ def test_steps_of_what_is_no_number() -> None:
     assert labels("steps", "INTEGER", [None]) == {None: ["*"] * 4}
 
 
+@pytest.mark.thorough
 def test_steps_of_the_largest_numbers() -> None:
     huge = 10**37 + 1
     assert labels("steps", "HUGEINT", [huge, 3])[huge][0] == f"{10**37}-{2 * 10**37 - 1}"
@@ -213,6 +214,7 @@ def test_prefixes_as_listed() -> None:
     }
 
 
+@pytest.mark.thorough
 @given(st.lists(st.one_of(st.none(), st.text("ab*", max_size=6)), min_size=1, max_size=40))
 @examples(30)
 def test_prefixes_that_the_data_choose(values: list[str | None]) -> None:
@@ -280,6 +282,7 @@ def test_a_rule_for_another_type_is_refused(rule: str, kind: str, says: str) -> 
         labels(rule, kind, [None])
 
 
+@pytest.mark.thorough
 def test_a_release_by_them_says_that_the_data_chose(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "kanon.toml").write_text(
         '[columns]\nquasi_identifiers = ["age", "zip", "id"]\nrest = "drop"\n[hierarchies]\n'

@@ -87,6 +87,7 @@ def test_null_and_empty_labels() -> None:
         arx_text([("a", "A", "*"), ("b", "", "*")])
 
 
+@pytest.mark.thorough
 def test_any_hierarchy_is_exported(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     assert kanon("hierarchy", "build", clinic, "zip=mask:right:2,4").code == 0
     # One that is stored

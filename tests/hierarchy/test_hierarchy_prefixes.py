@@ -177,6 +177,7 @@ def test_codes_are_cut_from_the_right_and_down_to_their_letters(tmp_path: Path, 
             parse_rule(rule)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_the_ledger_sees_a_file_of_prefixes_that_was_changed(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(in_tmp / "a.duckdb")) as connection:

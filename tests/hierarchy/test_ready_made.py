@@ -212,6 +212,7 @@ def test_prefectures_of_china_are_complete() -> None:
     assert tree["海南藏族自治州"] == ["海南藏族自治州", "青海省", "西北", "*"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_every_ready_made_hierarchy_is_listed_and_shown(kanon: Callable[..., Ended]) -> None:
     listed = kanon("hierarchy", "list", "--format", "json").json

@@ -33,6 +33,7 @@ def expected_measures(case: Case, node: brute_force.Node) -> dict[str, Any]:
     return {**expected, "distortion": sum(g / h for g, h in zip(node, heights, strict=True)) / len(heights)}
 
 
+@pytest.mark.thorough
 @given(cases())
 @examples(40)
 def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> None:

@@ -74,6 +74,7 @@ def test_by_hand(education: dict[str, str]) -> None:
     assert by_marginal.marginals.score == pytest.approx(1000 * (2 - 1 / 3) / 2, abs=1e-5)
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=15), st.data(), st.sampled_from(["even", "marginal"]))
 @examples(60, quick=4)
 def test_marginals_and_queries_are_those_of_loops_over_rows(case: Case, data: st.DataObject, spread: Any) -> None:
@@ -131,6 +132,7 @@ def test_marginals_and_queries_are_those_of_loops_over_rows(case: Case, data: st
     assert found.marginals.score == pytest.approx(1000 * (2 - fmean(expected.values())) / 2, abs=1e-5)
 
 
+@pytest.mark.thorough
 def test_answers_of_queries_are_those_of_loops_over_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges are recorded, and counted again over the rows: numbers in their order, at least 0.1 % of the rows."""
     drawn = np.random.default_rng(3)
@@ -182,7 +184,7 @@ def test_a_release_of_the_original_itself_is_as_good() -> None:
     assert found.prediction.from_release == pytest.approx(1)  # c is told by a: b and d have y
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
     """The release has values of the original, so that nothing is drawn; its rows are of another distribution."""
@@ -228,6 +230,7 @@ def test_values_are_drawn_from_what_a_label_covers(education: dict[str, str]) ->
         assert found.tree == pytest.approx(expected, abs=0.005)
 
 
+@pytest.mark.thorough
 def test_a_target_is_predicted_by_what_the_release_keeps(education: dict[str, str]) -> None:
     """Who studied earns more, for certain. Where education is suppressed, only the most frequent income is left."""
     drawn = np.random.default_rng(1)
@@ -310,6 +313,7 @@ def test_numbers_beyond_all_measure_and_a_target_alone() -> None:
         measured(frame[["kind"]], frame[["kind"]], {"kind": "flat"}, target="kind")
 
 
+@pytest.mark.thorough
 def test_ranges_and_sets_of_mondrian_are_spread_over_what_they_cover() -> None:
     drawn = np.random.default_rng(5)
     original = pd.DataFrame(
@@ -341,6 +345,7 @@ def test_ranges_and_sets_of_mondrian_are_spread_over_what_they_cover() -> None:
     assert [one.difference for one in found.marginals.found] == [pytest.approx(expected, abs=1e-8)]
 
 
+@pytest.mark.thorough
 def test_the_same_tables_have_the_same_figures(education: dict[str, str]) -> None:
     drawn = np.random.default_rng(2)
     kinds = np.array(["Bachelors", "Masters", "School", "None"])[drawn.integers(0, 4, 500)]
@@ -364,6 +369,7 @@ def test_more_marginals_than_are_looked_at_are_drawn(monkeypatch: pytest.MonkeyP
 HOSTILE = ["select", 'a"b', "it's; --"]
 
 
+@pytest.mark.thorough
 def test_people_and_sensitive_columns_of_a_policy() -> None:
     """Names that break what splices text; people of several rows; a sensitive column of the policy is compared too."""
     one, other, ill = HOSTILE

@@ -179,7 +179,7 @@ def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
         ), model
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", range(14))
 @given(one=sick(people=False), joining=st.sampled_from([1, 100]))
 @examples(6)

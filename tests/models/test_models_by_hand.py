@@ -123,6 +123,7 @@ def test_null_is_a_value_of_its_own() -> None:
     assert measured(frame[:2], models, sensitive=["disease"]) == [2, 0.5]
 
 
+@pytest.mark.thorough
 def test_population_models_by_hand(tmp_path: Path) -> None:
     # Of 8, 2 and 5 people in three places 2, 1 and 0 are in the table.
     connection = duckdb.connect()
@@ -207,6 +208,7 @@ def compare_with_pycanon(
     assert closeness == pytest.approx(pycanon.t_closeness(*asked))
 
 
+@pytest.mark.thorough
 def test_pycanon_agrees_on_random_tables(pycanon: ModuleType) -> None:
     chosen = random.Random(5)  # noqa: S311 - makes tables, not secrets
     for _ in range(6):
@@ -331,7 +333,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("algorithm", "model"),
     [
@@ -370,7 +372,7 @@ def test_adult(adult: Path, algorithm: str, model: Any) -> None:
         assert distances.max() <= 0.2 + 1e-9
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm: str) -> None:
     asked: dict[str, Any] = {

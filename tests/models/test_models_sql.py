@@ -63,7 +63,7 @@ def asked(model: PrivacyModel, place: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MODELS)
 def test_the_script_makes_the_same_release(ward: Path, name: str) -> None:
     model = MODELS[name]

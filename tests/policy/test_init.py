@@ -31,7 +31,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("table", TEN, ids=lambda table: table.name)
 def test_the_policy_of_kanon_init_works_at_once(table: Table, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     table.write(in_tmp / "t.csv")
@@ -47,6 +47,7 @@ def test_the_policy_of_kanon_init_works_at_once(table: Table, in_tmp: Path, kano
     assert set(published.columns) == known
 
 
+@pytest.mark.thorough
 def test_the_policy_says_what_the_profile_says(in_tmp: Path) -> None:
     path = TEN[0].write(in_tmp / "t.csv")
     found = kanon.init_policy(path, out=in_tmp / "p.toml", k=7, sensitive=["icd10_code"])
@@ -98,6 +99,7 @@ def test_a_hierarchy_in_the_database_is_left_to_it(in_tmp: Path, kanon: Callable
     assert set(read_policy(in_tmp / "kanon.toml")[0].hierarchies) == {"city"}
 
 
+@pytest.mark.thorough
 def test_without_a_hierarchy_anonymize_takes_what_init_writes(in_tmp: Path) -> None:
     """Fails on 0.1.0: it masked ZIP codes by every character and made intervals of its own for ages."""
     table = frame(
@@ -187,6 +189,7 @@ def hostile(path: Path) -> None:
         connection.execute(f'CREATE TABLE "my ""table" AS SELECT {columns} FROM range(300) AS r(i)')  # noqa: S608 - a test
 
 
+@pytest.mark.thorough
 def test_hostile_names_end_in_a_policy_that_reads_back(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     hostile(in_tmp / "h.duckdb")
     known = [argument for name in HOSTILE for argument in ("--qi", name)]

@@ -74,6 +74,7 @@ def job(clinic: Path, in_tmp: Path) -> tuple[str, Path]:
     return write_job(in_tmp / "jobs" / "kanon.toml", "../clinic.duckdb", 'into = "released"', 'table = "patients"')
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 def test_a_table_in_a_database(job: tuple[str, Path], kanon: Callable[..., Ended]) -> None:
     """Each command says what it says when source, table, release and original are named; the quick run does two."""
@@ -127,6 +128,7 @@ def test_what_is_named_goes_before_the_file(job: tuple[str, Path], kanon: Callab
     assert ended.json["rows_in"] == 60
 
 
+@pytest.mark.thorough
 def test_people_are_counted_by_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """A release alone does not say how many people it is about; the file names its original too."""
     job = write_job(
@@ -140,6 +142,7 @@ def test_people_are_counted_by_the_source(clinic: Path, in_tmp: Path, kanon: Cal
     assert (alone.code, alone.json["holds"]) == (1, False)
 
 
+@pytest.mark.thorough
 def test_in_place(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """The table is the release then, and there is no original."""
     job = write_job(in_tmp / "kanon.toml", clinic.name, "in_place = true", 'table = "patients"')
@@ -153,6 +156,7 @@ def test_in_place(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> No
     assert "name a backup" in refused.err
 
 
+@pytest.mark.thorough
 def test_the_library(job: tuple[str, Path]) -> None:
     policy = job[1]
     with kanon.anonymize(policy=policy) as release:
@@ -334,6 +338,7 @@ def test_schemas(schemas: Path, kanon: Callable[..., Ended]) -> None:
     assert kanon("report", "--policy", "saved.toml", "--out", "r.html").code == 0
 
 
+@pytest.mark.thorough
 def test_a_release_that_was_not_made(schemas: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(schemas)) as connection:
         connection.execute("CREATE TABLE other.made AS SELECT 1 AS age FROM range(9)")
@@ -432,6 +437,7 @@ def test_save_policy_names_the_source(clinic: Path, in_tmp: Path, kanon: Callabl
         assert str(in_tmp) not in text
 
 
+@pytest.mark.thorough
 def test_init_names_the_source(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "jobs").mkdir()
     begun = kanon("init", clinic.name, "patients", "--entity", "id", "--out", "jobs/kanon.toml")

@@ -195,6 +195,7 @@ def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
         read_policy(tmp_path / "none.toml")
 
 
+@pytest.mark.thorough
 def test_anonymize_and_check_by_one_file(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write(in_tmp / "sexes.csv", "F;*\nM;*\n")
     policy = write(
@@ -289,6 +290,7 @@ def published(clinic: Path) -> list[str]:
     return (clinic.parent / "out.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
 
 
+@pytest.mark.thorough
 def test_roles_of_the_command_line_add_to_those_of_the_file(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """With rest = "keep" a column that lost its role would be published as it is: names, in this table."""
     _, named = roles(kanon, clinic, "--id", "id")

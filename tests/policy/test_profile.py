@@ -38,7 +38,7 @@ def right(found: kanon.Profile, expected: dict[str, set[str]]) -> list[str]:
 # Roles
 
 
-@pytest.mark.quick("held out")
+@pytest.mark.thorough
 @pytest.mark.parametrize("tables", [TEN, HELD_OUT], ids=["ten tables", "held out"])
 def test_roles_are_those_of_an_expert(tables: tuple[Table, ...], tmp_path: Path) -> None:
     scores = {}
@@ -51,6 +51,7 @@ def test_roles_are_those_of_an_expert(tables: tuple[Table, ...], tmp_path: Path)
     assert of_all >= RIGHT, scores
 
 
+@pytest.mark.thorough
 def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     assert in_tmp.is_dir()
     kanon("demo", "-q", "--rows", 5000)
@@ -154,6 +155,7 @@ def test_a_key_is_no_person_and_no_result() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_never_everything_is_a_quasi_identifier() -> None:
     found = kanon.profile(frame(**{f"v{place}": lambda row, place=place: (row * place) % 50 for place in range(30)}))
     assert roles(found).pop("v0") == "insensitive", "the same in every row"
@@ -434,6 +436,7 @@ def _options(kind: str) -> dict[str, Any]:
 # The command line
 
 
+@pytest.mark.thorough
 def test_no_value_of_the_table_is_shown(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     frame(
         name=lambda row: f"Secretname{row % 90} Person", city=lambda row: f"Secretcity{row % 9}",
@@ -447,6 +450,7 @@ def test_no_value_of_the_table_is_shown(in_tmp: Path, kanon: Callable[..., Ended
     assert "Secret" not in (in_tmp / "kanon.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_json_has_every_figure(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     TEN[2].write(in_tmp / "t.csv")
     found = kanon("profile", "t.csv", "--format", "json").json
@@ -466,6 +470,7 @@ def test_json_has_every_figure(in_tmp: Path, kanon: Callable[..., Ended]) -> Non
     assert found["subsets"]["largest"] == 3
 
 
+@pytest.mark.thorough
 def test_the_sql_is_shown_and_nothing_is_written(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(in_tmp / "d.duckdb")) as connection:
         connection.execute(

@@ -271,6 +271,7 @@ def expected_rows_of_others(
     return tuple(found)
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(databases())
 def test_references_and_ways_are_what_plain_python_finds(tables: dict[str, dict[str, Rows]]) -> None:

@@ -327,6 +327,7 @@ def database(path: Path, *statements: str) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_the_policy_of_a_hospital(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     make_hospital(in_tmp / "clinic.duckdb", patients=200)
     ended = kanon("init", "clinic.duckdb", "-k", "7")
@@ -382,6 +383,7 @@ def person_by_policy(policy: TablesPolicy, tables: dict[str, dict[str, Any]], na
     return tables[table.name][str(table.person)][row]
 
 
+@pytest.mark.thorough
 @examples(25, quick=4, deadline=None, phases=[Phase.generate])
 @given(databases())
 def test_the_policy_leads_to_the_person_that_the_first_way_leads_to(

@@ -234,6 +234,7 @@ def headline(report: kanon_sql.Report) -> tuple[str, bool]:
     return verdict.split("**")[1], 'class="badge good"' in badge
 
 
+@pytest.mark.thorough
 def test_the_headline_is_not_green_before_a_person_confirmed_the_roles(in_tmp: Path, kanon: Kanon) -> None:
     """Fails on 0.1.0: "All requirements hold", in green, over the roles of an unedited policy."""
     frame(
@@ -254,6 +255,7 @@ def test_the_headline_is_not_green_before_a_person_confirmed_the_roles(in_tmp: P
     assert headline(kanon_sql.report(in_tmp / "t.csv", policy=in_tmp / "kanon.toml")) == ("All requirements hold", True)
 
 
+@pytest.mark.thorough
 def test_the_terminal_says_that_roles_are_not_confirmed(in_tmp: Path, kanon: Kanon) -> None:
     patients(in_tmp / "t.csv", 60)
     assert kanon("init", "t.csv", "--qi", "age").code == 0

@@ -75,7 +75,7 @@ def test_the_release_is_the_same_row_for_row(
     assert not connection.execute("SELECT * FROM duckdb_tables() WHERE table_name LIKE 'kanon_alike%'").fetchall()
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.json", "out.duckdb", ""])
 def test_every_destination_has_the_same_rows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database, found = tmp_path / "people.duckdb", []
@@ -102,6 +102,7 @@ def test_every_destination_has_the_same_rows(name: str, tmp_path: Path, monkeypa
     assert len(found[0]) > 10_000
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=25))
 @examples(60, quick=3)
 def test_small_tables_of_every_kind(case: Case) -> None:

@@ -98,6 +98,7 @@ def append(path: Path, rows: Any, **asked: Any) -> kanon.Appended:
     return kanon.apply(path.with_name("kanon.lock"), rows, append="released", **asked)
 
 
+@pytest.mark.thorough
 def test_rows_wait_until_there_are_enough_new_ones(visits: Path) -> None:
     """A class that is in the release already does not hide one new row: the difference is that row."""
     before = released(visits)
@@ -114,6 +115,7 @@ def test_rows_wait_until_there_are_enough_new_ones(visits: Path) -> None:
     assert [row[0] for row in waiting(visits)] == [6, 8]
 
 
+@pytest.mark.thorough
 def test_rows_of_one_person_do_not_hide_her(visits: Path) -> None:
     make(visits, "november", [(5, 5, 23, "102", "F", "flu"), (6, 5, 24, "103", "F", "flu")])
     assert append(visits, "november").rows_waiting == 2
@@ -124,6 +126,7 @@ def test_rows_of_one_person_do_not_hide_her(visits: Path) -> None:
     assert waiting(visits) == []
 
 
+@pytest.mark.thorough
 def test_dry_run_changes_nothing(visits: Path) -> None:
     make(visits, "november", [(5, 5, 23, "102", "F", "flu"), (6, 6, 24, "103", "F", "flu")])
     before, files = tables_of(visits), files_in(visits.parent)
@@ -142,6 +145,7 @@ def test_new_rows_of_a_file_have_the_types_of_the_lock(visits: Path) -> None:
     assert released(visits)[-2:] == [(5, "20-29", "00*", "F", "flu"), (6, "20-29", "00*", "F", "007")]
 
 
+@pytest.mark.thorough
 def test_new_rows_of_a_data_frame_and_of_another_database(visits: Path, tmp_path: Path) -> None:
     frame = pd.DataFrame([(5, 5, 23, "102", "F", "flu"), (6, 6, 24, "103", "F", "flu")], columns=COLUMNS)
     assert append(visits, frame.astype({"age": "int32"})).rows_appended == 2
@@ -149,6 +153,7 @@ def test_new_rows_of_a_data_frame_and_of_another_database(visits: Path, tmp_path
     assert append(visits, tmp_path / "other.duckdb", table="visits").rows_appended == 2
 
 
+@pytest.mark.thorough
 def test_nothing_new(visits: Path) -> None:
     before = released(visits)
     make(visits, "nothing", [])
@@ -391,6 +396,7 @@ def refused(path: Path, rows: Any, match: str, error: type[kanon.KanonError] = k
     assert (tables_of(path), files_in(path.parent)) == (before, files)
 
 
+@pytest.mark.thorough
 def test_the_same_rows_are_not_appended_twice(visits: Path) -> None:
     make(visits, "november", NOVEMBER)
     append(visits, "november")
@@ -400,6 +406,7 @@ def test_the_same_rows_are_not_appended_twice(visits: Path) -> None:
     assert append(visits, "copy", again=True).rows_released == 8
 
 
+@pytest.mark.thorough
 def test_the_table_itself_holds_no_new_rows(visits: Path) -> None:
     refused(visits, "visits", "visits is the table that released was made of, or has the same rows")
     refused(visits, "released", "has no column 'person'")
@@ -420,6 +427,7 @@ def test_a_release_that_was_changed(visits: Path) -> None:
     refused(visits, "november", "released is not the release that the lock was written for")
 
 
+@pytest.mark.thorough
 def test_a_release_that_was_replaced(visits: Path) -> None:
     """The rows that wait for the old one may be in the new one, or not: a person has to say."""
     make(visits, "november", [(5, 5, 23, "102", "F", "flu")])
@@ -480,6 +488,7 @@ def test_numbers_that_the_release_cannot_hold(visits: Path) -> None:
     refused(visits, "november", "'row' of november: 4 values in 4 rows cannot be read by 'cast:INTEGER'")
 
 
+@pytest.mark.thorough
 def test_a_lock_that_was_edited(visits: Path) -> None:
     lock = visits.with_name("kanon.lock")
     make(visits, "november", NOVEMBER)
@@ -541,6 +550,7 @@ def test_a_table_that_was_released_in_another_way(visits: Path) -> None:
     assert append(visits, "november", ignore_ledger=True).rows_appended == 4
 
 
+@pytest.mark.thorough
 def test_what_the_ledger_says(visits: Path) -> None:
     make(visits, "november", NOVEMBER)
     append(visits, "november")
@@ -580,6 +590,7 @@ def test_a_connection(tmp_path: Path) -> None:
         assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_columns_that_are_prepared_and_published_by_rules(tmp_path: Path) -> None:
     """Rows that wait are prepared once; rules of columns that are kept are those of the release."""
@@ -626,6 +637,7 @@ def test_names_identify_people_where_no_entity_is_named(tmp_path: Path) -> None:
     refused(path, "two", r"Several of the new rows and of those that wait have the same name, .* \(entity\)")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_command_line(visits: Path, kanon: Callable[..., Ended]) -> None:
     make(visits, "november", [*NOVEMBER, (7, 7, 51, "300", "M", "flu")])
@@ -651,6 +663,7 @@ def test_command_line(visits: Path, kanon: Callable[..., Ended]) -> None:
     assert "Traceback" not in missing.err
 
 
+@pytest.mark.thorough
 def test_a_local_recoding_by_hand(tmp_path: Path) -> None:
     """Each row is published at the first step at which the rows of the batch that are left are enough."""
     path = tmp_path / "clinic.duckdb"
@@ -748,6 +761,7 @@ def test_another_cursor_appends_meanwhile(tmp_path: Path) -> None:
         assert (found.rows_waited, found.rows_appended, found.rows_waiting) == (5, 8, 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_dates_of_a_file_are_read_alike_in_all_files(tmp_path: Path) -> None:
     """A file in which no day is beyond 12 would have other months than one in which one is."""
@@ -854,6 +868,7 @@ def test_times_of_a_file(tmp_path: Path) -> None:
     assert found == [(dt.datetime.fromisoformat(time),) for time in times]
 
 
+@pytest.mark.thorough
 def test_a_table_without_rows(tmp_path: Path) -> None:
     """Its release may have levels; a local one has no steps, and every row would wait for ever."""
     path = tmp_path / "clinic.duckdb"

@@ -33,8 +33,8 @@ def prepared(frame: pd.DataFrame, **settings: Any) -> kanon_sql.PreparedTable:
     return kanon_sql.prepare(frame, quasi_identifiers=["a", "b"], rest="drop", hierarchies=rules, **settings)
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
-@pytest.mark.quick("None")
 @pytest.mark.parametrize("entity", [None, "who"])
 def test_a_comparison_has_the_releases_that_are_made_one_by_one(frame: pd.DataFrame, entity: str | None) -> None:
     with prepared(frame, entity=entity) as table:
@@ -90,7 +90,7 @@ def test_all_algorithms_on_adult_agree_where_they_must(adult: Path, in_tmp: Path
     ).replace("https://matplotlib.org", "")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("suffix", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
 def test_a_picture_of_each_kind(frame: pd.DataFrame, tmp_path: Path, suffix: str, begins: bytes) -> None:
     path = tmp_path / f"compared.{suffix}"

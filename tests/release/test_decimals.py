@@ -49,6 +49,7 @@ def test_numbers_are_numbers(table: Path) -> None:
     assert total == float(sum(Decimal(cost.replace(",", ".")) for cost in COSTS))
 
 
+@pytest.mark.thorough
 def test_a_release_has_them_too(table: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     options = [*OPTIONS, "--decimal", "comma", "--out", "o.csv", "--save-policy", "kanon.toml", "--report", "r.md"]
     ended = kanon("anonymize", table, *options)
@@ -67,6 +68,7 @@ def test_a_release_has_them_too(table: Path, in_tmp: Path, kanon: Callable[..., 
     assert ended.code == 0, ended.err
 
 
+@pytest.mark.thorough
 def test_told_otherwise(table: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     points = sorted(cost.replace(",", ".") for cost in COSTS)
     stated = [*OPTIONS, "--decimal", ","]

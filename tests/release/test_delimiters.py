@@ -44,7 +44,7 @@ def released(rows: list[list[str]]) -> list[list[str]]:
     return sorted(["[30, 40)", *others] for _, *others in rows)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("given", SIGNS.values(), ids=SIGNS)
 @pytest.mark.parametrize("asked", [None, *SIGNS])
 def test_delimiters(given: str, asked: str | None, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
@@ -69,6 +69,7 @@ def test_delimiters(given: str, asked: str | None, in_tmp: Path, kanon: Callable
     assert len((in_tmp / "o.csv").read_bytes()) == len(before)
 
 
+@pytest.mark.thorough
 def test_one_column(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Its labels have commas, and nothing else separates anything."""
     write_tree(in_tmp)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ASKED = ("--qi", "age,sex,zip", "--id", "name,id", "--sensitive", "disease", "-k", 5, "--max-suppressed", 0.1)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "destination",
     [("--into", "shared"), ("--into", "shared", "--as", "view"), ("--out", "shared.csv"), ("--out", "shared.duckdb")],
@@ -54,6 +54,7 @@ def test_a_dry_run_has_all_figures_and_writes_nothing(
     assert tried == made
 
 
+@pytest.mark.thorough
 def test_a_dry_run_refuses_what_a_real_run_would(clinic: Path, kanon: Callable[..., Ended], in_tmp: Path) -> None:
     """Fails on 0.1.0: --dry-run was for --in-place only."""
     taken = kanon("anonymize", clinic, "patients", *ASKED, "--into", "patients", "--dry-run")
@@ -72,6 +73,7 @@ def test_a_dry_run_refuses_what_a_real_run_would(clinic: Path, kanon: Callable[.
     assert files_in(in_tmp) == {"clinic.duckdb"}
 
 
+@pytest.mark.thorough
 def test_a_dry_run_is_held_against_earlier_releases(clinic: Path, kanon: Callable[..., Ended], in_tmp: Path) -> None:
     """Fails on 0.1.0: --dry-run was for --in-place only.
 
@@ -141,6 +143,7 @@ def test_a_dry_run_beside_a_table_of_postgresql(postgres: str, kanon: Callable[.
             connection.execute("DROP SCHEMA IF EXISTS kanon CASCADE")
 
 
+@pytest.mark.thorough
 def test_tables_of_the_file_that_may_hold_the_same_values_are_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: nothing said that a copy of the table was left in the file.
 

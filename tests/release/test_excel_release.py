@@ -118,6 +118,7 @@ def test_empty_rows_and_too_many_rows_or_columns_are_refused(in_tmp: Path, monke
     released(path)
 
 
+@pytest.mark.thorough
 def test_commands_read_the_release(clinic: Path, kanon: Callable[..., Ended]) -> None:
     roles = ["--id", "id,name", "--qi", "age,sex,zip", "--sensitive", "disease", "-k", "3"]
     made = kanon(

@@ -91,6 +91,7 @@ def test_equal_rows_are_drawn_one_by_one() -> None:
         assert release.rows_in == 50
 
 
+@pytest.mark.thorough
 def test_the_draw_is_even_over_seeds() -> None:
     """Each of 10 people is held out in half of 200 draws: 70 to 130 of them, at 4 standard deviations."""
     often: Counter[str] = Counter()
@@ -112,6 +113,7 @@ def database(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_command_writes_who_is_not_in_the_release(
     kanon: Callable[..., Ended], database: Path, tmp_path: Path, suffix: str
@@ -208,6 +210,7 @@ def test_where_no_release_can_be_made_nobody_is_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ward.duckdb"]
 
 
+@pytest.mark.thorough
 def test_the_ledger_refuses_them_beside_a_release_of_the_whole_table(
     kanon: Callable[..., Ended], database: Path, tmp_path: Path
 ) -> None:

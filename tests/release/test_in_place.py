@@ -98,6 +98,7 @@ def in_place(path: Path, table: str = "patients", **how: Any) -> kanon.Published
         return release.in_place(**how)
 
 
+@pytest.mark.thorough
 def test_the_table_keeps_what_still_makes_sense(hospital: Path) -> None:
     before = asked_of(hospital, "SELECT disease, ward, stay.days FROM patients")
     outcome = in_place(hospital).in_place
@@ -142,6 +143,7 @@ def test_the_table_keeps_what_still_makes_sense(hospital: Path) -> None:
     assert asked_of(hospital, "SELECT id, disease FROM patients WHERE age = 'x'") == [(100, "none")]
 
 
+@pytest.mark.thorough
 def test_everything_else_is_as_it_was(hospital: Path) -> None:
     queries = {
         "tables": "SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE table_name <> 'patients' ORDER BY 2",
@@ -221,6 +223,7 @@ def test_permissions_and_links_are_kept(hospital: Path) -> None:
     assert "name" not in [name for name, *_ in asked_of(hospital, "DESCRIBE patients")]
 
 
+@pytest.mark.thorough
 def test_the_backup_is_the_file_as_it_was(hospital: Path) -> None:
     before = asked_of(hospital, "SELECT * FROM patients ORDER BY id")
     backup = hospital.with_name("before.duckdb")
@@ -229,6 +232,7 @@ def test_the_backup_is_the_file_as_it_was(hospital: Path) -> None:
     assert files_in(hospital.parent) == {"before.duckdb", "hospital.duckdb"}
 
 
+@pytest.mark.thorough
 def test_a_dry_run_shows_everything_and_changes_nothing(hospital: Path, kanon: Callable[..., Ended]) -> None:
     before = hospital.read_bytes()
     asked = ["anonymize", hospital, "patients", *OPTIONS, "--in-place"]
@@ -254,6 +258,7 @@ def test_a_release_is_of_no_use_afterwards(hospital: Path) -> None:
                 again()
 
 
+@pytest.mark.thorough
 def test_policy_file(hospital: Path, kanon: Callable[..., Ended]) -> None:
     policy = hospital.with_name("kanon.toml")
     policy.write_text(
@@ -270,6 +275,7 @@ def test_its_statements_are_approved(hospital: Path, request: pytest.FixtureRequ
     require_approved(script.replace(str(hospital.parent), "DIRECTORY"), "in-place.duckdb.sql", request)
 
 
+@pytest.mark.thorough
 def test_the_script_makes_the_same_database(hospital: Path, kanon: Callable[..., Ended]) -> None:
     asked = ["anonymize", hospital, "patients", *OPTIONS, "--seed", "1", "--in-place"]
     script = kanon(*asked, "--sql").out
@@ -296,6 +302,7 @@ def test_a_foreign_key_of_another_table(hospital: Path) -> None:
     refused(hospital, "visits has a foreign key")
 
 
+@pytest.mark.thorough
 def test_a_view_that_would_fail(hospital: Path) -> None:
     change(hospital, "CREATE VIEW named AS SELECT name FROM patients")
     change(hospital, "CREATE VIEW over_it AS SELECT * FROM named")
@@ -307,6 +314,7 @@ def test_a_view_that_would_fail(hospital: Path) -> None:
     in_place(hospital)
 
 
+@pytest.mark.thorough
 def test_definitions_are_carried_over_as_they_are(hospital: Path) -> None:
     change(
         hospital,
@@ -438,6 +446,7 @@ def test_no_solution(hospital: Path) -> None:
     refused(hospital, "61", NoSolutionError, asked={"models": [kanon.KAnonymity(61)]})
 
 
+@pytest.mark.thorough
 def test_the_ledger_is_asked(hospital: Path) -> None:
     change(hospital, "CREATE TABLE square AS SELECT i % 2 AS a, i // 2 AS b, i AS s FROM range(4) n(i)")
     flat = {"hierarchies": {"a": "flat", "b": "flat"}, "sensitive": ["s"], "models": [kanon.KAnonymity(2)], "seed": 1}
@@ -525,6 +534,7 @@ def test_clean_leaves_a_table_out(hospital: Path, kanon: Callable[..., Ended]) -
     assert files_in(hospital.parent) == {"hospital.duckdb"}
 
 
+@pytest.mark.thorough
 def test_a_schema_called_as_the_new_database(hospital: Path) -> None:
     """USE would take the schema of the old file for the new database, and make views there, by a dry run too."""
     change(hospital, "CREATE SCHEMA kanon_new")

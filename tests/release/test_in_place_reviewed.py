@@ -157,6 +157,7 @@ def test_what_a_killed_duckdb_left(ward: Path) -> None:
 # What else is in the database
 
 
+@pytest.mark.thorough
 def test_triggers(ward: Path) -> None:
     change(
         ward,
@@ -263,7 +264,7 @@ def test_comments_of_indexes(ward: Path) -> None:
     assert asked_of(ward, "SELECT comment FROM duckdb_indexes()") == [("often asked",)]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["main.duckdb", "a.b.duckdb", "kanon_new.duckdb", "patients.duckdb", "temp.duckdb"])
 def test_names_of_files(ward: Path, name: str, kanon: Callable[..., Ended]) -> None:
     path = ward.with_name(name)

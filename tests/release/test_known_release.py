@@ -196,6 +196,7 @@ def test_a_release_is_the_best_there_is_and_holds_on_its_rows(case: Case, m: int
     release.close()
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=12), st.integers(1, 3), st.sampled_from(["local", "local by price", "spolg"]))
 @examples(60)
 def test_each_step_publishes_the_greatest_valid_set_of_what_is_left(case: Case, m: int, algorithm: str) -> None:
@@ -249,6 +250,7 @@ NAMELESS = Case(
 """Each class by one column has a person, and one by all columns has none."""
 
 
+@pytest.mark.thorough
 @example(NAMELESS, 1)
 @given(cases(max_rows=14), st.integers(1, 3))
 @examples(60)
@@ -291,6 +293,7 @@ def write(path: Path, columns: dict[str, list[int]]) -> None:
 ASKED = ["--qi", "a,b,c,d,e,f", "-k", "5"]
 
 
+@pytest.mark.thorough
 def test_it_loses_far_less_than_k_of_all_columns(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     losses = {}
@@ -304,7 +307,7 @@ def test_it_loses_far_less_than_k_of_all_columns(kanon: Callable[..., Ended], in
     assert losses[2] < losses[6] / 2
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("names", "limit"), [("abcdef", []), ("abcdefghijklmnop", ["--time-limit", 12])])
 def test_steps_lose_no_more_than_one_node_in_the_same_time(
     kanon: Callable[..., Ended], in_tmp: Path, names: str, limit: list[Any]
@@ -322,6 +325,7 @@ def test_steps_lose_no_more_than_one_node_in_the_same_time(
     assert losses["local"] < losses["optimal"]
 
 
+@pytest.mark.thorough
 def test_what_is_printed_promises_nothing_of_more_columns(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     ended = kanon("anonymize", "t.csv", *ASKED, "--known", 2, "--out", "out.csv")
@@ -336,6 +340,7 @@ def test_what_is_printed_promises_nothing_of_more_columns(kanon: Callable[..., E
     assert "k-anonymity of any 4 columns  k = 5 DOES NOT HOLD: smallest class by so many has" in failing.out
 
 
+@pytest.mark.thorough
 def test_a_report_reads_as_it_is(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     assert kanon("report", "t.csv", *ASKED, "--known", 2, "--out", "r.md").code == 0
@@ -345,6 +350,7 @@ def test_a_report_reads_as_it_is(kanon: Callable[..., Ended], in_tmp: Path) -> N
     assert "| k-anonymity of any 2 columns | **holds** | k = 5 | " in report
 
 
+@pytest.mark.thorough
 def test_a_policy_file_says_the_same(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     kanon("anonymize", "t.csv", *ASKED, "--known", 2, "--out", "one.csv", "--seed", 1, "--save-policy", "kanon.toml")
@@ -395,7 +401,7 @@ def database(path: Path) -> Path:
     return path / "t.duckdb"
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", [[], ["--algorithm", "spolg"]])
 def test_a_second_release_is_refused_since_it_cannot_be_compared(
     kanon: Callable[..., Ended], in_tmp: Path, algorithm: list[str]
@@ -417,6 +423,7 @@ def test_a_second_release_is_refused_since_it_cannot_be_compared(
     assert kanon("anonymize", *in_t, "--known", 2, "--out", "one.csv").code == 0  # the same levels
 
 
+@pytest.mark.thorough
 def test_a_release_further_down_promises_no_less_than_the_first(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     """Found by an adversary: nothing is left out, so that the second one is all there is to know, and it is weaker."""
     database(in_tmp)
@@ -431,6 +438,7 @@ def test_a_release_further_down_promises_no_less_than_the_first(kanon: Callable[
     assert kanon(*in_t, "--into", "all", "--replace").code == 0
 
 
+@pytest.mark.thorough
 def test_a_script_on_other_rows_says_that_k_does_not_hold(in_tmp: Path) -> None:
     """Found by an adversary: the classes that stay are a list, and a script may be run on fewer rows."""
     path = database(in_tmp)
@@ -448,6 +456,7 @@ def test_a_script_on_other_rows_says_that_k_does_not_hold(in_tmp: Path) -> None:
         assert (failing == 0) is (smallest >= 5) is holds
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_figures_of_people_are_people(kanon: Callable[..., Ended]) -> None:
     """Found by an adversary: two rows of each of 60 people, all alike by each column and alone by both."""
@@ -467,6 +476,7 @@ def test_figures_of_people_are_people(kanon: Callable[..., Ended]) -> None:
     ).out.replace("\n", " ")
 
 
+@pytest.mark.thorough
 def test_limits_hold_of_a_prepared_table_too(in_tmp: Path) -> None:
     """Found by an adversary: models may be given later than the columns."""
     columns = {f"c{number}": [0, 1] * 10 for number in range(30)} | {"name": list(range(20))}
@@ -484,6 +494,7 @@ def test_limits_hold_of_a_prepared_table_too(in_tmp: Path) -> None:
             prepared.lattice(models=[KnownSubsets(1)], measure="discernibility")
 
 
+@pytest.mark.thorough
 def test_an_attack_that_knows_all_columns_says_what_would_stop_it(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     write(in_tmp / "t.csv", correlated(800))
     kanon("anonymize", "t.csv", *ASKED, "--known", 2, "--out", "out.csv", "--save-policy", "kanon.toml")
@@ -492,6 +503,7 @@ def test_an_attack_that_knows_all_columns_says_what_would_stop_it(kanon: Callabl
     assert "every such column in --qi, and no --known;" in " ".join(ended.out.split())
 
 
+@pytest.mark.thorough
 def test_views_and_locks_are_refused_and_a_table_in_place_is_not(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     database(in_tmp)
     in_t = ["anonymize", "t.duckdb", "t", *ASKED, "--known", 2]

@@ -63,7 +63,7 @@ def remembered(path: Path) -> list[tuple[str, str]]:
     return [(each.entry.kind, Path(each.entry.name).name) for each in kanon.ledger(path)]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("second", ["table", "view", "file"])
 @pytest.mark.parametrize("first", ["table", "view", "file"])
 def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: str, second: str) -> None:
@@ -88,7 +88,7 @@ def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: st
         publish(square, "three", **BY_A)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["table", "view", "file"])
 def test_the_same_release_again_is_no_trouble(square: Path, kind: str) -> None:
     for _ in range(3):
@@ -100,6 +100,7 @@ def test_the_same_release_again_is_no_trouble(square: Path, kind: str) -> None:
     publish(square, "top", k=4, **BY_A)
 
 
+@pytest.mark.thorough
 def test_a_release_that_is_gone_is_made_again_from_its_levels(square: Path) -> None:
     publish(square, "one", **BY_A)
     with duckdb.connect(str(square)) as connection:
@@ -115,6 +116,7 @@ def test_a_release_that_is_gone_is_made_again_from_its_levels(square: Path) -> N
         publish(square, "three", **BY_B)
 
 
+@pytest.mark.thorough
 def test_who_was_left_out_is_what_remains(tmp_path: Path) -> None:
     """The first release left out one row; the second one has it: whoever subtracts the first one has it too.
 
@@ -137,6 +139,7 @@ def test_who_was_left_out_is_what_remains(tmp_path: Path) -> None:
             connection.execute("DROP TABLE one")
 
 
+@pytest.mark.thorough
 def test_a_release_that_replaces_another_warns(square: Path, kanon: Callable[..., Ended]) -> None:
     """Who tunes a policy has given out nothing yet. Fails on 0.1.0: refused, and ``-q`` or JSON say nothing."""
     first = publish(square, "one", **BY_A)
@@ -199,6 +202,7 @@ def test_only_what_was_published_tells_the_parts_of_a_local_release(square: Path
     publish(square, "two", ignore=True, **BY_A, **way)
 
 
+@pytest.mark.thorough
 def test_another_hierarchy_in_the_place_of_the_first(square: Path) -> None:
     file = square.with_name("a.csv")
     file.write_text("0;x;*\n1;x;*\n", encoding="utf-8")
@@ -215,6 +219,7 @@ def test_another_hierarchy_in_the_place_of_the_first(square: Path) -> None:
     publish(square, "two", **BY_A)
 
 
+@pytest.mark.thorough
 def test_other_quasi_identifiers_and_columns_that_are_published_as_they_are(square: Path) -> None:
     """The first keeps a, and knows of no b; the second has b as it is, and generalizes a away."""
     publish(square, "one", quasi_identifiers=["a"], hierarchies={"a": "flat"})
@@ -237,6 +242,7 @@ def test_people_are_counted_where_one_is_named(square: Path) -> None:
     publish(square, "again", **BY_A, **people)
 
 
+@pytest.mark.thorough
 def test_rows_that_came_in_since(square: Path) -> None:
     publish(square, "one", **BY_A)
     with duckdb.connect(str(square)) as connection:
@@ -246,6 +252,7 @@ def test_rows_that_came_in_since(square: Path) -> None:
     publish(square, "two", **BY_B)  # two rows in each corner by now
 
 
+@pytest.mark.thorough
 def test_what_has_no_ledger(square: Path, tmp_path: Path) -> None:
     """Connections, files and data frames: there is no database of ours to write to."""
     with duckdb.connect(str(square)) as connection:
@@ -264,6 +271,7 @@ def test_what_has_no_ledger(square: Path, tmp_path: Path) -> None:
     assert kanon.ledger(square) == []
 
 
+@pytest.mark.thorough
 def test_a_database_that_cannot_be_written(square: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is published, checked all the same, and said that nobody will remember it."""
     publish(square, "one", **BY_A)
@@ -305,6 +313,7 @@ def test_nothing_in_the_ledger_is_a_value(tmp_path: Path) -> None:
     assert not [text for text in texts if "seed" in text]
 
 
+@pytest.mark.thorough
 def test_the_command(in_tmp: Path, square: Path, kanon: Callable[..., Ended]) -> None:
     assert in_tmp == square.parent
     asked = ("anonymize", "square.duckdb", "corners", "--sensitive", "s", "--rest", "drop", "-k", 2,
@@ -417,6 +426,7 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
     assert not below or f"leaves {len(below):,} row" in why
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_table_that_changed_since_is_said(kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: not a word, and EXCEPT ALL of the two releases is the diagnosis of the one who came."""
@@ -437,7 +447,7 @@ def test_a_table_that_changed_since_is_said(kanon: Callable[..., Ended]) -> None
     assert warning in second.err
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "table"),
     [
@@ -478,6 +488,7 @@ def test_a_sensitive_column_that_changed_since_is_seen(change: str, table: str, 
         assert any("has 24 rows now" in warning for warning in again.json["ledger"]["warnings"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", [("person_id", "ref"), ("ref", "person_id")])
 @pytest.mark.usefixtures("in_tmp")
 def test_people_of_both_releases_are_counted(order: tuple[str, str], kanon: Callable[..., Ended]) -> None:

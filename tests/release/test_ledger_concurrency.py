@@ -57,6 +57,7 @@ def publish_all(paths: list[Path], number: int, together: Any, ended: Any) -> No
         ended.put((pair, number, outcome))
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 def test_of_two_that_start_together_one_is_published_and_remembered(tmp_path: Path) -> None:
     """20 pairs (in the quick run 3) of runs in two processes, to files and to tables.
@@ -141,6 +142,7 @@ def read(path: Path, reads: Any, stop: Any) -> None:
         stop.wait(120)
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_remembered_is_not_published_and_said(
     reader: Any, monkeypatch: pytest.MonkeyPatch, kanon: Callable[..., Ended]
 ) -> None:

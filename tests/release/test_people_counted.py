@@ -126,6 +126,7 @@ def test_people_are_counted_in_every_published_class(ward: Path, kanon: Callable
     assert f"smallest class has {people} people (patient_id); the one of fewest rows has {rows} rows" in text
 
 
+@pytest.mark.thorough
 def test_rows_that_were_asked_for_are_called_rows(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: there is no ``--count``. The release has classes of one patient, and says what it counted."""
     asked = ("anonymize", ward, *FULL, "--count", "rows")
@@ -148,7 +149,7 @@ def test_rows_that_were_asked_for_are_called_rows(ward: Path, kanon: Callable[..
     assert '"smallest_class_people": null' in report
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["html", "md"])
 def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     """Fails on 0.1.0: the first page has people or rows."""
@@ -165,7 +166,7 @@ def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: s
     assert "k counts rows" not in text
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [
@@ -339,6 +340,7 @@ def test_agreement_is_that_of_all_pairs(rows: list[tuple[str | None, int | None]
     assert found == pytest.approx((repeated, agreeing, 2 * len(different), 2 * alike))
 
 
+@pytest.mark.thorough
 def test_count_is_a_setting_of_the_policy(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: there is no such setting."""
     saved = ward.parent / "rows.toml"
@@ -429,6 +431,7 @@ def test_files_have_the_same_rule(in_tmp: Path, kanon: Callable[..., Ended], suf
     assert not (in_tmp / "out.csv").exists()
 
 
+@pytest.mark.thorough
 def test_postgresql_has_the_same_rule(postgres: str, ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: rows are counted. The names are compared where the table is."""
     with duckdb.connect(str(ward), read_only=True) as connection:

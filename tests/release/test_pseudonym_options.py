@@ -96,6 +96,7 @@ def test_a_connection_that_profiles_its_statements_is_refused(clinic: Path) -> N
             release.to_table("released")
 
 
+@pytest.mark.thorough
 def test_the_policy_file_keeps_columns_and_the_path_of_the_key(
     clinic: Path, tmp_path: Path, key_file: Path, kanon: Callable[..., Ended]
 ) -> None:
@@ -123,6 +124,7 @@ def test_the_policy_file_keeps_columns_and_the_path_of_the_key(
         assert "name" not in connection.table("third").columns
 
 
+@pytest.mark.thorough
 def test_check_tells_pseudonyms_from_names(clinic: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     policy = tmp_path / "kanon.toml"
     asked = ("anonymize", clinic, "patients", *PEOPLE, "--id", "name", "--pseudonymize", "name", "--into", "released")
@@ -149,6 +151,7 @@ def failing(source: Any) -> kanon.Release:
     )
 
 
+@pytest.mark.thorough
 def test_after_a_failed_check_nothing_is_in_the_way_of_another(tmp_path: Path) -> None:
     path = tmp_path / "db.duckdb"
     with duckdb.connect(str(path)) as connection:
@@ -169,6 +172,7 @@ def test_after_a_failed_check_nothing_is_in_the_way_of_another(tmp_path: Path) -
     assert set(tables_of(path)) == {"main.t", "main.other"}
 
 
+@pytest.mark.thorough
 def test_in_place_and_in_a_database_of_its_own(
     clinic: Path, tmp_path: Path, key_file: Path, kanon: Callable[..., Ended]
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_type_whose_values_have_no_text_of_their_own_is_refused(data_type: str
         released([None], data_type)
 
 
+@pytest.mark.thorough
 def test_joins_survive_and_releases_without_a_key_file_cannot_be_joined(
     clinic: Path, key_file: Path, kanon: Callable[..., Ended]
 ) -> None:
@@ -145,6 +146,7 @@ def test_joins_survive_and_releases_without_a_key_file_cannot_be_joined(
         assert len(names_of("c")) == len(names_of("a")) > 50
 
 
+@pytest.mark.thorough
 def test_one_release_has_one_key(clinic: Path) -> None:
     with kanon.anonymize(
         clinic, "patients", quasi_identifiers=["sex"], pseudonymize=["name"], rest="drop", seed=1
@@ -242,7 +244,7 @@ def everything_of(key: bytes) -> list[bytes]:
     return [form for secret in (key, *padded) for form in forms_of(secret)]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", [KEY, b"\x00\xff\x81 not text" * 9], ids=["short", "longer than a block"])
 def test_neither_the_key_nor_a_name_is_anywhere(tmp_path: Path, kanon: Callable[..., Ended], key: bytes) -> None:
     names = [f"Person of secrecy {number}" for number in range(40)]
@@ -300,6 +302,7 @@ def test_what_the_library_keeps_does_not_show_the_key(clinic: Path, key_file: Pa
         assert repr(KEY)[2:-1] not in text
 
 
+@pytest.mark.thorough
 def test_the_script_makes_the_same_pseudonyms_with_the_key_bound(
     clinic: Path, key_file: Path, kanon: Callable[..., Ended]
 ) -> None:
@@ -375,7 +378,7 @@ def _fewest_alike(out: list[tuple[str, str, str]]) -> tuple[int, int]:
     return min(signatures.values()), min(len(people) for people in in_classes.values())
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("algorithm", "entity"), [("optimal", "name"), ("local", "name"), ("datafly", None)])
 def test_people_whose_combination_of_classes_too_few_have_are_left_out(
     tmp_path: Path, algorithm: str, entity: str | None

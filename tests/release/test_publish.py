@@ -126,6 +126,7 @@ def test_a_view_is_live_and_keeps_hierarchies_of_its_own(clinic: Path, kanon: Ca
     assert "rare" not in {row[-1] for row in rows_of(clinic, "shown")}
 
 
+@pytest.mark.thorough
 def test_what_is_there_is_not_replaced_unless_asked(clinic: Path, tmp_path: Path) -> None:
     (tmp_path / "kept.csv").write_text("precious", encoding="utf-8")
     with duckdb.connect(str(clinic)) as connection:

@@ -78,6 +78,7 @@ def rows_of(database: Path, table: str) -> list[tuple[Any, ...]]:
         return connection.table(table).fetchall()
 
 
+@pytest.mark.thorough
 def test_options_the_file_and_the_library_make_the_same_and_a_release_repeats(
     visits: Path, in_tmp: Path, kanon: Callable[..., Ended]
 ) -> None:
@@ -201,6 +202,7 @@ def test_the_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[...
         assert ended.code in {0, 1}, (command, ended.err)
 
 
+@pytest.mark.thorough
 def test_check_finds_values_that_no_rule_made(visits: Path, kanon: Callable[..., Ended]) -> None:
     """A table with raw values in large classes does not satisfy a policy that has rules for them."""
     ended = kanon("anonymize", visits, "visits", *ROLES, *OPTIONS, "--into", "r", "--save-policy", "k.toml")
@@ -220,6 +222,7 @@ def test_check_finds_values_that_no_rule_made(visits: Path, kanon: Callable[...,
     assert (changed.code, changed.json["not_by_rule"]) == (1, {"score": 60})
 
 
+@pytest.mark.thorough
 def test_a_table_in_place_has_no_raw_values(visits: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("anonymize", visits, "visits", *ROLES, *OPTIONS, "--in-place")
     assert ended.code == 0, ended.err
@@ -248,6 +251,7 @@ def test_a_release_with_a_drawn_key_is_reported_on_at_once_and_not_later(
     assert "'visit', 'ward' are published by a key that was drawn" in ended.err.replace("\n", " ")
 
 
+@pytest.mark.thorough
 def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that slip through are found in the release itself."""
 
@@ -271,7 +275,7 @@ def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeyp
             release.to_arrow()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
@@ -305,6 +309,7 @@ def test_releases_that_cannot_be_compared_are_not_taken_for_safe(
     assert said in ended.err.replace("\n", " ")
 
 
+@pytest.mark.thorough
 def test_rows_are_joined_by_values_of_one_rule_and_those_of_others_are_not_compared(
     in_tmp: Path, kanon: Callable[..., Ended]
 ) -> None:

@@ -90,6 +90,7 @@ def test_round_is_the_nearest_multiple_with_halves_away_from_zero(kind: str, bas
             assert isinstance(rounded, type(value))
 
 
+@pytest.mark.thorough
 def test_round_of_fractions_and_of_what_is_no_number() -> None:
     assert released([0.26, -0.25, 0.1, math.inf], "DOUBLE", "round:0.1") == [0.3, -0.3, 0.1, math.inf]
     assert math.isnan(released([math.nan], "DOUBLE", "round:10")[0])
@@ -200,6 +201,7 @@ def test_microaggregation_keeps_small_errors_far_from_zero() -> None:
     assert group_starts(values, 3) == [0, 4]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_microaggregated_values_are_the_means_of_their_groups(kind: str) -> None:
     for values in columns(kind):

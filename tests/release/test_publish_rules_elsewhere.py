@@ -129,6 +129,7 @@ def require_as_defined(rows: Sequence[Sequence[Any]]) -> None:
             assert not isinstance(found, float) or found != 0 or math.copysign(1, found) == 1, "zero has one form"
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 def test_each_rule_is_its_definition(place: Place) -> None:
     """In a frame and in a table; each release makes its view anew, and leaves nothing behind."""
@@ -202,6 +203,7 @@ def test_what_is_refused(place: Place, rule: dict[str, str], said: str) -> None:
     assert re.search(said, str(caught.value)), str(caught.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark("spark")
 def test_approved_statements(place: Place, request: pytest.FixtureRequest) -> None:
     """To approve a change: pytest --approve, and read the diff."""

@@ -91,6 +91,7 @@ def found_in(directory: Path, markers: dict[str, list[str]]) -> int:
     return sum(marker.encode() in content for texts in markers.values() for marker in texts)
 
 
+@pytest.mark.thorough
 def test_in_place_leaves_no_raw_value(marked: Path, markers: dict[str, list[str]]) -> None:
     assert found_in(marked.parent, markers) == MARKERS
     with kanon.anonymize(marked, "patients", **ASKED) as release:
@@ -99,7 +100,7 @@ def test_in_place_leaves_no_raw_value(marked: Path, markers: dict[str, list[str]
     assert kanon.check(marked, "patients", quasi_identifiers=["town", "age"], models=[kanon.KAnonymity(5)]).holds
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [{"algorithm": "local"}, {"algorithm": "mondrian", "labels": "tree"}])
 def test_in_place_by_other_algorithms(marked: Path, markers: dict[str, list[str]], asked: dict[str, Any]) -> None:
     with kanon.anonymize(marked, "patients", **ASKED, **asked) as release:
@@ -107,6 +108,7 @@ def test_in_place_by_other_algorithms(marked: Path, markers: dict[str, list[str]
     assert found_in(marked.parent, markers) == 0
 
 
+@pytest.mark.thorough
 def test_a_log_is_left_by_a_writer_that_was_killed(tmp_path: Path, markers: dict[str, list[str]]) -> None:
     """The markers are in the log only, which DuckDB keeps beside the file until somebody writes it in."""
     path = tmp_path / "marked.duckdb"
@@ -130,6 +132,7 @@ def test_a_log_is_left_by_a_writer_that_was_killed(tmp_path: Path, markers: dict
     assert [file.name for file in tmp_path.iterdir()] == ["marked.duckdb"]
 
 
+@pytest.mark.thorough
 def test_what_did_not_fit_into_memory(tmp_path: Path, markers: dict[str, list[str]]) -> None:
     """The run puts rows with markers on the disk while it works, and takes them away."""
     path, spill = tmp_path / "marked.duckdb", tmp_path / "spill"
@@ -159,6 +162,7 @@ def bytes_in(directory: Path) -> int:
     return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
 
 
+@pytest.mark.thorough
 def test_a_table_and_a_clean_up(marked: Path, markers: dict[str, list[str]], kanon: Callable[..., Ended]) -> None:
     assert kanon("anonymize", marked, "patients", *OPTIONS, "--into", "released").code == 0
     assert found_in(marked.parent, markers) == MARKERS
@@ -199,6 +203,7 @@ def test_data_files_in_place(tmp_path: Path, markers: dict[str, list[str]], suff
     assert kanon.check(path, quasi_identifiers=["town", "age"], models=[kanon.KAnonymity(5)]).holds
 
 
+@pytest.mark.thorough
 def test_hierarchies_in_the_database_are_values_too(
     marked: Path, markers: dict[str, list[str]], kanon: Callable[..., Ended]
 ) -> None:
@@ -208,6 +213,7 @@ def test_hierarchies_in_the_database_are_values_too(
     assert found_in(marked.parent, markers) == 0
 
 
+@pytest.mark.thorough
 def test_types_that_list_values_go_with_their_column(marked: Path, markers: dict[str, list[str]]) -> None:
     with duckdb.connect(str(marked)) as connection:
         listed = ", ".join(f"'{town}'" for town in sorted(set(markers["town"])))
@@ -220,6 +226,7 @@ def test_types_that_list_values_go_with_their_column(marked: Path, markers: dict
     assert found_in(marked.parent, markers) == 0
 
 
+@pytest.mark.thorough
 def test_nothing_that_is_said_quotes_a_value(
     marked: Path, markers: dict[str, list[str]], kanon: Callable[..., Ended]
 ) -> None:

@@ -75,6 +75,7 @@ def test_no_value_that_only_suppressed_rows_have(tmp_path: Path, dialect: str, a
         assert release.script(dialect, INTO).held in ({}, {"town": 10})
 
 
+@pytest.mark.thorough
 def test_a_script_is_no_larger_than_that_for_duckdb_by_much(tmp_path: Path) -> None:
     """Fails on 0.1.0: 15,000 rows made a script of megabytes for BigQuery, and of kilobytes for DuckDB."""
     path = tmp_path / "people.duckdb"

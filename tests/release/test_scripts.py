@@ -41,7 +41,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "destination", [("--into", "pasted"), ("--into", "pasted", "--as", "view"), ("--out", "pasted.csv")]
 )

@@ -133,6 +133,7 @@ def test_a_view_that_is_replaced_stays_secure(ward: Path) -> None:
         assert not any(leaks(found_by(connection, attack)) for attack in ATTACKS)
 
 
+@pytest.mark.thorough
 def test_views_that_are_made_again_in_place_stay_secure(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0 for the view of kanon's own.
 

@@ -110,6 +110,7 @@ def test_the_attacks_find_the_row_in_a_plain_view(database: str) -> None:
     assert leaks(learned_by_reader(database, "plain"))
 
 
+@pytest.mark.thorough
 def test_a_reader_of_the_view_reads_no_suppressed_row(database: str) -> None:
     """Fails on 0.1.0: a function of the reader's own is called with the note of the suppressed row."""
     make_view(database, "optimal")
@@ -149,7 +150,7 @@ def test_the_script_says_what_is_run(database: str, kind: str, capsys: pytest.Ca
     assert not leaks(learned_by_reader(database))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view_says_how_many_rows_it_hides(database: str, algorithm: str) -> None:
     """Fails on 0.1.0: nothing says so. A reader who may read the view alone can still check it."""

@@ -188,6 +188,7 @@ INPATIENT_ATTACK = ("attack", "published.csv", "--original", "inpatients.csv", "
                     "--sensitive", "condition", "--hierarchies", "h")  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_the_inpatients_by_hand(inpatients: Path, kanon: Callable[..., Ended]) -> None:
     """All four of the third class have cancer; the first has two conditions, the second three (one of them twice)."""
     assert inpatients.is_dir()
@@ -348,7 +349,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         assert seen == []
 
 
-@pytest.mark.quick("optimal")
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS[:4], ids=lambda way: "-".join(way.values()))
 def test_adult_is_found_in_no_class_below_k(adult: Path, way: dict[str, str]) -> None:
     """The tool's own releases: nobody is left with fewer than 5, and DuckDB counts the homogeneous classes alike."""

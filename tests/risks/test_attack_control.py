@@ -401,8 +401,8 @@ def false_alarms(seeds: int, people: int, control: int) -> tuple[Counter[str], i
     return alarms, made
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
-@pytest.mark.quick(1)
 @pytest.mark.parametrize(("people", "control"), [(300, 300), (300, 60)])
 def test_a_release_of_other_people_is_not_found_to_leak(people: int, control: int) -> None:
     seeds = count(6, quick=3)
@@ -422,7 +422,7 @@ def test_false_alarms_are_as_frequent_as_intervals_say(seeds: int, control: int,
     assert all(number <= most for number in alarms.values()), alarms
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(5))
 def test_a_release_that_is_a_copy_is_found_to_leak(seed: int) -> None:
     original, control = population(1_000 + 2 * seed, 400), population(1_001 + 2 * seed, 200)
@@ -434,6 +434,7 @@ def test_a_release_that_is_a_copy_is_found_to_leak(seed: int) -> None:
     assert risk.low > 0.3
 
 
+@pytest.mark.thorough
 def test_a_quarter_of_copied_rows_is_found_and_its_risk_is_about_a_quarter() -> None:
     """A quarter of the released rows are people of the original, the others are not: names tell who is who."""
     original, control, others = population(1, 2_000), population(2, 1_000), population(3, 1_500)
@@ -474,6 +475,7 @@ def test_a_person_is_one_target_and_rows_of_the_control_group_go(tmp_path: Path)
     assert "6 rows of " in found.left_out
 
 
+@pytest.mark.thorough
 def test_it_is_said_what_was_left_out_of_the_original() -> None:
     frame = pd.DataFrame({"zip": list("aabbcc"), "x": list("uvuvuv")})
     asked: dict[str, Any] = {"original": frame, "count": "rows", "quasi_identifiers": ["zip"]}
@@ -535,6 +537,7 @@ def test_a_value_that_a_hierarchy_lacks_is_said_to_be_of_both_tables(tmp_path: P
 # The command
 
 
+@pytest.mark.thorough
 def test_the_command_compares_with_a_control_group(kanon: Callable[..., Ended], tmp_path: Path) -> None:
     original, control = population(11, 300), population(12, 100)
     original.to_csv(tmp_path / "original.csv", index=False)
@@ -654,6 +657,7 @@ def test_a_control_group_that_is_in_the_release_is_told() -> None:
         )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_people_whom_a_column_takes_for_equal_and_rows_of_nobody_stay_together(tmp_path: Path) -> None:
     """Ann and ANN are one person to a column without case; rows that name nobody are taken out one for one."""
     with duckdb.connect(str(tmp_path / "n.duckdb")) as connection:

@@ -64,7 +64,7 @@ def test_a_release_without_a_column_is_joined_by_the_others() -> None:
         kanon.attack(BY_A, original=CORNERS, others=[BY_B[["s"]]], **ASKED)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0, 0), (0, 1), (1, 1), (0, 2), (2, 3), (1, 4)],
@@ -109,6 +109,7 @@ def test_what_two_releases_leave_is_what_loops_over_rows_leave(first: int, secon
         assert joint["groups_below_k"] == sum(size < k for size in groups.values())
 
 
+@pytest.mark.thorough
 def test_a_row_that_one_release_left_out_is_what_remains() -> None:
     """Five of six were published as (1, *): who subtracts them from the class of six has the sixth, and her value.
 
@@ -168,6 +169,7 @@ def test_rows_without_a_person_are_among_no_people() -> None:
     assert (known["rows_certain_together"], known["rows_certain_right"]) == (2, 2)
 
 
+@pytest.mark.thorough
 def test_people_in_several_classes_count_for_certain_only() -> None:
     """Of 200 overlapping ranges nobody knows who is in which: a person is alike with those who fit the same ranges."""
     original = pd.DataFrame({"a": range(200)})
@@ -180,6 +182,7 @@ def test_people_in_several_classes_count_for_certain_only() -> None:
     assert joint["smallest"] == 1  # as each class of it is, alone
 
 
+@pytest.mark.thorough
 def test_releases_in_a_database_and_in_files(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("square.duckdb") as connection:
         for name, frame in (("original", CORNERS), ("by_a", BY_A), ("by_b", BY_B)):

@@ -35,6 +35,7 @@ def minimality_of(found: kanon.Attacked) -> Any:
     return next(attack for attack in found.attacks if attack.name == "minimality")
 
 
+@pytest.mark.thorough
 def test_one_who_knows_the_algorithm_knows_all_values() -> None:
     """Fails on 0.1.0: no attack knew the algorithm, and l = 2 "holds" in this release.
 

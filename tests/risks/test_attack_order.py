@@ -183,6 +183,7 @@ def test_the_limit_keeps_the_error_probability() -> None:
     assert erfc(Z_LIMIT / sqrt(2)) == pytest.approx(ERROR_PROBABILITY)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_view_has_no_order(kanon: Callable[..., Ended]) -> None:
     frame = patients(50)

@@ -103,6 +103,7 @@ def _hierarchy(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
+@pytest.mark.thorough
 @example(
     (
         [*[(("a", "x"), "hiv")] * 3, (("b", "x"), "flu"), (("c", "x"), "hiv"), (("d", "x"), "flu")],
@@ -127,6 +128,7 @@ def test_what_is_certain_in_all_possible_worlds_is_found(table: tuple[Rows, Step
     ]
 
 
+@pytest.mark.thorough
 @given(table=worlds())
 @examples(15)
 def test_what_cannot_be_settled_is_not_excluded(table: tuple[Rows, Steps]) -> None:
@@ -147,6 +149,7 @@ def test_what_cannot_be_settled_is_not_excluded(table: tuple[Rows, Steps]) -> No
         assert not number or verdict.endangers
 
 
+@pytest.mark.thorough
 def test_a_class_of_local_recoding_with_one_value_is_found(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Six people of 40 in A, all with hiv, are a class of six rows; nobody else's label is 40.
 

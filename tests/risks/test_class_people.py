@@ -85,7 +85,7 @@ def _jagged() -> tuple[Case, str, list[Any]]:
     return Case(["u", "s", "t"], values, [flat, second, third], 4, 1, None), "who", [0] * len(values)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @example(table=_jagged(), k=1)
 @given(table=tables(), k=st.integers(1, 5))
@@ -204,7 +204,7 @@ LEFT_OUT: dict[str, tuple[str, str, list[tuple[Any, ...]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", LEFT_OUT.values(), ids=LEFT_OUT.keys())
 def test_rows_that_were_left_out_can_stand_in_for_those_of_a_class(
     case: tuple[str, str, list[tuple[Any, ...]], dict[str, Any]], in_tmp: Path
@@ -280,6 +280,7 @@ def visits(in_tmp: Path) -> Path:
 BY_ORIGINAL = ("--original", "visits.csv", "--hierarchy", "age=flat", "--hierarchy", "town=flat")
 
 
+@pytest.mark.thorough
 def test_five_visits_of_one_patient_are_found(visits: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: attack has no --entity; its linkage "fails" where one patient is a class by herself."""
     assert visits.is_dir()
@@ -336,6 +337,7 @@ def test_what_check_cannot_count_does_not_hold(visits: Path, kanon: Callable[...
     assert (few.json["holds"], few.json["verified"]) == (False, True)
 
 
+@pytest.mark.thorough
 def test_measure_counts_the_people_of_a_release(visits: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: the release is counted in rows, its highest risk is 0.2, and it "meets" k = 5."""
     assert visits.is_dir()
@@ -359,6 +361,7 @@ def test_measure_alone_says_that_it_counts_rows(visits: Path, kanon: Callable[..
     assert "The table has no column patient to count people by" in " ".join(screen.out.split())
 
 
+@pytest.mark.thorough
 def test_rows_to_choose_from_are_counted_on_the_safe_side() -> None:
     """Fails on 0.1.0. Of six rows (three of ann, two of bob, one of cem) three were published, and nobody knows which.
 
@@ -396,6 +399,7 @@ def test_full_classes_settle_others() -> None:
     assert found.fails
 
 
+@pytest.mark.thorough
 def test_pseudonyms_of_people_are_counted_as_they_stand() -> None:
     """A release that has the column, as pseudonyms, needs no original. Fails on 0.1.0: attack counts rows there."""
     original = pd.DataFrame({"who": [*["ann"] * 5, *"bcdef"], "a": [1] * 5 + [2] * 5})
@@ -439,6 +443,7 @@ def test_the_statements_of_a_check_with_an_original_can_be_read(visits: Path, ka
     assert "-- people in each class" in ended.out
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_in_a_connection() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE o AS SELECT i // 2 AS who, i % 3 AS a FROM range(30) AS t(i)")

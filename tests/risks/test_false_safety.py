@@ -228,6 +228,7 @@ ASKED = (
 )
 
 
+@pytest.mark.thorough
 def test_rows_that_are_joined_by_another_column_tell_what_one_release_has_alone(
     visits: pd.DataFrame, kanon: Callable[..., Ended]
 ) -> None:
@@ -252,6 +253,7 @@ def test_rows_that_are_joined_by_another_column_tell_what_one_release_has_alone(
     assert len(visits) == 20
 
 
+@pytest.mark.thorough
 def test_a_column_that_both_have_and_that_tells_nothing_stops_no_release(
     visits: pd.DataFrame, kanon: Callable[..., Ended]
 ) -> None:

@@ -53,6 +53,7 @@ def people_where(
     return people | {("nobody", row) for row in rows if row not in named and small(row)}
 
 
+@pytest.mark.thorough
 @given(cases(), st.sampled_from(["0.2", "1/3", "0.09", "1", "0.5"]), st.data())
 @examples(40)
 def test_all_figures_are_what_counting_says(case: Case, threshold: str, data: st.DataObject) -> None:

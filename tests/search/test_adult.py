@@ -101,7 +101,7 @@ def certainty_penalty_and_loss(rows: list[tuple[str, ...]], adult: Path) -> tupl
     return penalty / cells, loss / cells
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "k", "penalty", "loss"),
     [

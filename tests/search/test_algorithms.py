@@ -56,6 +56,7 @@ def node_of(release: kanon.Release) -> Node:
     return tuple(release.levels.values())
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=15))
 @examples(20, quick=3)
 def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> None:
@@ -92,6 +93,7 @@ def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> 
                 assert node == lowest[0]
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=15))
 @examples(20)
 def test_the_nodes_that_incognito_lists_are_those_of_the_exhaustive_search(case: Case) -> None:
@@ -300,6 +302,7 @@ def test_what_a_prepared_table_cannot_give_is_refused() -> None:
         assert table.anonymize(models=(kanon.KAnonymity(2),)).to_pandas().a.tolist() in ([1, 1, 2, 2], [2, 2, 1, 1])
 
 
+@pytest.mark.thorough
 def test_a_lattice_too_large_to_be_listed_is_refused() -> None:
     frame = pd.DataFrame({f"c{n}": range(40) for n in range(12)})
     rules = dict.fromkeys(frame.columns, "intervals:2,4,8,16")

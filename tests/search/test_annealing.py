@@ -65,6 +65,7 @@ def annealed(release: kanon.Release, rounds: int | None = None) -> Evidence:
     return evidence
 
 
+@pytest.mark.thorough
 @given(cases(), st.sampled_from(["loss", "precision", "discernibility"]))
 @examples(40, quick=3)
 def test_what_is_proven_after_annealing_is_what_looking_at_all_nodes_finds(case: Case, measure: str) -> None:
@@ -120,7 +121,7 @@ def test_optima_of_sets_of_columns_bound_the_whole(case: Case, listable: int, te
         assert evidence.problem.costs.mean(evidence.bound) * len(full) == least
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_suppressed", [0.05, 0, 1])
 def test_more_time_takes_the_same_way_further(prepared: kanon.PreparedTable, max_suppressed: float) -> None:
     """So that no release is worse than one that was found with less time."""
@@ -148,7 +149,7 @@ def test_more_time_takes_the_same_way_further(prepared: kanon.PreparedTable, max
         assert more.best_cost <= less.best_cost
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_suppressed", [0.05, 0, 1])
 def test_it_ends_by_itself_and_is_better_than_a_step_down(prepared: kanon.PreparedTable, max_suppressed: float) -> None:
     """What it ends with has no neighbour that costs less: the neighbours are tested here, one by one."""
@@ -193,6 +194,7 @@ def kept_rows(frame: pd.DataFrame, levels: dict[str, int]) -> list[int]:
     return list(frame.index[sizes >= 5])
 
 
+@pytest.mark.thorough
 def test_without_a_time_limit_such_a_search_ends_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ FRAME = pd.DataFrame({"age": [30, 31, 44, 47] * 5, "city": ["A", "A", "B", "B"] 
 SETTINGS: dict[str, Any] = {"quasi_identifiers": ["age", "city"], "hierarchies": {"age": "intervals:10,20"}, "seed": 1}
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=15), st.data())
 @examples(60, quick=3)
 def test_the_best_of_the_allowed_nodes_is_taken(case: Case, data: st.DataObject) -> None:

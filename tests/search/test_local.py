@@ -54,6 +54,7 @@ def plain_steps(case: Case, steps: list[Node]) -> tuple[list[int], list[Node | N
     return by_step, nodes
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=20))
 @examples(30, quick=3)
 @example(Case(["a"], [("a",), ("b",)] * 3, [{"a": ["*"], "b": ["*"]}], 2, 0, [1, 1, 1, 2, 2, 3]))
@@ -229,7 +230,7 @@ def test_local_by_hand() -> None:
         assert release.loss == pytest.approx(6 / 10)
 
 
-@pytest.mark.quick("5-0.0645-18-0")
+@pytest.mark.thorough
 @pytest.mark.parametrize(("k", "loss", "steps", "left"), [(5, 0.0645, 18, 0), (10, 0.0918, 17, 9)])
 def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, steps: int, left: int) -> None:
     """Loss and rows left over as measured independently (issue 3); over half the rows leave within three steps."""
@@ -263,7 +264,7 @@ def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., 
     assert found["k"] >= k
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("entity", [False, True])
 @pytest.mark.parametrize("algorithm", ["spolg", "local"])

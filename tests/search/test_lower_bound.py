@@ -126,7 +126,7 @@ def test_no_way_to_make_classes_costs_less(case: Case) -> None:
         return
 
 
-@pytest.mark.quick("loss", "gcp")
+@pytest.mark.thorough
 @given(cases())
 @examples(40, quick=3)
 @pytest.mark.parametrize("measure", ["loss", "gcp", "precision", "nonuniform_entropy"])

@@ -72,6 +72,7 @@ def require_the_same(table: Table, asked: dict[str, str]) -> None:
         assert found == expected
 
 
+@pytest.mark.thorough
 @given(cases(), _ASKED)
 @examples(15)
 def test_texts_are_parted_as_the_plain_version_parts_them(case: Case, asked: dict[str, str]) -> None:
@@ -144,6 +145,7 @@ def rows_of(connection: duckdb.DuckDBPyConnection, name: str) -> Counter[Row]:
     return Counter(tuple(map(plain, row)) for row in connection.table(f'"{name}"').fetchall())
 
 
+@pytest.mark.thorough
 @given(tables(), _VIEWED, st.data())
 @examples(15)
 def test_a_view_shows_what_a_table_has_and_stays_anonymous(
@@ -190,6 +192,7 @@ def test_what_cannot_be_a_view(asked: dict[str, Any]) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @given(tables(), written, st.sampled_from(["range", "distinct", "random"]))
 @examples(15)
 def test_the_pasted_script_gives_the_same_rows(table: Table, asked: dict[str, str], choose: str) -> None:
@@ -214,7 +217,7 @@ def test_tables_that_are_too_small_have_no_solution() -> None:
             publish(frame, "x", models=[kanon.KAnonymity(4)], max_suppressed=share)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 def test_no_rows_one_row_one_value_and_nothing_but_nulls(cut: str, labels: str) -> None:
@@ -248,7 +251,7 @@ OUR_NAMES = [
 """Names that statements of Mondrian use."""
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["walk", "boxes", "arrived", "cut", "source", "order_1", "generalized", "rows", "x"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_tables_and_columns_may_be_called_like_those_of_ours(name: str, cut: str) -> None:

@@ -88,6 +88,7 @@ def test_a_table_without_rows() -> None:
             assert len(release.to_pandas()) == 0
 
 
+@pytest.mark.thorough
 @given(tables(), _ASKED)
 @examples(20)
 def test_the_cut_is_the_best_of_all_that_there_are(table: Table, asked: dict[str, str]) -> None:
@@ -170,7 +171,7 @@ def test_blocks_give_away_little(monkeypatch: pytest.MonkeyPatch, adult: Path) -
     assert without - in_blocks > 2 / 3 * (without - of_all) > 0
 
 
-@pytest.mark.quick("asked1")
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [{}, {"cut": "relaxed"}, {"algorithm": "mondrian-plus", "labels": "set", "pairs": 2}])
 def test_stopped_before_any_statement_the_parts_so_far_are_a_release(
     clinic: Path, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -236,6 +237,7 @@ def test_arrays_that_are_stopped_leave_the_parts_so_far(clinic: Path, monkeypatc
     assert losses[0] > losses[-1]
 
 
+@pytest.mark.thorough
 @given(tables(), _ASKED, st.sampled_from(["loss", "gcp"]), st.integers(0, 3))
 @examples(12)
 def test_arrays_and_sql_make_the_same_cuts(table: Table, asked: dict[str, str], measure: str, pairs: int) -> None:
@@ -262,7 +264,7 @@ def made_by(statements: list[Logged], title: str) -> list[Logged]:
     return [logged for logged in statements if logged.title == title]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
 @pytest.mark.parametrize("cut", ["strict", "node"])
 def test_numbers_by_their_tree_are_what_texts_are(tmp_path: Path, algorithm: str, cut: str) -> None:

@@ -74,6 +74,7 @@ def test_without_limit_on_time_or_with_one_that_is_not_reached_the_answer_is_the
         assert limited.loss == loss
 
 
+@pytest.mark.thorough
 def test_every_hostile_name_at_once() -> None:
     columns = list(dict.fromkeys(HOSTILE_NAMES))
     connection = database_with({name: [0, 1] * 10 for name in columns})

@@ -44,7 +44,7 @@ def assert_replayed(release: kanon.Release) -> None:
     assert len(left) == release.rows_suppressed
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_suppressed", [0.05, 0, 1])
 def test_it_loses_less_than_the_others(
     prepared: kanon.PreparedTable, max_suppressed: float, monkeypatch: pytest.MonkeyPatch
@@ -95,6 +95,7 @@ def test_the_same_search_takes_the_same_steps(prepared: kanon.PreparedTable, mon
         assert one.summary()["steps"] == other.summary()["steps"]
 
 
+@pytest.mark.thorough
 @given(cases())
 @examples(40, quick=3)
 def test_tables_of_every_kind(case: Case) -> None:
@@ -114,6 +115,7 @@ def test_tables_of_every_kind(case: Case) -> None:
             assert len(out) == len(case.rows) - local.rows_suppressed
 
 
+@pytest.mark.thorough
 def test_what_spolg_found_is_taken_and_named_where_it_loses_less(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -100,6 +100,7 @@ def test_thirty_columns() -> None:
     assert out.groupby(list(out.columns), dropna=False).size().min() >= 5
 
 
+@pytest.mark.thorough
 def test_what_is_found_early_is_never_better_than_what_is_proven(wide: tuple[pd.DataFrame, dict[str, str]]) -> None:
     frame, hierarchies = wide
     some = list(frame.columns[:7])
@@ -112,6 +113,7 @@ def test_what_is_found_early_is_never_better_than_what_is_proven(wide: tuple[pd.
         assert early.bound <= proven.result.cost <= early.cost
 
 
+@pytest.mark.thorough
 @given(cases(), st.integers(1, 3))
 @examples(30)
 def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_answer(case: Case, price: int) -> None:
@@ -182,6 +184,7 @@ def press_ctrl_c(arguments: list[str], times: int, ready: str) -> tuple[int, str
     return process.returncode, out, "".join(said) + err
 
 
+@pytest.mark.thorough
 def test_ctrl_c_in_the_search_publishes_the_best_so_far(
     tmp_path: Path, wide: tuple[pd.DataFrame, dict[str, str]]
 ) -> None:
@@ -210,6 +213,7 @@ def test_ctrl_c_in_the_search_publishes_the_best_so_far(
     assert classes.aggregate("min(n)").fetchall()[0][0] >= 5
 
 
+@pytest.mark.thorough
 def test_ctrl_c_before_the_search_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "slow.duckdb"
     with duckdb.connect(str(path)) as connection:

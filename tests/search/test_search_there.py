@@ -78,8 +78,8 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
-@pytest.mark.quick(2)
 @pytest.mark.parametrize(("algorithm", "models"), CASES, ids=[f"{name}-{models[-1].letter}" for name, models in CASES])
 def test_it_is_the_same_release(table: Table, algorithm: str, models: list[Any]) -> None:
     if not isinstance(table.there, str) and (algorithm, len(models)) != ("datafly", 2):
@@ -114,6 +114,7 @@ def test_no_tuple_leaves_the_warehouse(table: Table) -> None:
             release.prepared.source.bring(release.prepared.source.columns)
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 def test_nothing_temporary_stays_behind(table: Table) -> None:
     with release_of(table.there, algorithm="datafly", models=[kanon.KAnonymity(5)], search_on="warehouse") as release:

@@ -98,6 +98,7 @@ def test_a_release_that_was_found_is_published_in_time(wide: kanon.PreparedTable
     assert took < 20
 
 
+@pytest.mark.thorough
 def test_what_is_not_done_in_time_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Fails on 0.1.0: the limit was that of the search alone, and reading and publishing took what they took."""
     source, target = tmp_path / "wide.duckdb", tmp_path / "out.parquet"
@@ -119,7 +120,7 @@ def test_what_is_not_done_in_time_leaves_nothing(tmp_path: Path, capsys: pytest.
         assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (1,)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", ["make the release", "write the release", "verify the classes of the release"])
 def test_a_release_that_is_stopped_while_it_is_published_leaves_nothing(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -101,6 +101,7 @@ def test_approved_script_of_each_form(
         assert "kanon_shuffle" not in bare.lower()
 
 
+@pytest.mark.thorough
 def test_what_is_made_on_the_way_is_dropped_where_there_are_no_temporary_tables(clinic: Path) -> None:
     for dialect in ("databricks", "trino", "clickhouse", "tsql"):
         with made(clinic, "local") as release:

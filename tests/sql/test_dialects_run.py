@@ -104,9 +104,9 @@ ASKED: dict[str, Any] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.not_on_spark("spolg", "mondrian-plus")  # scripts of the form that local and mondrian have
-@pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "spolg", "mondrian", "mondrian-plus"])
 def test_every_form_of_release(foreign: Any, people: duckdb.DuckDBPyConnection, algorithm: str) -> None:
     require_same(foreign, people, "people", **ASKED, algorithm=algorithm)
@@ -160,7 +160,7 @@ def require_models(
     require_same(foreign, people, "people", **asked, algorithm=algorithm)
 
 
-@pytest.mark.quick("postgres-{'cut': 'node'}")
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.parametrize(
     "cutting",
@@ -179,6 +179,7 @@ HOSTILE = ['a"b`c', "select", "日本 語", "it's \\ x", "source", "generalized"
 HOSTILE_TABLE = "the \"table` \\ of 'all"
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 def test_hostile_names_and_values(foreign: Any, algorithm: str) -> None:
@@ -287,8 +288,8 @@ EACH_RULE = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("rules", EACH_RULE, ids=lambda rules: " ".join(rules.values()))
 def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
     """Fails on 0.1.0, whose scripts had every value of every column written out."""
@@ -307,6 +308,7 @@ def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
         require_same(foreign, connection, "ruled", **asked)
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 def test_lookups_are_loaded(foreign: Any, people: duckdb.DuckDBPyConnection) -> None:
     """PostgreSQL reads the files itself, and so must be able to."""

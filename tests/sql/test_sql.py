@@ -624,6 +624,7 @@ def test_approved_search_statements(release: kanon.Release, request: pytest.Fixt
     require_approved(text, "search.duckdb.sql", request)
 
 
+@pytest.mark.thorough
 def test_approved_statements_of_a_report(release: kanon.Release, request: pytest.FixtureRequest) -> None:
     """Those that only a report runs: rows by label, and whether what was published is what the policy makes."""
     with release_rows(release) as found:

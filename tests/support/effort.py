@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PROFILES = {"quick": 20, "thorough": 30}
 """By name, how many examples a property has for which no number is given."""
 LEAST, PART, MOST = 2, 5, 8
-OF_A_RUN = 3
+OF_A_RUN = 4
 """The thorough run does one in so many examples of a property, others each time: CI ends after 90 minutes."""
 
 for _name, _examples in PROFILES.items():

@@ -39,6 +39,7 @@ def by_oracle(
     return [people_found(rows, described(policy), policy.k, m) for m in range(min(policy.km + 1, 3) + 1)]
 
 
+@pytest.mark.thorough
 @examples(40)
 @given(databases(), st.booleans(), st.integers(2, 3), st.integers(1, 3), st.booleans())
 def test_people_against_the_oracle(tables: Tables, with_people: bool, k: int, km: int, unnamed: bool) -> None:
@@ -138,6 +139,7 @@ def test_the_release_cannot_be_its_original(visited: Path) -> None:
         attack_tables(visited, policy, schema="released", original=duckdb.connect())
 
 
+@pytest.mark.thorough
 def test_tables_with_the_names_of_steps(tmp_path: Path) -> None:
     """Tables that are called like steps and tables of the statements are counted as any others."""
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:

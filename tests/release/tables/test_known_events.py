@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,6 +191,7 @@ def cells(parts: list[PreparedPart], cost: Any) -> Fraction | float:
     return cost if cost == IMPOSSIBLE else Fraction(cost) / (parts[0].part.weight * parts[0].unit)
 
 
+@pytest.mark.thorough
 @given(databases(), st.integers(1, 3), st.integers(2, 3), st.booleans(), st.randoms(use_true_random=False))
 @examples(40, quick=4)
 def test_arrays_leave_what_statements_leave(
@@ -216,6 +218,7 @@ def test_arrays_leave_what_statements_leave(
     tables.engine.close()
 
 
+@pytest.mark.thorough
 @given(databases(), st.integers(1, 2), st.sampled_from([1.0, 0.3]), st.booleans())
 @examples(12, quick=1)
 def test_the_search_finds_what_looking_at_all_nodes_finds(

@@ -122,6 +122,7 @@ def clinic(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_the_promise_holds_and_no_raw_value_is_left(clinic: Path) -> None:
     """The promise is counted in plain Python; names, keys and dropped tables are not in the bytes of the file."""
     raw = raw_values(clinic, POLICY)
@@ -141,6 +142,7 @@ def test_the_promise_holds_and_no_raw_value_is_left(clinic: Path) -> None:
     assert files_in(clinic.parent) == {"clinic.duckdb"}
 
 
+@pytest.mark.thorough
 def test_what_the_tables_keep(clinic: Path) -> None:
     """Keys, references that the promise keeps, NOT NULL, indexes, comments and views; nothing that lists values."""
     with anonymize_tables(clinic, POLICY) as release:
@@ -191,6 +193,7 @@ def test_what_the_tables_keep(clinic: Path) -> None:
     assert len(asked_of(clinic, "SELECT * FROM wards")) == 4
 
 
+@pytest.mark.thorough
 def test_a_dry_run_changes_nothing_and_says_the_same(clinic: Path) -> None:
     before = clinic.read_bytes()
     with anonymize_tables(clinic, POLICY) as release:
@@ -211,6 +214,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same(clinic: Path) -> None:
     assert asked_of(clinic.with_name("before.duckdb"), "SELECT count(*) FROM phones") == [(200,)]
 
 
+@pytest.mark.thorough
 @given(databases(), st.booleans(), st.integers(1, 3))
 @examples(15)
 def test_small_databases(
@@ -246,7 +250,7 @@ def refused(clinic: Path, message: str, kind: type[KanonError] = UsageError, **o
     assert not [name for name in files_in(clinic.parent) if name.startswith(".kanon")]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
@@ -288,6 +292,7 @@ def test_a_schema_called_as_the_new_database(clinic: Path) -> None:
     assert asked_of(clinic, "SELECT count(*) FROM a_first") == [visits]
 
 
+@pytest.mark.thorough
 def test_constraints_in_another_case_and_two_keys_of_one_column(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         for name in ("a_first", "z_last", "elsewhere.per_floor", "per_ward"):
@@ -340,6 +345,7 @@ def test_views_and_macros_that_the_policy_drops(clinic: Path) -> None:
     assert not asked_of(clinic, "SELECT 1 FROM duckdb_views() WHERE view_name IN ('calls', 'listed')")
 
 
+@pytest.mark.thorough
 def test_other_tables_that_may_hold_raw_values_are_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """Those of other schemas, and rows that wait to be appended to a release of one of the tables."""
     asked = ("--id", "name", "--qi", "birth_year,sex", "--rest", "drop", "-k", "5")
@@ -408,6 +414,7 @@ def test_hierarchies_in_the_database_go_with_their_columns(clinic: Path, kanon: 
     assert not asked_of(clinic, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'hierarchy_test'")
 
 
+@pytest.mark.thorough
 def test_a_release_that_is_found_wrong_changes_nothing(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> None:
         raise VerificationError("planted")

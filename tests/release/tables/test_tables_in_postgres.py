@@ -87,6 +87,7 @@ def test_a_hospital(database: str, tmp_path: Path, km: int) -> None:
     assert not check_tables(database, policy, schema="released").holds
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 def test_small_databases(database: str, tmp_path: Path) -> None:
     """Whatever stands in the tables: the promise holds in what is released, and DuckDB releases the same rows."""
@@ -130,6 +131,7 @@ CREATE TABLE drugs (visit int, "Drug" text)
     holds()
 
 
+@pytest.mark.thorough
 def test_what_leaves_and_when(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that are published and keys leave by one scan; rows that others write after it are not released."""
     fetched: list[tuple[str, ...]] = []
@@ -160,6 +162,7 @@ def test_what_leaves_and_when(database: str, monkeypatch: pytest.MonkeyPatch) ->
     assert not {name for types in fetched for name in types} & {"name", "id", "result_id"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("column", ["ward", "patient_id"])
 def test_what_is_changed_on_the_way_is_found(database: str, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
     """The tables are verified as they were written: a label or a key that is another one there is seen.
@@ -207,6 +210,7 @@ TYPES = {
 }
 
 
+@pytest.mark.thorough
 def test_columns_that_stay_have_their_types_and_values(database: str) -> None:
     """In names with quotes and capitals, of reserved words, in another schema."""
     columns = ", ".join(f'"{name}" {kind}' for name, (kind, _) in TYPES.items())
@@ -255,6 +259,7 @@ INSERT INTO "Ward ""A"" x"."referred" SELECT "User", 1, $values FROM "Ward ""A""
     assert not check_tables(database, policy, schema='out "now" x').holds
 
 
+@pytest.mark.thorough
 def test_a_release_that_does_not_hold_leaves_nothing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run(database, *MADE.split(";"))
 
@@ -269,6 +274,7 @@ def test_a_release_that_does_not_hold_leaves_nothing(database: str, monkeypatch:
     assert run(database, "SELECT relname FROM pg_class WHERE relname LIKE 'kanon%'") == []
 
 
+@pytest.mark.thorough
 def test_many_rows_go_there_in_parts(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run(database, *MADE.split(";"))
     monkeypatch.setattr("kanon_sql.engine.warehouse.workbench._SENT_AT_ONCE", 7)
@@ -277,6 +283,7 @@ def test_many_rows_go_there_in_parts(database: str, monkeypatch: pytest.MonkeyPa
         assert release.to_schema("released").verification.rows["patients"] == release.people_out
 
 
+@pytest.mark.thorough
 def test_a_user_who_may_not_write_the_ledger(database: str, tmp_path: Path) -> None:
     """A release that cannot be remembered is none, as of one table."""
     rights = "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"
@@ -289,6 +296,7 @@ def test_a_user_who_may_not_write_the_ledger(database: str, tmp_path: Path) -> N
     run(database, "DROP OWNED BY reader", "DROP ROLE reader")
 
 
+@pytest.mark.thorough
 def test_the_command_line(database: str, tmp_path: Path, kanon: Any) -> None:
     run(database, *MADE.split(";"))
     policy = TablesPolicy(HOSPITAL, k=4, max_suppressed=1.0)
@@ -310,6 +318,7 @@ def test_the_command_line(database: str, tmp_path: Path, kanon: Any) -> None:
     assert run(database, "SELECT nspname FROM pg_namespace WHERE nspname = 'other'") == []
 
 
+@pytest.mark.thorough
 def test_the_url_of_the_policy_is_that_of_the_database(database: str) -> None:
     """With a password, or of another user: the schema of the policy has the release, and the rest the originals."""
     run(database, *MADE.split(";"))
@@ -339,6 +348,7 @@ def made(name: str, n: int) -> str:
     return PEOPLE.replace("$name", name).replace("$n", str(n))
 
 
+@pytest.mark.thorough
 def test_names_that_differ_in_case_only(database: str) -> None:
     """PostgreSQL tells them apart; a policy does where it must."""
     run(
@@ -364,6 +374,7 @@ def test_names_that_differ_in_case_only(database: str) -> None:
         assert release.people_in == 6
 
 
+@pytest.mark.thorough
 def test_views_can_be_among_the_tables(database: str) -> None:
     """Of a table with values that DuckDB does not have, for example: the message names its column."""
     values = "SELECT i AS id, i % 2 AS sex, (ARRAY['NaN', '1.5'])[1 + i % 2]::numeric(6, 2) AS x"

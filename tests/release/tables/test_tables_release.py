@@ -235,6 +235,7 @@ def exhaustive(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction
     return least
 
 
+@pytest.mark.thorough
 @given(databases(), st.integers(1, 3), st.sampled_from([Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]))
 @examples(60, quick=10)
 def test_optimum(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction) -> None:
@@ -314,6 +315,7 @@ def hospital(tmp_path: Path) -> Path:
 POLICY = TablesPolicy(HOSPITAL, k=5, max_suppressed=1.0, seed=7)
 
 
+@pytest.mark.thorough
 def test_destinations(tmp_path: Path, hospital: Path) -> None:
     """A schema, a file and a directory have the same rows, but for pseudonyms."""
     with anonymize_tables(hospital, POLICY) as release:
@@ -337,6 +339,7 @@ def test_destinations(tmp_path: Path, hospital: Path) -> None:
     assert check_tables(tmp_path / "new.duckdb", POLICY).holds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", ["csv", "parquet"])
 def test_a_directory_of_files_is_checked(
     tmp_path: Path, hospital: Path, format_name: Literal["csv", "parquet"], capsys: pytest.CaptureFixture[str]
@@ -364,6 +367,7 @@ def test_a_directory_of_files_is_checked(
         )
 
 
+@pytest.mark.thorough
 def test_second_release_is_refused(hospital: Path) -> None:
     """Two releases of the same tables say more together than each: the second one needs a decision."""
     with anonymize_tables(hospital, POLICY) as release:
@@ -375,6 +379,7 @@ def test_second_release_is_refused(hospital: Path) -> None:
     assert found == (0,)
 
 
+@pytest.mark.thorough
 def test_a_table_alone_beside_a_release_of_several_is_refused(hospital: Path) -> None:
     with anonymize_tables(hospital, POLICY) as release:
         release.to_schema("released")
@@ -387,6 +392,7 @@ def test_a_table_alone_beside_a_release_of_several_is_refused(hospital: Path) ->
     assert "Put it back" not in str(refused.value)
 
 
+@pytest.mark.thorough
 def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
     """With a key file pseudonyms are the same in every release; those of persons and of visits never are."""
     key = tmp_path / "key"
@@ -406,6 +412,7 @@ def test_key_file_joins_releases(tmp_path: Path, hospital: Path) -> None:
     assert {str(row["visit_id"]) for row in one["visits"]} <= uuids
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -511,6 +518,7 @@ def test_events_of_no_person_are_shared_by_no_people() -> None:
     assert found.raw_keys == {"v.pid": 5}
 
 
+@pytest.mark.thorough
 @given(
     st.lists(st.tuples(st.integers(0, 140), st.integers(0, 3), st.integers(0, 2)), max_size=400),
     st.sampled_from([1, 2, 5, 61, 62, 63, 64, 100]),
@@ -564,6 +572,7 @@ def test_check_compares_labels_as_they_are_written(
     assert [promise.events for promise in found.promises if promise.too_rare]
 
 
+@pytest.mark.thorough
 def test_a_person_in_two_spellings_is_one(
     tmp_path: Path, three: tuple[duckdb.DuckDBPyConnection, TablesPolicy]
 ) -> None:
@@ -620,6 +629,7 @@ def test_keys_that_are_equal_have_one_pseudonym(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 def test_script_makes_the_release(hospital: Path) -> None:
     """The script that --sql prints makes the same rows as the release, with a key of one's own."""
     with anonymize_tables(hospital, POLICY) as release:
@@ -654,6 +664,7 @@ def test_refused(hospital: Path, statement: str, message: str) -> None:
         anonymize_tables(hospital, POLICY)
 
 
+@pytest.mark.thorough
 def test_rows_of_nobody_are_left_out(hospital: Path) -> None:
     with duckdb.connect(str(hospital)) as connection:
         connection.execute("UPDATE visits SET patient_id = NULL WHERE visit_id = 1")
