@@ -113,7 +113,7 @@ _TUPLES = st.tuples(st.integers(0, 7), st.integers(0, 1), st.integers(1, 3), st.
 
 @pytest.mark.thorough
 @given(st.lists(_TUPLES, max_size=40), st.integers(0, 7), st.integers(0, 1), st.integers(1, 5))
-@examples(300, quick=20)
+@examples(300)
 def test_people_whose_numbers_have_one_bit_are_told_apart(
     tuples: list[tuple[int, int, int, int, int | None]], mask: int, other_mask: int, k: int
 ) -> None:
@@ -140,7 +140,7 @@ def test_people_whose_numbers_have_one_bit_are_told_apart(
 
 @pytest.mark.thorough
 @given(cases())
-@examples(50, quick=4)
+@examples(50)
 def test_searches_in_which_few_people_are_told_apart_find_the_same(case: Case) -> None:
     connection, person = load(case)
     found = []

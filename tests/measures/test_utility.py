@@ -76,7 +76,7 @@ def test_by_hand(education: dict[str, str]) -> None:
 
 @pytest.mark.thorough
 @given(cases(max_rows=15), st.data(), st.sampled_from(["even", "marginal"]))
-@examples(60, quick=4)
+@examples(60)
 def test_marginals_and_queries_are_those_of_loops_over_rows(case: Case, data: st.DataObject, spread: Any) -> None:
     assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))
     levels = [st.sampled_from(range(len(next(iter(tree.values()))) + 1)) for tree in case.hierarchies]

@@ -384,7 +384,7 @@ def person_by_policy(policy: TablesPolicy, tables: dict[str, dict[str, Any]], na
 
 
 @pytest.mark.thorough
-@examples(25, quick=4, deadline=None, phases=[Phase.generate])
+@examples(25, deadline=None, phases=[Phase.generate])
 @given(databases())
 def test_the_policy_leads_to_the_person_that_the_first_way_leads_to(
     tmp_path_factory: pytest.TempPathFactory, tables: dict[str, dict[str, Any]]

@@ -104,7 +104,7 @@ def test_every_destination_has_the_same_rows(name: str, tmp_path: Path, monkeypa
 
 @pytest.mark.thorough
 @given(cases(max_rows=25))
-@examples(60, quick=3)
+@examples(60)
 def test_small_tables_of_every_kind(case: Case) -> None:
     connection, person = load(case)
     for algorithm in ("optimal", "local"):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from conftest import ADULT_QI
-from effort import is_thorough
 
 import kanon_sql
 from kanon_sql.classes.recoding import MONDRIAN
@@ -34,11 +33,10 @@ def prepared(frame: pd.DataFrame, **settings: Any) -> kanon_sql.PreparedTable:
 
 
 @pytest.mark.thorough
-@pytest.mark.deeper
 @pytest.mark.parametrize("entity", [None, "who"])
 def test_a_comparison_has_the_releases_that_are_made_one_by_one(frame: pd.DataFrame, entity: str | None) -> None:
     with prepared(frame, entity=entity) as table:
-        ks, limits = ([2, 5, 61], [0, "k rows", 0.5]) if is_thorough() else ([5, 61], ["k rows"])
+        ks, limits = [2, 5, 61], [0, "k rows", 0.5]
         compared = table.compare(k=ks, max_suppressed=limits)
         assert len(compared.results) == len(NAMES) * len(ks) * len(limits)
         for result in compared.results:

@@ -90,7 +90,6 @@ def forked(path: Path) -> int:
 
 
 @pytest.mark.thorough
-@pytest.mark.deeper
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 def test_killed_at_random_moments(original: Path, tmp_path: Path) -> None:
     # The whole run, for its length and its outcome.

@@ -58,7 +58,6 @@ def publish_all(paths: list[Path], number: int, together: Any, ended: Any) -> No
 
 
 @pytest.mark.thorough
-@pytest.mark.deeper
 def test_of_two_that_start_together_one_is_published_and_remembered(tmp_path: Path) -> None:
     """20 pairs (in the quick run 3) of runs in two processes, to files and to tables.
 

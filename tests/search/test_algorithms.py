@@ -58,7 +58,7 @@ def node_of(release: kanon.Release) -> Node:
 
 @pytest.mark.thorough
 @given(cases(max_rows=15))
-@examples(20, quick=3)
+@examples(20)
 def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))

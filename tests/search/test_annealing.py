@@ -67,7 +67,7 @@ def annealed(release: kanon.Release, rounds: int | None = None) -> Evidence:
 
 @pytest.mark.thorough
 @given(cases(), st.sampled_from(["loss", "precision", "discernibility"]))
-@examples(40, quick=3)
+@examples(40)
 def test_what_is_proven_after_annealing_is_what_looking_at_all_nodes_finds(case: Case, measure: str) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))

@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {"quasi_identifiers": ["age", "city"], "hierarchies":
 
 @pytest.mark.thorough
 @given(cases(max_rows=15), st.data())
-@examples(60, quick=3)
+@examples(60)
 def test_the_best_of_the_allowed_nodes_is_taken(case: Case, data: st.DataObject) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))

@@ -128,7 +128,7 @@ def test_no_way_to_make_classes_costs_less(case: Case) -> None:
 
 @pytest.mark.thorough
 @given(cases())
-@examples(40, quick=3)
+@examples(40)
 @pytest.mark.parametrize("measure", ["loss", "gcp", "precision", "nonuniform_entropy"])
 def test_no_other_algorithm_costs_less(measure: Any, case: Case) -> None:
     """Of columns that are priced one by one, too."""

@@ -97,7 +97,7 @@ def test_the_same_search_takes_the_same_steps(prepared: kanon.PreparedTable, mon
 
 @pytest.mark.thorough
 @given(cases())
-@examples(40, quick=3)
+@examples(40)
 def test_tables_of_every_kind(case: Case) -> None:
     """The release holds, and loses no more than SPOLG's and the best node alone."""
     connection, person = load(case)

@@ -140,7 +140,7 @@ def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_a
 
 @pytest.mark.thorough
 @given(cases())
-@examples(60, quick=5)
+@examples(60)
 def test_nodes_that_are_tested_together_change_nothing_of_the_search(case: Case) -> None:
     connection, person = load(case)
     found = []

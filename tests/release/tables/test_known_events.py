@@ -193,7 +193,7 @@ def cells(parts: list[PreparedPart], cost: Any) -> Fraction | float:
 
 @pytest.mark.thorough
 @given(databases(), st.integers(1, 3), st.integers(2, 3), st.booleans(), st.randoms(use_true_random=False))
-@examples(40, quick=4)
+@examples(40)
 def test_arrays_leave_what_statements_leave(
     rows: Rows,
     km: int,
@@ -220,7 +220,7 @@ def test_arrays_leave_what_statements_leave(
 
 @pytest.mark.thorough
 @given(databases(), st.integers(1, 2), st.sampled_from([1.0, 0.3]), st.booleans())
-@examples(12, quick=1)
+@examples(12)
 def test_the_search_finds_what_looking_at_all_nodes_finds(
     rows: Rows,
     km: int,

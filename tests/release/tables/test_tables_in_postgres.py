@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from effort import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_postgres import database, run
@@ -88,7 +87,6 @@ def test_a_hospital(database: str, tmp_path: Path, km: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.deeper
 def test_small_databases(database: str, tmp_path: Path) -> None:
     """Whatever stands in the tables: the promise holds in what is released, and DuckDB releases the same rows."""
     key_file = tmp_path / "key"
@@ -101,7 +99,7 @@ CREATE TABLE visits (person int, number int, ward text, cost int);
 CREATE TABLE drugs (visit int, "Drug" text)
 """.replace("$odd", ODD_NAME.replace(";", "$semicolon"))
 
-    @settings(max_examples=count(15, quick=6))
+    @settings(max_examples=15)
     @given(databases(), st.booleans(), st.integers(1, 3), st.integers(1, 2))
     def holds(tables: dict[str, list[tuple[Any, ...]]], with_people: bool, k: int, km: int) -> None:
         run(database, *(one.replace("$semicolon", ";") for one in made.split(";")))

@@ -237,7 +237,7 @@ def exhaustive(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction
 
 @pytest.mark.thorough
 @given(databases(), st.integers(1, 3), st.sampled_from([Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]))
-@examples(60, quick=10)
+@examples(60)
 def test_optimum(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction) -> None:
     """The loss is the least of all nodes, by exhaustive search over the levels of all tables together."""
     policy = small_policy(with_people=True, k=k, km=1, max_suppressed=float(limit))
