@@ -59,6 +59,34 @@ def release(clinic: Path) -> Iterator[kanon.Release]:
         yield made
 
 
+def require_unchanged(expression: exp.Expr, dialect: str) -> str:
+    """Return the text of a statement, which must be as it was afterwards."""
+    before = repr(expression)
+    text = render(expression, dialect)
+    assert repr(expression) == before, text
+    return text
+
+
+def test_writing_a_file_for_duckdb_does_not_change_its_statement() -> None:
+    for path in SQL_FILES:
+        require_unchanged(sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb"), "duckdb")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
+def test_running_a_statement_does_not_change_it(clinic: Path, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kanon_sql.engine.duckdb.engine.render", require_unchanged)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "sex", "zip"]}
+    models = [kanon.KAnonymity(3)]
+    with kanon.anonymize(
+        clinic, "patients", **asked, sensitive=["disease"], rest="drop", models=models, algorithm=algorithm, seed=1
+    ) as release:
+        release.to_table("released")
+    beside: dict[str, Any] = {"original": clinic, "original_table": "patients", **asked}
+    assert kanon.attack(clinic, "released", **beside, sensitive=["disease"]).attacks
+    assert kanon.measure(clinic, "released", **beside).measures
+
+
 # What the statements of a round of Mondrian read: two parts, of which one has NULLs, and a label with three children.
 TABLES = """
 CREATE TABLE kanon_chosen AS

@@ -83,11 +83,15 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
     """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there."""
     capabilities = capabilities_of(dialect)
     if dialect == "duckdb":
-        special = expression.find(exp.Anonymous) is not None
+        kinds = set(map(type, expression.walk()))
+        special = exp.Anonymous in kinds
         adapted = expression.transform(_for_duckdb, capabilities) if special else expression
         if is_secure(expression):
             adapted = secured(adapted if special else adapted.copy(), capabilities)
-        return adapted.sql(dialect, pretty=pretty, copy=adapted is expression)
+        if adapted is not expression:
+            return adapted.sql(dialect, pretty=pretty, copy=False)
+        part = expression.parent is not None
+        return expression.sql(dialect, pretty=pretty, copy=part or pretty or not kinds.isdisjoint(_CHANGED))
     _require_portable(expression, capabilities)
     adapted = conditions_moved(expression.copy(), capabilities)
     for rule in _RULES:
@@ -96,6 +100,10 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
         return adapted.sql(capabilities.sqlglot, pretty=pretty, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError as error:
         raise UsageError(f"{capabilities.title} cannot say this: {error}.") from None
+
+
+_CHANGED = {exp.GroupConcat, exp.BitwiseLeftShift}
+"""Nodes of our statements that sqlglot changes as it writes them for DuckDB; without one no copy is made for that."""
 
 
 def _require_portable(expression: exp.Expr, capabilities: Capabilities) -> None:
