@@ -91,8 +91,8 @@ def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], pl
     for own in places:
         alias, number = f"lookup_{own.number + 1}", columns.index(own.hierarchy.column)
         same = sql.same(sql.column(copied_name(number), "source"), sql.column(VALUE, alias))
-        query = query.select(sql.named(sql.column("place", alias), own.place))
-        query = query.join(sql.aliased(own.relation, alias), on=same)
+        query = query.select(sql.named(sql.column("place", alias), own.place), copy=False)
+        query = query.join(sql.aliased(own.relation, alias), on=same, copy=False)
     placed = make_table(engine, "kanon_placed", query, "places of the values of each row")
     # 2. Different tuples.
     names = [own.place for own in places]
@@ -103,7 +103,9 @@ def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], pl
     # 3. Which row has which.
     same = sql.all_of(exp.EQ(this=sql.column(name, "tuples"), expression=sql.column(name, "placed")) for name in names)
     query = exp.select(sql.column(POSITION, "placed"), sql.column(TUPLE, "tuples"))
-    query = query.from_(sql.aliased(placed, "placed")).join(sql.aliased(tuples, "tuples"), on=same)
+    query = query.from_(sql.aliased(placed, "placed"), copy=False).join(
+        sql.aliased(tuples, "tuples"), on=same, copy=False
+    )
     people = make_table(engine, "kanon_people", query, "the tuple of each row")
     engine.run(sql.drop(placed), "drop places of the values of each row")
     return OriginalRows(copy, tuple(columns), people, tuples)
@@ -179,7 +181,9 @@ def find_candidates(
     found = make_table(engine, "kanon_found", query, "what each tuple finds")
     same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
     query = exp.select(sql.column(FOUND, "found"), sql.column(CLASS, "pairs")).distinct()
-    query = query.from_(sql.aliased(found, "found")).join(sql.aliased(settled.pairs, "pairs"), on=same)
+    query = query.from_(sql.aliased(found, "found"), copy=False).join(
+        sql.aliased(settled.pairs, "pairs"), on=same, copy=False
+    )
     sets = make_table(engine, "kanon_found_classes", query, "the classes that are found together")
     counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
     number, rows = engine.row(counts, "size of the release")
@@ -246,8 +250,8 @@ def _numbered_query(written: exp.Table, labels: Mapping[int, exp.Table]) -> exp.
     numbered = exp.select(sql.column(N, "written")).from_(sql.aliased(written, "written"))
     for number, own in labels.items():
         name, alias = label_name(number), f"labels_{number + 1}"
-        numbered = numbered.select(sql.named(sql.column(NUMBER, alias), name)).join(
-            sql.aliased(own, alias), on=sql.same(sql.column(LABEL, alias), sql.column(name, "written"))
+        numbered = numbered.select(sql.named(sql.column(NUMBER, alias), name), copy=False).join(
+            sql.aliased(own, alias), on=sql.same(sql.column(LABEL, alias), sql.column(name, "written")), copy=False
         )
     return numbered
 
@@ -256,16 +260,19 @@ def _spread(engine: Engine, looked_up: exp.Table, numbered: exp.Table, own: Cove
     """Return how many pairs of a tuple and a class a column lets through by itself."""
     label = sql.column(label_name(own.number))
     tuples = exp.select(sql.named(sql.column(place_name(own.number)), PLACE), sql.named(sql.count_rows(), "tuples"))
-    tuples = tuples.from_(looked_up.copy()).group_by(sql.column(place_name(own.number)))
+    tuples = tuples.from_(looked_up.copy(), copy=False).group_by(sql.column(place_name(own.number)), copy=False)
     classes = exp.select(sql.named(label, NUMBER), sql.named(sql.count_rows(), CLASSES))
-    classes = classes.from_(numbered.copy()).group_by(label.copy())
+    classes = classes.from_(numbered.copy(), copy=False).group_by(label.copy(), copy=False)
     product = exp.Mul(this=sql.column("tuples", "here"), expression=sql.column(CLASSES, "there"))
     query = exp.select(sql.sum_of(product)).from_(sql.aliased(own.relation, "covers"))
     query = query.join(
-        tuples.subquery("here"), on=exp.EQ(this=sql.column(PLACE, "here"), expression=sql.column(PLACE, "covers"))
+        tuples.subquery("here"),
+        on=exp.EQ(this=sql.column(PLACE, "here"), expression=sql.column(PLACE, "covers")),
+        copy=False,
     ).join(
         classes.subquery("there"),
         on=exp.EQ(this=sql.column(NUMBER, "there"), expression=sql.column(LABEL, "covers")),
+        copy=False,
     )
     (pairs,) = engine.row(query, f"how much labels of column {own.number + 1} let through")
     return pairs or 0
@@ -322,12 +329,12 @@ def _looked_up(
 ) -> exp.Select:
     """Return the query of tuples and what a relation has for their labels, in columns where a value has one label."""
     query = exp.select(sql.column(TUPLE, "tuples"), *(sql.column(name, "relation") for name in wanted))
-    query = query.from_(sql.aliased(tuples, "tuples"))
+    query = query.from_(sql.aliased(tuples, "tuples"), copy=False)
     same = []
     for own in exact:
         alias, name = f"covers_{own.number + 1}", label_name(own.number)
         here = exp.EQ(this=sql.column(PLACE, alias), expression=sql.column(place_name(own.number), "tuples"))
-        query = query.join(sql.aliased(own.relation, alias), on=here)
+        query = query.join(sql.aliased(own.relation, alias), on=here, copy=False)
         same.append(exp.EQ(this=sql.column(LABEL, alias), expression=sql.column(name, "relation")))
     inner = sql.aliased(relation, "relation") if isinstance(relation, exp.Table) else relation.this.subquery("relation")
     return query.join(inner, on=sql.all_of(same))
@@ -343,8 +350,8 @@ def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers
         sql.column(_WORD, "classes"),
         sql.named(sql.sum_of(sql.column(_BIT, "classes")), _BITS),
     )
-    query = query.from_(sql.aliased(classes, "classes")).join(covers, on=same_label)
-    query = query.group_by(sql.column(PLACE, "covers"), sql.column(_WORD, "classes"))
+    query = query.from_(sql.aliased(classes, "classes"), copy=False).join(covers, on=same_label, copy=False)
+    query = query.group_by(sql.column(PLACE, "covers"), sql.column(_WORD, "classes"), copy=False)
     mask = make_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
     # 2. What they have in common with the words before.
     place = sql.column(place_name(own.number), "tuples")
@@ -352,15 +359,15 @@ def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers
     query = exp.select(sql.column(TUPLE, "tuples"), sql.column(_WORD, "mask"))
     bits: exp.Expr = sql.column(_BITS, "mask")
     if words is None:
-        query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(tuples, "tuples"))
-        query = query.join(sql.aliased(mask, "mask"), on=same_place)
+        query = query.select(sql.named(bits, _BITS), copy=False).from_(sql.aliased(tuples, "tuples"), copy=False)
+        query = query.join(sql.aliased(mask, "mask"), on=same_place, copy=False)
     else:
         same_tuple = exp.EQ(this=sql.column(TUPLE, "tuples"), expression=sql.column(TUPLE, "words"))
         same_word = exp.EQ(this=sql.column(_WORD, "mask"), expression=sql.column(_WORD, "words"))
         bits = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=bits))
-        query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(words, "words"))
-        query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple)
-        query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word))
+        query = query.select(sql.named(bits, _BITS), copy=False).from_(sql.aliased(words, "words"), copy=False)
+        query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple, copy=False)
+        query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word), copy=False)
         query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
     left = make_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")
     engine.run(sql.drop(mask), "drop the classes that cover values")
@@ -395,5 +402,5 @@ def _found_query(people: OriginalRows, pairs: exp.Table, classes: exp.Table, *, 
     ).from_(sql.aliased(people.tuples, "tuples"))
     for alias, relation, key, other in (("pairs", pairs, TUPLE, "tuples"), ("classes", classes, CLASS, "pairs")):
         same = exp.EQ(this=sql.column(key, alias), expression=sql.column(key, other))
-        query = query.join(sql.aliased(relation, alias), on=same, join_type="left")
+        query = query.join(sql.aliased(relation, alias), on=same, join_type="left", copy=False)
     return query.group_by(sql.column(TUPLE, "tuples"), sql.column(N, "tuples"))

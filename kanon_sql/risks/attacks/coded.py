@@ -124,14 +124,14 @@ def code_tables(
     for found in places:
         alias = f"lookup_{found.number + 1}"
         value = sql.column(found.hierarchy.column.name, "source")
-        query = query.select(sql.named(sql.column("place", alias), found.place))
-        query = query.join(sql.aliased(found.relation, alias), on=sql.same(value, sql.column(VALUE, alias)))
+        query = query.select(sql.named(sql.column("place", alias), found.place), copy=False)
+        query = query.join(sql.aliased(found.relation, alias), on=sql.same(value, sql.column(VALUE, alias)), copy=False)
     for number, (column, relation) in enumerate(zip(values, texts, strict=True), start=len(known)):
         alias = f"texts_{number + 1}"
         code = exp.Coalesce(this=sql.column(_CODE, alias), expressions=[sql.literal(0)])
-        query = query.select(sql.named(code, place_name(number)))
+        query = query.select(sql.named(code, place_name(number)), copy=False)
         same = exp.EQ(this=sql.column(_TEXT, alias), expression=truth(sql.column(column.name, "source"), column))
-        query = query.join(sql.aliased(relation, alias), on=same, join_type="left")
+        query = query.join(sql.aliased(relation, alias), on=same, join_type="left", copy=False)
     sides = make_table(engine, "kanon_sides", query, "rows of the original and of the control group, as codes")
     drawn = sql.query("attacks/control_targets", values={"seed": str(seed)}, tables={"sides": sides})
     targets = make_table(engine, "kanon_targets", drawn, "people in drawn order, each with one row")
@@ -201,15 +201,15 @@ def _release_query(
 ) -> exp.Select:
     order = exp.Order(expressions=[exp.Ordered(this=sql.column(POSITION, "released"))])
     query = exp.select(sql.named(exp.Window(this=exp.RowNumber(), order=order), RECORD))
-    query = query.select(*(sql.column(label_name(number), "classes") for number in range(known)))
+    query = query.select(*(sql.column(label_name(number), "classes") for number in range(known)), copy=False)
     same_class = exp.EQ(this=sql.column(CLASS, "classes"), expression=sql.column(CLASS, "released"))
-    query = query.from_(sql.aliased(released.relation, "released"))
-    query = query.join(sql.aliased(candidates.classes, "classes"), on=same_class)
+    query = query.from_(sql.aliased(released.relation, "released"), copy=False)
+    query = query.join(sql.aliased(candidates.classes, "classes"), on=same_class, copy=False)
     for number, (shared, relation) in enumerate(zip(others, texts, strict=True), start=known):
         alias = f"texts_{number + 1}"
-        query = query.select(sql.named(sql.column(_CODE, alias), label_name(number)))
+        query = query.select(sql.named(sql.column(_CODE, alias), label_name(number)), copy=False)
         same = exp.EQ(this=sql.column(_TEXT, alias), expression=sql.column(shared_name(shared), "released"))
-        query = query.join(sql.aliased(relation, alias), on=same)
+        query = query.join(sql.aliased(relation, alias), on=same, copy=False)
     return query
 
 

@@ -169,7 +169,7 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> _Known:
     query = exp.select(
         sql.named(sql.column(RECORD, "sides"), TUPLE), *(sql.column(place_name(number), "sides") for number in known)
     ).from_(sql.aliased(coded.sides, "sides"))
-    query = query.join(sql.aliased(coded.targets, "targets"), on=exp.and_(target, first))
+    query = query.join(sql.aliased(coded.targets, "targets"), on=exp.and_(target, first), copy=False)
     tuples = make_table(engine, "kanon_targets_known", query, "what is known of targets")
     grouped = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(coded.release.copy()).group_by(*labels)
     classes, pairs = _matched(coded, known, tuples, grouped)
@@ -344,7 +344,7 @@ def _labels_of(coded: Coded, predicates: exp.Table, place: int, subset: Sequence
     labels = [sql.column(label_name(number), "coded") for number in subset]
     same = exp.EQ(this=sql.column(RECORD, "coded"), expression=sql.column(RECORD, "predicates"))
     query = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(sql.aliased(predicates, "predicates"))
-    query = query.join(sql.aliased(coded.release, "coded"), on=same)
+    query = query.join(sql.aliased(coded.release, "coded"), on=same, copy=False)
     own = exp.EQ(this=sql.column("subset", "predicates"), expression=sql.literal(place))
     return query.where(own).group_by(*(label.copy() for label in labels))
 
@@ -362,7 +362,7 @@ def _random_labels(coded: Coded, predicates: exp.Table, place: int, subset: Sequ
         record = exp.Add(this=sql.cast(drawn, "BIGINT"), expression=sql.literal(1))
         alias = f"coded_{number + 1}"
         query = query.join(
-            sql.aliased(coded.release, alias), on=exp.EQ(this=sql.column(RECORD, alias), expression=record)
+            sql.aliased(coded.release, alias), on=exp.EQ(this=sql.column(RECORD, alias), expression=record), copy=False
         )
     own = exp.EQ(this=sql.column("subset", "predicates"), expression=sql.literal(place))
     return query.where(own).group_by(*(label.copy() for label in labels))

@@ -81,12 +81,12 @@ def make_guesses(
     guesses = make_table(engine, "kanon_guesses", _guesses_query(values), title)
     own = people.value(column, "original")
     true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), SHARED_VALUE))
-    true = true.from_(sql.aliased(people.copy, "original"))
+    true = true.from_(sql.aliased(people.copy, "original"), copy=False)
     for alias, relation, condition in (
         ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
         ("found", candidates.found, exp.EQ(this=sql.column(TUPLE, "found"), expression=sql.column(TUPLE, "people"))),
     ):
-        true = true.join(sql.aliased(relation, alias), on=condition)
+        true = true.join(sql.aliased(relation, alias), on=condition, copy=False)
     truths = (
         exp.select(FOUND, SHARED_VALUE, sql.named(sql.count_rows(), N))
         .from_(true.subquery("true"))
@@ -129,12 +129,14 @@ def _values_among_candidates(engine: Engine, candidates: Candidates, released: R
     """Return the relation of the values of a shared column among the rows of what is found."""
     name, column = shared_name(number), released.shared[number].original.name
     in_class = exp.select(CLASS, sql.named(sql.column(name), SHARED_VALUE), sql.named(sql.count_rows(), N))
-    in_class = in_class.from_(released.relation.copy()).group_by(CLASS, sql.column(name))
+    in_class = in_class.from_(released.relation.copy(), copy=False).group_by(CLASS, sql.column(name), copy=False)
     same = exp.EQ(this=sql.column(CLASS, "in_class"), expression=sql.column(CLASS, "sets"))
     rows = sql.named(sql.sum_of(sql.column(N, "in_class")), N)
     query = exp.select(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), rows)
-    query = query.from_(sql.aliased(candidates.sets, "sets")).join(in_class.subquery("in_class"), on=same)
-    query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"))
+    query = query.from_(sql.aliased(candidates.sets, "sets"), copy=False).join(
+        in_class.subquery("in_class"), on=same, copy=False
+    )
+    query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), copy=False)
     return make_table(engine, "kanon_values", query, f"{column} among candidates")
 
 
@@ -183,16 +185,16 @@ def _counts_query(
     each = exp.select(
         sql.column(_DIFFERENT, "guesses"), sql.named(confident, "confident"), sql.named(right, "is_right")
     )
-    each = each.select(sql.column(N, "truths")).from_(truths.subquery("truths"))
-    each = each.join(sql.aliased(guesses, "guesses"), on=same)
+    each = each.select(sql.column(N, "truths"), copy=False).from_(truths.subquery("truths"), copy=False)
+    each = each.join(sql.aliased(guesses, "guesses"), on=same, copy=False)
     if still_open is None:
         each = each.select(
-            sql.named(sql.column(_DIFFERENT, "guesses"), _FEWEST), sql.named(confident.copy(), _COULD_BE)
+            sql.named(sql.column(_DIFFERENT, "guesses"), _FEWEST), sql.named(confident.copy(), _COULD_BE), copy=False
         )
     else:
         here = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "still_open"))
-        each = each.select(sql.column(_FEWEST, "still_open"), sql.column(_COULD_BE, "still_open"))
-        each = each.join(still_open.subquery("still_open"), on=here)
+        each = each.select(sql.column(_FEWEST, "still_open"), sql.column(_COULD_BE, "still_open"), copy=False)
+        each = each.join(still_open.subquery("still_open"), on=here, copy=False)
     names = (_DIFFERENT, "confident", "is_right", _FEWEST, _COULD_BE)
     return exp.select(*names, sql.sum_of(sql.column(N))).from_(each.subquery("each_row")).group_by(*names)
 

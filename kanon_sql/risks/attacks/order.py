@@ -205,7 +205,7 @@ def _rows_in_place(
     rooms = _could_be(people, candidates, released, items).select(
         sql.named(exp.Sum(this=sql.column(SIZE, "items")), SIZE)
     )
-    rooms = rooms.group_by(sql.column(POSITION, "people"))
+    rooms = rooms.group_by(sql.column(POSITION, "people"), copy=False)
     size = sql.cast(sql.column(SIZE), "DOUBLE")
     of_all = exp.Div(this=exp.func("LGAMMA", size + 1, dialect="duckdb"), expression=size.copy())
     query = exp.select(sql.count_rows(), sql.sum_of(sql.column(SIZE)), exp.Sum(this=of_all))
@@ -233,11 +233,13 @@ def _in_place_query(people: OriginalRows, candidates: Candidates, released: Rele
         return sql.named(exp.Window(this=rank(), order=order), _PLACE)
 
     there = _could_be(people, candidates, released, items)
-    there = there.select(sql.column(_ITEM, "items"), place(exp.DenseRank, "people"))
+    there = there.select(sql.column(_ITEM, "items"), place(exp.DenseRank, "people"), copy=False)
     shown = [CLASS, *(shared_name(number) for number in range(len(released.shared)))]
     same = sql.all_of(exp.EQ(this=sql.column(n, "items"), expression=sql.column(n, "released")) for n in shown)
     here = exp.select(sql.column(_ITEM, "items"), place(exp.RowNumber, "released"))
-    here = here.from_(sql.aliased(released.relation, "released")).join(sql.aliased(items, "items"), on=same)
+    here = here.from_(sql.aliased(released.relation, "released"), copy=False).join(
+        sql.aliased(items, "items"), on=same, copy=False
+    )
     both = sql.all_of(exp.EQ(this=sql.column(n, "here"), expression=sql.column(n, "there")) for n in (_ITEM, _PLACE))
     return exp.select(sql.count_rows()).from_(here.subquery("here")).join(there.subquery("there"), on=both)
 
@@ -248,7 +250,7 @@ def _items_query(released: Released) -> exp.Select:
     grouped = exp.select(
         *shown, sql.named(sql.count_rows(), SIZE), sql.named(exp.Avg(this=sql.column(POSITION)), _PLACE)
     )
-    grouped = grouped.from_(released.relation.copy()).group_by(*shown)
+    grouped = grouped.from_(released.relation.copy(), copy=False).group_by(*shown, copy=False)
     order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in shown])
     number = sql.named(exp.Window(this=exp.RowNumber(), order=order), _ITEM)
     return exp.select(number, *shown, SIZE, _PLACE).from_(grouped.subquery("grouped"))
@@ -286,7 +288,7 @@ def _could_be(people: OriginalRows, candidates: Candidates, released: Released, 
         ("pairs", candidates.pairs, exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "people"))),
         ("items", items, sql.all_of(of_class)),
     ):
-        query = query.join(sql.aliased(relation, alias), on=condition)
+        query = query.join(sql.aliased(relation, alias), on=condition, copy=False)
     return query
 
 
@@ -303,7 +305,7 @@ def _test_query(scores: exp.Table, groups: Sequence[str]) -> exp.Select:
         sql.named(exp.Variance(this=score.copy()), "of_scores"),
         sql.named(exp.Variance(this=place.copy()), "of_places"),
     )
-    grouped = grouped.from_(scores.copy()).group_by(*groups)
+    grouped = grouped.from_(scores.copy(), copy=False).group_by(*groups, copy=False)
     grouped = grouped.having(exp.GT(this=sql.count_rows(), expression=sql.literal(1)))
     freedom = exp.Paren(this=exp.Sub(this=sql.column("n"), expression=sql.literal(1)))
 

@@ -117,7 +117,7 @@ def class_values(
     labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
     value = sql.named(as_original(released, original), "value")
     written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
-    written = written.group_by(*(each.this.copy() for each in (*labels, value)))
+    written = written.group_by(*(each.this.copy() for each in (*labels, value)), copy=False)
     number = exp.Add(this=sql.column(CLASS, "classes"), expression=sql.literal(1))
     query = exp.select(
         sql.named(number, CLASS), sql.column("value", "written"), sql.named(sql.sum_of(sql.column(N, "written")), N)
@@ -259,8 +259,8 @@ def with_people(
     number, own_class = unused_name("kanon_number", taken), unused_name("kanon_class", taken)
     rows = exp.select(*(sql.column(column.name, "written") for column in kept))
     in_class = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(CLASS, "classes")])
-    rows = rows.select(sql.named(sql.column(CLASS, "classes"), own_class), sql.named(in_class, number))
-    rows = rows.from_(sql.aliased(release, "written"))
+    rows = rows.select(sql.named(sql.column(CLASS, "classes"), own_class), sql.named(in_class, number), copy=False)
+    rows = rows.from_(sql.aliased(release, "written"), copy=False)
     rows = _with_classes(rows, candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
     person: exp.Expr = sql.column(_PERSON, "members")
     if not found.settled:
@@ -278,8 +278,8 @@ def with_people(
         ]
     )
     query = exp.select(*(sql.column(column.name, "numbered") for column in kept), sql.named(person, found.entity))
-    query = query.from_(rows.subquery("numbered"))
-    query = query.join(sql.aliased(found.members, "members"), on=condition, join_type="left")
+    query = query.from_(rows.subquery("numbered"), copy=False)
+    query = query.join(sql.aliased(found.members, "members"), on=condition, join_type="left", copy=False)
     return make_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
 
 

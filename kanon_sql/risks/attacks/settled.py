@@ -309,7 +309,9 @@ def _possible(
         engine.load(chosen, columns, "classes that are possible", "BIGINT")
         same = exp.EQ(this=sql.column(_NUMBER, "chosen"), expression=sql.column(_NUMBER, "sets"))
         query = exp.select(sql.column(_TUPLE, "sets"), sql.column(_CLASS, "chosen"))
-        query = query.from_(sql.aliased(sets, "sets")).join(sql.aliased(chosen, "chosen"), on=same)
+        query = query.from_(sql.aliased(sets, "sets"), copy=False).join(
+            sql.aliased(chosen, "chosen"), on=same, copy=False
+        )
         table = make_table(engine, "kanon_settled", query, "classes that tuples can be in")
         engine.run(sql.drop(chosen), "drop the classes that are possible")
     engine.run(sql.drop(sets), "drop the sets of tuples")
