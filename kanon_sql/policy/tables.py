@@ -12,7 +12,8 @@
     time_limit = 60
 
     [release]
-    into_schema = "released"                # or out = "released.duckdb", or out_directory = "released"
+    into_schema = "released"                # or out = "released.duckdb", or out_directory = "released",
+                                            # or in_place = true (and backup = "FILE")
     seed = 42
     key_file = "pseudonyms.key"
 
@@ -187,6 +188,8 @@ class TablesPolicy:
         into_schema: the schema that the release is written to, where the file names it.
         out: the DuckDB file that it is written to.
         out_directory: the directory that files are written to.
+        in_place: whether it takes the place of its tables.
+        backup: where the file of those tables is copied to first.
         directory: of the policy file, from which paths start.
     """
 
@@ -201,6 +204,8 @@ class TablesPolicy:
     into_schema: str | None = None
     out: Path | None = None
     out_directory: Path | None = None
+    in_place: bool = False
+    backup: Path | None = None
     directory: Path = Path()
 
     def __post_init__(self) -> None:
@@ -211,8 +216,11 @@ class TablesPolicy:
         require_seconds(self.time_limit)
         if self.source is not None:
             Origin(self.source)  # complains of one that is empty, or has a password in it
-        if sum(place is not None for place in (self.into_schema, self.out, self.out_directory)) > 1:
-            raise UsageError("A release goes to one place: give one of into_schema, out and out_directory.")
+        places = (self.into_schema, self.out, self.out_directory)
+        if sum(place is not None for place in places) + self.in_place > 1:
+            raise UsageError("A release goes to one place: give one of into_schema, out, out_directory and in_place.")
+        if self.backup is not None and not self.in_place:
+            raise UsageError("A backup is of the file that is anonymized in place: give in_place = true too.")
         if self.into_schema is not None and not self.into_schema.strip():
             raise UsageError("into_schema is empty: name a schema there, or leave it out.")
         self._require_names()
@@ -297,7 +305,7 @@ _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     "privacy": {"k", "km"},
     "search": {"max_suppressed", "time_limit"},
-    "release": {"into_schema", "out", "out_directory", "seed", "key_file"},
+    "release": {"into_schema", "out", "out_directory", "in_place", "backup", "seed", "key_file"},
 }
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
 _OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
@@ -357,6 +365,8 @@ def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
             "into_schema": policy.into_schema,
             "out": relative(policy.out),
             "out_directory": relative(policy.out_directory),
+            "in_place": policy.in_place or None,
+            "backup": relative(policy.backup),
             "seed": policy.seed,
             "key_file": relative(policy.key_file),
         },
@@ -396,8 +406,8 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         )
     privacy, search, release = (document.get(name, {}) for name in ("privacy", "search", "release"))
     source = checked(document.get("source", {}).get("from"), str, "source.from")
-    out, out_directory, key_file = (
-        checked(release.get(name), str, f"release.{name}") for name in ("out", "out_directory", "key_file")
+    out, out_directory, backup, key_file = (
+        checked(release.get(name), str, f"release.{name}") for name in ("out", "out_directory", "backup", "key_file")
     )
     return TablesPolicy(
         tables=tuple(_table(name, settings) for name, settings in tables.items()),
@@ -411,6 +421,8 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         into_schema=checked(release.get("into_schema"), str, "release.into_schema"),
         out=directory / out if out else None,
         out_directory=directory / out_directory if out_directory else None,
+        in_place=checked(release.get("in_place", False), bool, "release.in_place"),
+        backup=directory / backup if backup else None,
         directory=directory,
     )
 

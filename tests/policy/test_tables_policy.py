@@ -149,8 +149,13 @@ def policies(draw: st.DrawFn) -> TablesPolicy:
         event = TablePolicy(name, "events", way, key, NamedColumns(sensitive=tuple(known)))
         tables.append(draw(st.sampled_from([event, TablePolicy(name, kept)])))
     places: dict[str, Any] = draw(
-        st.sampled_from([{}, {"into_schema": "s"}, {"out": Path("x/o.duckdb")}, {"out_directory": Path("x/d")}])
-    )
+        st.sampled_from(
+            [
+                {}, {"into_schema": "s"}, {"out": Path("x/o.duckdb")}, {"out_directory": Path("x/d")},
+                {"in_place": True}, {"in_place": True, "backup": Path("x/b.duckdb")},
+            ]
+        )
+    )  # fmt: skip
     return TablesPolicy(
         tuple(tables),
         k=draw(st.integers(1, 99)),
@@ -185,6 +190,8 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
         (lambda: TablesPolicy((PATIENTS,), source="postgresql://me:hunter2@host/db"), "has a password"),
         (lambda: TablesPolicy((PATIENTS,), into_schema=" "), "into_schema is empty"),
         (lambda: TablesPolicy((PATIENTS,), into_schema="s", out=Path("o.duckdb")), "goes to one place"),
+        (lambda: TablesPolicy((PATIENTS,), into_schema="s", in_place=True), "goes to one place"),
+        (lambda: TablesPolicy((PATIENTS,), backup=Path("b.duckdb")), "give in_place = true too"),
         (lambda: TablesPolicy(()), "No table has rows of people or their events"),
         (lambda: TablesPolicy((TablePolicy("wards", "kept"),)), "No table has rows of people or their events"),
         (lambda: TablesPolicy((TablePolicy("visits", person="id"),)), "No table has a quasi-identifier"),

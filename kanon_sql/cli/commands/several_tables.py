@@ -52,7 +52,7 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
         )
     if said["sql"] is not None and is_warehouse(said["source"] or policy.source):
         raise UsageError(NO_SCRIPT)
-    written = [place.out, place.directory, said["backup"]]
+    written = [place.out, place.directory, place.backup]
     require_apart(said["policy_file"], written, "what is written", "the policy")
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
     reported.check([said["source"] or policy.source, said["policy_file"], place.out, policy.key_file])
@@ -82,8 +82,7 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
 def _published(release: TablesRelease, place: _Place, said: dict[str, Any]) -> PublishedTables:
     ignore, replaces = said["ignore_ledger"], said["replace_existing"]
     if place.in_place:
-        backup, dry_run = said["backup"], said["dry_run"]
-        return release.in_place(backup=backup, dry_run=dry_run, replace=replaces, ignore_ledger=ignore)
+        return release.in_place(backup=place.backup, dry_run=said["dry_run"], replace=replaces, ignore_ledger=ignore)
     if place.schema is not None:
         return release.to_schema(place.schema, replace=replaces, ignore_ledger=ignore)
     if place.out is not None:
@@ -129,12 +128,13 @@ def _over(policy: TablesPolicy, said: dict[str, Any]) -> TablesPolicy:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a release goes: at most one of these."""
+    """Where a release goes: at most one of these; and where the file is copied to that it takes the place of."""
 
     schema: str | None
     out: Path | None
     directory: Path | None
     in_place: bool
+    backup: Path | None
 
     def __post_init__(self) -> None:
         if sum((self.schema is not None, self.out is not None, self.directory is not None, self.in_place)) > 1:
@@ -142,20 +142,25 @@ class _Place:
 
     @property
     def is_given(self) -> bool:
-        return self != _Place(None, None, None, in_place=False)
+        return self.in_place or any(place is not None for place in (self.schema, self.out, self.directory))
 
 
 def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
-    given = _Place(said["into_schema"], said["out"], said["out_dir"], said["in_place"])
-    if said["backup"] is not None and not given.in_place:
-        raise UsageError("--backup copies the file that --in-place is to change: give --in-place, or leave it out.")
-    if given.in_place and said["sql"] is not None:
-        raise UsageError("--sql shows how the tables of a schema are made: leave --in-place out.")
-    if given.in_place and said["report_file"] is not None:
+    backup = said["backup"] if said["backup"] is not None else policy.backup
+    place = _Place(said["into_schema"], said["out"], said["out_dir"], said["in_place"], backup)
+    if not place.is_given:
+        place = _Place(policy.into_schema, policy.out, policy.out_directory, policy.in_place, backup)
+    if not place.in_place:
+        if said["backup"] is not None:
+            raise UsageError("--backup copies the file that --in-place is to change: give --in-place, or leave it out.")
+        return place
+    if said["sql"] is not None:
+        raise UsageError("--sql shows how the tables of a schema are made: give --into-schema NAME, and no --in-place.")
+    if said["report_file"] is not None:
         from kanon_sql.evidence.report.tables import NO_REPORT_IN_PLACE
 
         raise UsageError(NO_REPORT_IN_PLACE)
-    return given if given.is_given else _Place(policy.into_schema, policy.out, policy.out_directory, in_place=False)
+    return place
 
 
 def _say(release: TablesRelease, talk: Talk) -> None:

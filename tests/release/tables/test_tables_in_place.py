@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -32,7 +33,6 @@ from tests.release.test_in_place import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Ended
 
@@ -465,7 +465,7 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pyt
     asked = ("anonymize", "clinic.duckdb", "--policy", "kanon.toml", "--in-place")
     for option, message in (
         (("--into-schema", "x"), "one place"),
-        (("--sql",), "leave --in-place out"),
+        (("--sql",), "give --into-schema NAME"),
         (("--report", "r.html"), "--out FILE --report FILE"),
     ):
         ended = kanon(*asked, *option)
@@ -480,3 +480,25 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pyt
     assert "table phones (dropped by the policy)" in done["in_place"]["removed"]
     assert not asked_of(clinic, "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'released'")
     assert kanon("check", "clinic.duckdb", "--policy", "kanon.toml", "--schema", "main").code == 0
+
+
+@pytest.mark.thorough
+def test_the_policy_says_it(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the policy says is done, with its backup; a place that the command names is the one that counts."""
+    monkeypatch.chdir(clinic.parent)
+    write_tables_policy(
+        replace(POLICY, source="clinic.duckdb", in_place=True, backup=Path("before.duckdb")), "kanon.toml"
+    )
+    before = clinic.read_bytes()
+    assert "give --into-schema NAME" in kanon("anonymize", "--policy", "kanon.toml", "--sql").err
+    assert "--out FILE --report FILE" in kanon("anonymize", "--policy", "kanon.toml", "--report", "r.html").err
+    assert kanon("anonymize", "--policy", "kanon.toml", "--out", "elsewhere.duckdb", "--ignore-ledger").code == 0
+    assert "give --in-place" in kanon("anonymize", "--policy", "kanon.toml", "--out", "o.duckdb", "--backup", "b").err
+    assert kanon("check", "--policy", "kanon.toml").code == 1
+    assert kanon("anonymize", "--policy", "kanon.toml", "--dry-run", "--ignore-ledger").code == 0
+    assert not Path("before.duckdb").exists()
+    done = kanon("anonymize", "--policy", "kanon.toml", "--ignore-ledger", "--format", "json").json
+    assert done["in_place"]["done"] is True
+    assert kanon("check", "--policy", "kanon.toml").code == 0
+    assert asked_of(Path("before.duckdb"), "FROM phones")
+    assert before != clinic.read_bytes()
