@@ -254,10 +254,7 @@ OUR_NAMES = [
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("cut", "name"),
-    [
-        *(("strict", name) for name in ("walk", "boxes", "arrived", "cut", "source", "order_1", "generalized", "rows")),
-        *(("relaxed", name) for name in ("walk", "source", "x")),
-    ],
+    [("strict", "walk"), ("strict", "source"), ("strict", "generalized"), ("relaxed", "boxes"), ("relaxed", "arrived")],
 )
 def test_tables_and_columns_may_be_called_like_those_of_ours(cut: str, name: str) -> None:
     generator = random.Random(6)  # noqa: S311 - values for a test
