@@ -262,9 +262,8 @@ def _distinct(level: int) -> exp.Expr:
 
 def _grouped(lookup: exp.Table, by: str, having: exp.Expr) -> exp.Select:
     groups = exp.select(sql.column(by)).from_(lookup.copy()).group_by(sql.column(by), copy=False)
-    return exp.select(sql.named(sql.count_rows(), "n")).from_(
-        groups.having(having, copy=False).subquery("groups", copy=False)
-    )
+    groups = groups.having(having, copy=False)
+    return exp.select(sql.named(sql.count_rows(), "n")).from_(groups.subquery("groups", copy=False))
 
 
 def _count(what: str, level: int, query: exp.Select) -> exp.Select:

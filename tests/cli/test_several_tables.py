@@ -323,12 +323,12 @@ RAW = ["NAMEMARK", "DIAGMARK", "1987-06-05"]
 def test_report_has_no_cell(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("UPDATE patients SET name = 'NAMEMARK' || name, birth_date = '1987-06-05' WHERE sex = 'f'")
-        connection.execute("UPDATE visits SET diagnosis = 'DIAGMARK' || diagnosis, visit_id = visit_id + 7390000")
-        connection.execute("UPDATE results SET visit_id = visit_id + 7390000, value = 4321.25")
+        connection.execute("UPDATE visits SET diagnosis = 'DIAGMARK' || diagnosis, visit_id = visit_id + 1739000000")
+        connection.execute("UPDATE results SET visit_id = visit_id + 1739000000, value = 4321.25")
     made = kanon("anonymize", "--policy", "clinic.toml", "--report", f"report.{suffix}")
     assert made.code == 0, made.err
     text = (in_tmp / f"report.{suffix}").read_text(encoding="utf-8")
-    assert [one for one in [*RAW, "739", "4321.25", str(in_tmp)] if one in text] == []
+    assert [one for one in [*RAW, "173900", "4321.25", str(in_tmp)] if one in text] == []
     assert "2 known events" in text
 
 

@@ -106,7 +106,6 @@ def test_exact_numbers_are_the_same_everywhere(places: tuple[Place, Place], name
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_an_answer_is_asked_and_paid_for(places: tuple[Place, Place], tmp_path: Path) -> None:
     place, _ = places
     where: dict[str, Any] = {"budget": tmp_path / "budgets.duckdb"} if place.name == "spark" else {}

@@ -182,7 +182,7 @@ def rows_alike(engine: Pair, name: str) -> None:
 
 @pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
 @pytest.mark.on_spark
-@pytest.mark.not_on_spark("incognito", "samarati", "samarati-first", "spolg")  # test_spark.py has mondrian-plus too
+@pytest.mark.not_on_spark("incognito", "samarati", "samarati-first", "spolg")  # of the tuples that the others search
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:
     name = f"by_{algorithm.replace('-', '_')}"
@@ -193,7 +193,6 @@ def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., A
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.not_on_spark("relaxed", "node", "set of labels", "ranges of labels")  # test_dialects_run.py runs their SQL
 @pytest.mark.parametrize("how", CUTTINGS)
 def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Callable[..., Any], how: str) -> None:
@@ -208,7 +207,6 @@ IN_SCRIPTS = ("l", "entropy", "recursive", "t", "t in a tree", "alpha", "beta", 
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.not_on_spark(*(f"{model}-optimal" for model in IN_SCRIPTS), "t in a tree-local", "t in a tree-mondrian")
 @pytest.mark.parametrize(
     ("model", "algorithm"),
@@ -282,7 +280,6 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("released")
-@pytest.mark.on_spark("attack")
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_says_the_same(both: Callable[..., Any], verb: str) -> None:
     code, arguments = VERBS[verb]
@@ -297,7 +294,6 @@ _NAMES = {
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.not_on_spark("csv", "json")  # the workbench writes files, whatever their form
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "duckdb"])
 def test_files_have_the_same_rows(both: Callable[..., Any], tmp_path: Path, suffix: str) -> None:
@@ -316,7 +312,6 @@ def test_files_have_the_same_rows(both: Callable[..., Any], tmp_path: Path, suff
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_views_have_the_same_rows(engine: Pair, both: Callable[..., Any]) -> None:
     asked = (*ROLES, *TREES, "--ignore-ledger", "--format", "json", "--into")
     for kind in engine.here.kinds[1:]:
@@ -333,7 +328,6 @@ def test_views_have_the_same_rows(engine: Pair, both: Callable[..., Any]) -> Non
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_a_data_frame_has_the_same_rows(engine: Pair) -> None:
     frames = []
     for place in (engine.here, engine.there):
@@ -350,7 +344,6 @@ def test_a_data_frame_has_the_same_rows(engine: Pair) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_hierarchies_stand_in_the_database(engine: Pair, both: Callable[..., Any]) -> None:
     file = f"disease={engine.directory / 'disease.csv'}"
     alike(both("hierarchy", "load", "SOURCE", "people", file, "--format", "json"))
@@ -365,7 +358,6 @@ def test_hierarchies_stand_in_the_database(engine: Pair, both: Callable[..., Any
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.parametrize("k", [5, 10])
 def test_adult_is_the_same_everywhere(engine: Pair, adult: Path, k: int) -> None:
     with (adult / "adult.csv").open(newline="", encoding="utf-8") as file:

@@ -254,7 +254,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark("spark")
 def test_each_rule_reads_what_its_definition_says(place: Place, request: pytest.FixtureRequest) -> None:
     """And its SQL is approved: pytest --approve, and read the diff."""
     before = place.tables()
@@ -337,7 +336,6 @@ seed = 1
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_one_job_is_the_same_everywhere(
     place: Place, request: pytest.FixtureRequest, in_tmp: Path, kanon: Callable[..., Ended]
 ) -> None:

@@ -142,7 +142,6 @@ def test_a_view_is_replaced_with_the_tables_that_it_reads(spark: Any, patients: 
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark("True")
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_release_that_fails_leaves_nothing(
     spark: Any, patients: str, monkeypatch: pytest.MonkeyPatch, replace: bool
@@ -363,7 +362,6 @@ def test_no_server_is_told_in_one_line() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark("optimal")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_run_scans_the_source_twice(spark: Any, patients: str, algorithm: str) -> None:
     """Once for the tuples, once for the release: by the plans of Spark, in which a scan is of a relation of files."""

@@ -130,7 +130,6 @@ def require_as_defined(rows: Sequence[Sequence[Any]]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_each_rule_is_its_definition(place: Place) -> None:
     """In a frame and in a table; each release makes its view anew, and leaves nothing behind."""
     before = place.tables()
@@ -204,7 +203,6 @@ def test_what_is_refused(place: Place, rule: dict[str, str], said: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark("spark")
 def test_approved_statements(place: Place, request: pytest.FixtureRequest) -> None:
     """To approve a change: pytest --approve, and read the diff."""
     with kanon.anonymize(place.source, "t", publish=PUBLISH, k=2, **ROLES) as release:

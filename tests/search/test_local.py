@@ -242,7 +242,7 @@ def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, s
         assert (round(release.loss, 4), len(release.steps), release.rows_suppressed) == (loss, steps, left)
         assert release.result.nodes_tested == 1 + sum(release.prepared.lattice.heights)  # the path, the root included
         if k == 5:
-            assert sum(step["rows"] for step in release.steps) > release.rows_in / 2
+            assert sum(step["rows"] for step in release.steps[:3]) > release.rows_in / 2
         assert release.path_share is not None
         assert 0 < release.path_share < 1
         assert release.summary()["path_share"] == round(release.path_share, 4)

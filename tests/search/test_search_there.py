@@ -79,7 +79,6 @@ CASES = [
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.parametrize(("algorithm", "models"), CASES, ids=[f"{name}-{models[-1].letter}" for name, models in CASES])
 def test_it_is_the_same_release(table: Table, algorithm: str, models: list[Any]) -> None:
     if not isinstance(table.there, str) and (algorithm, len(models)) != ("datafly", 2):
@@ -115,7 +114,6 @@ def test_no_tuple_leaves_the_warehouse(table: Table) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_nothing_temporary_stays_behind(table: Table) -> None:
     with release_of(table.there, algorithm="datafly", models=[kanon.KAnonymity(5)], search_on="warehouse") as release:
         release.to_table("kanons_release", replace=True, ignore_ledger=True)
@@ -127,7 +125,7 @@ def test_nothing_temporary_stays_behind(table: Table) -> None:
 
 
 @pytest.mark.on_spark
-@pytest.mark.not_on_spark("spolg", "mondrian")
+@pytest.mark.not_on_spark("spolg", "mondrian")  # what local finds there, they find
 @pytest.mark.parametrize("algorithm", ["local", "spolg", "mondrian"])
 def test_what_changes_tables_step_by_step_stays_on_the_workbench(table: Table, algorithm: str) -> None:
     with pytest.raises(kanon.UsageError, match=f"{algorithm} works on tables that it changes"):

@@ -105,7 +105,6 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.not_on_spark("spolg", "mondrian-plus")  # scripts of the form that local and mondrian have
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "spolg", "mondrian", "mondrian-plus"])
 def test_every_form_of_release(foreign: Any, people: duckdb.DuckDBPyConnection, algorithm: str) -> None:
@@ -161,7 +160,6 @@ def require_models(
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.parametrize(
     "cutting",
     [
@@ -180,7 +178,6 @@ HOSTILE_TABLE = "the \"table` \\ of 'all"
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 def test_hostile_names_and_values(foreign: Any, algorithm: str) -> None:
     connection = duckdb.connect()
@@ -228,6 +225,7 @@ RULES: dict[str, str] = {
 
 @pytest.mark.quick(2)
 @pytest.mark.on_spark
+# On Spark each type is there once.
 @pytest.mark.not_on_spark("tiny weight born-local", "price seen flag-mondrian", "far large code-local")
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 @pytest.mark.parametrize(
@@ -290,8 +288,6 @@ EACH_RULE = [
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
-@pytest.mark.not_on_spark(*(" ".join(rules.values()) for rules in (EACH_RULE[1], EACH_RULE[5])))
 @pytest.mark.parametrize("rules", EACH_RULE, ids=lambda rules: " ".join(rules.values()))
 def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
     """Fails on 0.1.0, whose scripts had every value of every column written out."""
@@ -311,7 +307,6 @@ def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.on_spark
 def test_lookups_are_loaded(foreign: Any, people: duckdb.DuckDBPyConnection) -> None:
     """PostgreSQL reads the files itself, and so must be able to."""
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""How much a test does: little before every commit, all of it with ``pytest --thorough``, which ``.ci/run`` runs too.
+"""How much a test does: little before every commit, more of it with ``pytest --thorough``, which ``.ci/run`` runs too.
 
 A test that is long by nature is marked ``thorough``: the quick run leaves it out. A test that does the same for many
 examples, pairs or moments is marked ``deeper``: the quick run does a few of them, the thorough run more.

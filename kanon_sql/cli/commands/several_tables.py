@@ -134,7 +134,7 @@ class _Place:
     out: Path | None
     directory: Path | None
     in_place: bool
-    backup: Path | None
+    backup: Path | None = None
 
     def __post_init__(self) -> None:
         if sum((self.schema is not None, self.out is not None, self.directory is not None, self.in_place)) > 1:
@@ -142,14 +142,13 @@ class _Place:
 
     @property
     def is_given(self) -> bool:
-        return self.in_place or any(place is not None for place in (self.schema, self.out, self.directory))
+        return self != _Place(None, None, None, in_place=False)
 
 
 def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
-    backup = said["backup"] if said["backup"] is not None else policy.backup
-    place = _Place(said["into_schema"], said["out"], said["out_dir"], said["in_place"], backup)
+    place = _Place(said["into_schema"], said["out"], said["out_dir"], said["in_place"])
     if not place.is_given:
-        place = _Place(policy.into_schema, policy.out, policy.out_directory, policy.in_place, backup)
+        place = _Place(policy.into_schema, policy.out, policy.out_directory, policy.in_place)
     if not place.in_place:
         if said["backup"] is not None:
             raise UsageError("--backup copies the file that --in-place is to change: give --in-place, or leave it out.")
@@ -160,7 +159,7 @@ def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
         from kanon_sql.evidence.report.tables import NO_REPORT_IN_PLACE
 
         raise UsageError(NO_REPORT_IN_PLACE)
-    return place
+    return replace(place, backup=policy.backup if said["backup"] is None else said["backup"])
 
 
 def _say(release: TablesRelease, talk: Talk) -> None:
