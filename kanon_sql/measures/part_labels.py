@@ -3,9 +3,10 @@ r"""What is published of each part in a quasi-identifier, and what it stands for
     kanon_cells_<column>(part, label, level, n, leaves, at_root, lower, upper, low, high, [has_null])
 
 One row for each part. ``label`` is what is written; ``low`` and ``high`` are the places that it goes from and to, which
-for numbers leave out NULL. The columns between them are those of a labels relation, so that all measures of cells read
-them alike: ``n`` rows of the table and ``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its
-extremes where it has some, ``level`` is the lowest one of the hierarchy whose label would cover it.
+for numbers leave out NULL (``low_value`` and ``high_value``, where they are selected, are the values there). The
+columns between them are those of a labels relation, so that all measures of cells read them alike: ``n`` rows of the
+table and ``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its extremes where it has some,
+``level`` is the lowest one of the hierarchy whose label would cover it.
 
 Every text label that is no label of a hierarchy is made here, from the values of a part:
 
@@ -38,6 +39,7 @@ NULL = r"\N"
 """NULL beside other values."""
 SEPARATOR = ", "
 """Between the values of a set."""
+LOW_VALUE, HIGH_VALUE = "low_value", "high_value"
 _LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"
 _LOWEST, _HIGHEST = "lowest_number", "highest_number"
 _MICROSECONDS = 1_000_000
@@ -47,6 +49,12 @@ def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting) -> ex
     if column.ordered:
         return _numbers(tuples, column, cutting)
     return _set(tuples, column) if cutting.labels == "set" else _texts(tuples, column, cutting)
+
+
+def bounds(column: Places) -> list[exp.Expr]:
+    """Return the values that the labels of numbers go from and to, which ``part_labels_query`` can select as well."""
+    ends = ((_LOW, LOW_VALUE), (_HIGH, HIGH_VALUE))
+    return [sql.named(sql.column(VALUE, end), name) for end, name in ends if column.ordered]
 
 
 def label_type(column: Places, cutting: Cutting) -> str:

@@ -22,7 +22,7 @@ from kanon_sql.classes.of_node import coded_columns, coded_members
 from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.part_labels import label_type, part_labels_query
+from kanon_sql.measures.part_labels import HIGH_VALUE, LOW_VALUE, bounds, label_type, part_labels_query
 from kanon_sql.measures.places import PART
 from kanon_sql.measures.recoding import PartTables
 from kanon_sql.sql import build as sql
@@ -77,7 +77,8 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     for column in places:
         name = column.hierarchy.column.name
         relation = engine.temporary_name(f"kanon_cells_{name}")
-        create(relation, part_labels_query(finished, column, cutting), f"what is published of {name}")
+        query = part_labels_query(finished, column, cutting).select(*bounds(column), copy=False)
+        create(relation, query, f"what is published of {name}")
         several.append(exp.select(sql.literal(column.number), _has_several_values(column)).from_(relation.copy()))
         cells.append(relation)
     differ = dict(engine.rows(sql.union_all(several), "which columns have several values in some part?"))
@@ -188,18 +189,12 @@ def _boxes_query(
     labels = []
     for column, relation in zip(places, cells, strict=True):
         number = column.number
-        alias, low, high = (f"{prefix}_{number + 1}" for prefix in ("cells", "low", "high"))
+        alias = f"cells_{number + 1}"
         same = sql.column(PART, alias).eq(sql.column(PART, "parts"))
         query = query.join(sql.aliased(relation, alias), on=same, copy=False)
-        if column.ordered:
-            for end, place in ((low, "low"), (high, "high")):
-                there = sql.column("place", end).eq(sql.column(place, alias))
-                query = query.join(sql.aliased(column.relation, end), on=there, join_type="left", copy=False)
-            bounds = [sql.column(VALUE, low), sql.column(VALUE, high)]
-        else:
-            bounds = [sql.column("low", alias), sql.column("high", alias)]
-        for name, bound in zip((names.low[number], names.high[number]), bounds, strict=True):
-            query = query.select(sql.named(bound, name), copy=False)
+        ends = (LOW_VALUE, HIGH_VALUE) if column.ordered else ("low", "high")
+        for name, end in zip((names.low[number], names.high[number]), ends, strict=True):
+            query = query.select(sql.named(sql.column(end, alias), name), copy=False)
         if column.ordered and column.null is not None:
             query = query.select(sql.named(sql.column("has_null", alias), names.null[number]), copy=False)
         if types[number] is not None:
