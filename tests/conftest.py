@@ -185,10 +185,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Yield the cases of a test that the quick run does: all; those that are named; or so many, spread evenly."""
     for place, item in enumerate(cases):
-        if item.get_closest_marker("thorough") is not None:
+        on_spark = item.get_closest_marker("on_spark") is not None and group_of(item) == "spark"
+        if on_spark or item.get_closest_marker("thorough") is not None:
             continue
-        on_spark = item.get_closest_marker("on_spark") if group_of(item) == "spark" else None
-        mark = on_spark or item.get_closest_marker("quick")
+        mark = item.get_closest_marker("quick")
         case = case_of(item)
         wanted = mark.args if mark is not None else [len(cases)]
         if is_spread(place, len(cases), *wanted) or case.removeprefix("spark-") in wanted:

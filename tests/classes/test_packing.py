@@ -175,7 +175,7 @@ def test_columns_of_many_values_are_counted_one_by_one(connection: duckdb.DuckDB
         assert release.verify().models[1].holds
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "local", "spolg"])
 @pytest.mark.parametrize("large", [False, True])
 def test_the_release_is_the_same_however_values_are_counted(

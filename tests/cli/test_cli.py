@@ -218,6 +218,7 @@ def test_a_built_hierarchy_can_be_written_edited_and_given_back(clinic: Path, ka
     assert ended.json["hierarchies"]["zip"]["origin"] == "zip.csv"
 
 
+@pytest.mark.thorough
 def test_as_a_program_of_its_own(clinic: Path) -> None:
     """The installed command, in a process: version, a pipe whose reader has seen enough, no traceback."""
     kanon = Path(sys.executable).parent / "kanon"

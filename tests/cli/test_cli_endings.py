@@ -40,7 +40,7 @@ def shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -168,7 +168,7 @@ main()
 """
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("step", ["replace", "tidied", "closed"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

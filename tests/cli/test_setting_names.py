@@ -109,6 +109,7 @@ def test_an_error_names_keywords_in_python_and_options_in_a_command(
     assert "--rest drop leaves them out" in ended.err
 
 
+@pytest.mark.thorough
 def test_k_and_entity_are_keywords() -> None:
     """Fails on 0.1.0: TypeError, unexpected keyword argument 'k'."""
     with kanon.anonymize(PEOPLE, quasi_identifiers=["sex"], rest="drop", k=6) as release:

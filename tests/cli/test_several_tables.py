@@ -96,6 +96,7 @@ def test_raw_tables_do_not_keep_the_promise(kanon: Callable[..., Ended]) -> None
     assert "patients.name: an identifying column" in ended.out
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("clinic")
 def test_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     made = kanon("anonymize", "--policy", "clinic.toml", "-k", "9", "--out-dir", "files", "--file-format", "parquet")
@@ -232,6 +233,7 @@ def test_a_file_is_written_in_its_directory_or_not_at_all(clinic: Path, kanon: C
     assert kanon("anonymize", "--policy", "clinic.toml", "--out", "new.duckdb").code == 0
 
 
+@pytest.mark.thorough
 def test_a_view_is_a_table_too(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE VIEW stays AS FROM visits")
@@ -370,6 +372,7 @@ def test_what_is_said_of_a_report_that_fails(
     assert kanon("check", "--policy", "clinic.toml").code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("clinic")
 def test_names_are_escaped_in_a_report(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     text = POLICY.replace('into_schema = "released"', 'into_schema = "<b>x/y</b>"')

@@ -44,6 +44,7 @@ def piped(in_tmp: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return call
 
 
+@pytest.mark.thorough
 def test_a_pipe_from_stdin_to_stdout(in_tmp: Path, piped: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     ended = piped("anonymize", "-", *ROLES, "--out", "-")
     assert ended.returncode == 0, ended.stderr
@@ -110,7 +111,7 @@ def test_other_commands_read_stdin(piped: Callable[..., subprocess.CompletedProc
     assert (empty.returncode, "has no header and no rows" in empty.stderr) == (3, True)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", ["| head -n 1", "| true"])
 def test_a_reader_that_goes_is_no_error(in_tmp: Path, after: str) -> None:
     if (bash := shutil.which("bash")) is None:

@@ -66,6 +66,7 @@ def test_tab_offers_commands_without_importing_them(tmp_path: Path) -> None:
     assert modules & (HEAVY - {"rich"}) == set()  # typer itself imports rich where a shell asks
 
 
+@pytest.mark.thorough
 def test_anonymize_imports_what_it_needs(tmp_path: Path) -> None:
     """Fails on 0.1.0, which imports Spark, attacks, budgets and reports."""
     with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:

@@ -284,6 +284,7 @@ def test_budgets_that_are_suggested_pay(kanon: Callable[..., Ended], kept: list[
     assert kanon(*count).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_what_is_in_the_way_of_a_hierarchy(kanon: Callable[..., Ended]) -> None:
     """Building again and loading again end with what the refusal says: --replace; also of a file."""

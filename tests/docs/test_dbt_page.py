@@ -68,6 +68,7 @@ def test_the_tests_of_the_page_find_what_they_are_for(in_tmp: Path) -> None:  # 
     assert found == {"admissions_k5_is_5_anonymous": [(1, 2, 3)], "admissions_k5_keeps_its_rows": [(4, 100)]}
 
 
+@pytest.mark.thorough
 def test_a_hierarchy_that_was_built_to_a_file_is_a_seed(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     kanon("demo", "--rows", 500, "-q")
     kanon("hierarchy", "build", "kanon_demo.duckdb", "admissions", "department=flat", "--out", "department.csv")

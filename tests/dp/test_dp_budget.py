@@ -164,6 +164,7 @@ def test_a_view_has_no_budget_of_its_own(clinic: Path) -> None:
         dp.ask(clinic, "women", dp.Count(epsilon=1))
 
 
+@pytest.mark.thorough
 def test_a_table_has_one_budget_however_it_is_named(clinic: Path, tmp_path: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     link = tmp_path / "link.duckdb"
@@ -210,6 +211,7 @@ def test_what_is_wrong_with_a_question_is_said_before_it_costs(clinic: Path) -> 
     assert spent_in(clinic) == 0
 
 
+@pytest.mark.thorough
 def test_a_file_has_its_budget_in_a_database_that_is_named(clinic: Path, tmp_path: Path) -> None:
     file, keeper = tmp_path / "patients.parquet", tmp_path / "budgets.duckdb"
     with duckdb.connect(str(clinic), read_only=True) as connection:
@@ -368,6 +370,7 @@ def test_tables_of_somebody_else_are_no_budgets(clinic: Path) -> None:
         dp.ask(clinic, "patients", dp.Count(epsilon=1))
 
 
+@pytest.mark.thorough
 def test_the_command_shows_and_sets_it(clinic: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("dp", "budget", clinic, "patients")
     assert (ended.code, ended.out) == (1, "")

@@ -126,7 +126,7 @@ def test_an_answer_is_asked_and_paid_for(places: tuple[Place, Place], tmp_path: 
     assert place.rows("patients"), "the table is as it was"
 
 
-@pytest.mark.on_spark
+@pytest.mark.thorough
 def test_the_command_asks_there(places: tuple[Place, Place], kanon: Callable[..., Ended], tmp_path: Path) -> None:
     place, _ = places
     where = ["--budget", tmp_path / "b.duckdb"] if place.name == "spark" else []

@@ -215,8 +215,8 @@ def test_gaussian_noise_keeps_epsilon_and_delta(epsilon: str, delta: str) -> Non
     assert likelier(law, 1, float(epsilon)) <= float(delta)
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
-@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("question", "one", "other", "event"),
     [

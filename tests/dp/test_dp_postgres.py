@@ -57,6 +57,7 @@ def test_processes_at_once_spend_the_budget_of_postgresql_once(people: str) -> N
     assert dp.read_budget(people, "people").composed[0] == 1
 
 
+@pytest.mark.thorough
 def test_a_connection_to_postgresql_pays_too(people: str) -> None:
     import psycopg
 

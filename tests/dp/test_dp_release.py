@@ -223,6 +223,7 @@ def test_a_release_from_the_command_line(
     assert ended.json["smallest_class"] == min(found.values())
 
 
+@pytest.mark.thorough
 def test_a_column_that_became_the_root_is_warned_of(
     database: Path, kanon: Callable[..., Ended], charged: list[tuple[Decimal, Decimal]]
 ) -> None:
@@ -464,7 +465,7 @@ RULES: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "values", "rule"), RULES, ids=[f"{kind}-{rule}" for kind, _, rule in RULES])
 @given(data=st.data())
 @examples(8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -700,6 +701,7 @@ def test_the_same_sample_is_published_twice(database: Path, charged: list[Any]) 
     assert len(charged) == 1
 
 
+@pytest.mark.thorough
 def test_the_page_has_the_values_of_k() -> None:
     text = (REPOSITORY / "docs/how-to/dp-release.md").read_text(encoding="utf-8")
     for epsilon in ("0.1", "0.5", "1", "2"):

@@ -189,6 +189,7 @@ def test_ctrl_c_while_a_private_directory_is_made_or_removed(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.thorough
 def test_a_release_that_nobody_closes_leaves_nothing(clinic: Path) -> None:
     script = "import sys, kanon_sql as k; r = k.anonymize(sys.argv[1], quasi_identifiers=['sex'], rest='drop'); k.x = r"
     subprocess.run([sys.executable, "-c", script, str(clinic)], check=True)  # noqa: S603 - our own program
@@ -503,6 +504,7 @@ def test_a_signal_ends_it_and_leaves_nothing(
     assert tables_of(ward) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 def test_a_search_that_is_asked_to_end_publishes_nothing(ward: Path) -> None:
     """Unlike one that is interrupted by Ctrl-C, which publishes the best so far."""

@@ -57,7 +57,7 @@ def release(source: Any, table: str, **asked: Any) -> list[tuple[Any, ...]]:
         return [(each.title, each.statement.sql("postgres")) for each in logged if each.dialect == "postgres"]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_any_name_is_a_name(database: str, algorithm: str) -> None:
     run(
@@ -154,6 +154,7 @@ def test_a_profile_moves_a_sample_only(database: str) -> None:
     assert (by_name["age"].distinct, by_name["sex"].distinct, by_name["id"].distinct) == (20, 2, 400)
 
 
+@pytest.mark.thorough
 def test_a_connection_is_handed_back_as_it_was(database: str) -> None:
     with psycopg.connect(database, autocommit=True, row_factory=psycopg.rows.dict_row) as own:
         own.execute("SET TimeZone = 'Europe/Madrid'; SET search_path = public; SET DateStyle = 'SQL, DMY'")

@@ -60,7 +60,7 @@ def test_tables_with_our_names_are_not_read(database: str, algorithm: str) -> No
         assert run(database, f'TABLE "{name}"') == [(1,)]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["kanon_left_out", "kanon_hierarchy_age", "kanon_combinations", "kanon_labels"])
 def test_a_table_with_our_name_is_read(database: str, name: str) -> None:
     run(database, f"ALTER TABLE people RENAME TO {name}")
@@ -83,6 +83,7 @@ def test_two_runs_do_not_wait_for_each_other(database: str) -> None:
         assert released(impatient, "second", max_suppressed=0.2)
 
 
+@pytest.mark.thorough
 def test_long_names_of_columns_stay_apart(database: str) -> None:
     """63 bytes are the longest that a name can have: with anything before them, they are cut off."""
     long, longer = "a" * 62 + "1", "a" * 62 + "2"

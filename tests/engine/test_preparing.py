@@ -620,7 +620,7 @@ def people(in_tmp: Path) -> Path:
     return in_tmp / "p.duckdb"
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "second"),
     [

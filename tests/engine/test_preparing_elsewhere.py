@@ -364,6 +364,7 @@ def test_one_job_is_the_same_everywhere(
     assert "A script cannot have the temporary views" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_connection_of_its_owner_gets_back_what_it_had(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """A table that is called as the view is not read in its place, and no view is left."""
     psycopg = pytest.importorskip("psycopg")

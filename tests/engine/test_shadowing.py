@@ -106,6 +106,7 @@ def test_the_schema_of_a_connection_counts() -> None:
             library.check(connection, "ward", quasi_identifiers=["age"])
 
 
+@pytest.mark.thorough
 def test_other_macros_stay(ward: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     """Macros of other names, and in other schemas, are no trouble, and are carried along in place."""
     assert kanon("anonymize", ward, "ward", *ASKED, "--out", tmp_path / "out.csv").code == 0

@@ -75,7 +75,7 @@ def left_in(spark: Any) -> set[str]:
     return {table.name for name in databases for table in spark.catalog.listTables(name)}
 
 
-@pytest.mark.on_spark("local")
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "local", "mondrian", "mondrian-plus"])
 def test_a_release_is_that_of_duckdb(
     spark: Any, patients: str, in_duckdb: duckdb.DuckDBPyConnection, algorithm: str
@@ -260,7 +260,7 @@ def test_names_and_values_are_what_they_are(spark: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", zone_before)
 
 
-@pytest.mark.on_spark("3-5")
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rows", "k"), [(0, 2), (1, 1), (3, 5)])
 def test_few_rows(spark: Any, rows: int, k: int) -> None:
     frame = spark.range(rows).selectExpr("id AS age", "'x' AS kept")

@@ -58,6 +58,7 @@ def in_small(case: Case, subsets: Sequence[Sequence[int]], k: int) -> int:
     )
 
 
+@pytest.mark.thorough
 @given(cases(), st.integers(1, 6), st.integers(1, 5))
 @examples(40)
 def test_every_figure_is_what_counting_says(case: Case, k: int, max_columns: int) -> None:
@@ -222,6 +223,7 @@ def test_people_of_a_release_are_counted_by_its_original(clinic: Path, kanon: Ca
     assert kanon("known", clinic, "released", *asked, "-k", 31).code == 1
 
 
+@pytest.mark.thorough
 def test_the_command(clinic: Path, kanon: Callable[..., Ended]) -> None:
     roles = ("--qi", "age,sex,zip")
     ended = kanon("known", clinic, "patients", *roles, "--max-columns", 1)

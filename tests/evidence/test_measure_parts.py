@@ -212,6 +212,7 @@ def test_a_range_of_null_and_another_text_costs_what_it_stands_for() -> None:
     assert found.measures["loss"] == pytest.approx(3 * (2 / 3) / 4)
 
 
+@pytest.mark.thorough
 def test_a_text_that_reads_both_ways_is_a_value_where_the_original_has_so_many() -> None:
     original = ["{a, b}"] * 3 + ["a"] * 2 + ["b"] * 2
     found = measured(original, ["{a, b}"] * 3 + ["a"] * 2 + ["b"] * 2)

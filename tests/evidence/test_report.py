@@ -207,6 +207,7 @@ def test_a_published_file_is_proven_to_be_what_the_policy_makes(town: Path, kano
     assert "not published yet" not in text.lower()
 
 
+@pytest.mark.thorough
 def test_a_release_that_is_another_is_refused(town: Path, kanon: Kanon) -> None:
     assert kanon("anonymize", town, "people", *DROPPED, "--into", "released", "-q").code == 0
     with duckdb.connect(str(town)) as connection:
@@ -428,6 +429,7 @@ def test_an_attack_that_succeeds_is_seen_beside_requirements_that_hold(in_tmp: P
         assert not any(attack["succeeded"] for attack in found["attacks"])
 
 
+@pytest.mark.thorough
 def test_columns_published_as_they_are_are_counted_by_rows_that_are_alone() -> None:
     """By hand: two classes of ten. Of amounts ten are alone in F and none in M; a NULL is a value; of grades none."""
     rows = [{"sex": "F", "amount": float(n), "grade": 1} for n in range(10)]
@@ -577,7 +579,7 @@ def test_hostile_names_and_labels_are_text() -> None:
     assert json.loads(report.to_json())["attributes"][0]["name"] == HOSTILE[0]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_table_without_rows_has_a_report(algorithm: str) -> None:
     frame = pd.DataFrame(

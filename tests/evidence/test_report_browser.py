@@ -112,6 +112,7 @@ def test_on_paper_nothing_is_cut_off(browser: Browser, pages: dict[str, Path], n
     page.context.close()
 
 
+@pytest.mark.thorough
 def test_nothing_on_the_page_runs(browser: Browser, pages: dict[str, Path]) -> None:
     page, *_ = opened(browser, pages["hostile"], 1280)
     assert page.locator("script, iframe, object, embed, img, link, form, base").count() == 0

@@ -74,6 +74,7 @@ def test_before_and_after_side_by_side(clinic_release: Path, kanon: Callable[...
     assert [met["met"] for met in found["after"]["thresholds"]] == [True] * 6
 
 
+@pytest.mark.thorough
 def test_people_are_people_and_averages_are_of_records(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Ann is alone in three towns and Bob in one; Bob and Cem are together in one more."""
     rows = ["town,who", "1,Ann", "2,Ann", "3,Ann", "3,Ann", "4,Bob", "4,Cem", "5,Bob"]

@@ -270,6 +270,7 @@ def test_every_rule_that_can_be_checked_is_broken_below() -> None:
     assert checked == set(BREAKING)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("standard", standard_names())
 def test_a_table_that_meets_all_rules(standard: str) -> None:
     found = rules(CLEAN, standard, **settings_of(standard))
@@ -278,7 +279,7 @@ def test_a_table_that_meets_all_rules(standard: str) -> None:
         assert (rule.id, rule.verdict, rule.measured) == (rule.id, expected, rule.measured)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", MEETING, ids="-".join)
 def test_a_class_rule_that_holds_with_nothing_to_spare(key: tuple[str, str]) -> None:
     standard, rule = key
@@ -420,6 +421,7 @@ def test_numbers_with_decimals_of_a_table_of_counts() -> None:
     assert rules(columns, "cells-11", 9)["cells"].verdict == "for a person"
 
 
+@pytest.mark.thorough
 def test_digits_of_pseudonyms_hashes_and_uuids_are_no_dates_and_no_phone_numbers() -> None:
     columns = {
         "visit": "left(sha256(CAST(i AS VARCHAR)), 32)",
@@ -458,7 +460,7 @@ def test_a_table_with_a_row_per_person_and_a_column_called_count_is_no_table_of_
     assert rules(columns, "cells-11")["cells"].verdict == "not known"
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "JSON"])
 def test_what_cannot_be_looked_into_is_not_known(kind: str) -> None:
     value = {"BLOB": "'a'::BLOB", "INTEGER[]": "[1]", "STRUCT(a INTEGER)": "{'a': 1}", "JSON": "'{}'::JSON"}[kind]
@@ -468,6 +470,7 @@ def test_what_cannot_be_looked_into_is_not_known(kind: str) -> None:
     assert found["C dates"].verdict == "not known"
 
 
+@pytest.mark.thorough
 def test_pseudonyms_and_free_text_are_for_a_person() -> None:
     words = "'the patient was seen again and had no complaints of any kind, in all ' || i || ' words'"
     found = rules(CLEAN | {"pseudonym": "left(sha256(CAST(i AS VARCHAR)), 32)", "note": words}, HIPAA)
@@ -509,6 +512,7 @@ def test_a_choice_called_like_an_identifier_is_for_a_person_and_numbers_are_none
     assert (found["L"].verdict, found["L"].measured) == ("for a person", "to look at: vin: 2 values")
 
 
+@pytest.mark.thorough
 def test_small_numbers_in_columns_called_like_dates_are_for_a_person() -> None:
     columns = CLEAN | {"days_since_admission": "i % 40", "month": "1 + i % 12"}
     found = rules(columns, HIPAA)["C dates"]
@@ -516,6 +520,7 @@ def test_small_numbers_in_columns_called_like_dates_are_for_a_person() -> None:
     assert found.measured == "to look at: days_since_admission: 40 values, month: 12 values"
 
 
+@pytest.mark.thorough
 def test_a_zip_code_that_may_have_lost_zeros_is_for_a_person() -> None:
     """601 is Puerto Rico's 00601, or the three digits that may be shown."""
     found = rules(CLEAN | {"zip": "601 + i % 30"}, HIPAA)["B ZIP"]
@@ -701,6 +706,7 @@ def test_the_sample_table_meets_safe_harbor_by_a_proposed_policy(kanon: Callable
     assert "14 of 16 rules can be checked here: 14 hold; 2 for a person" in ended.out
 
 
+@pytest.mark.thorough
 def test_a_proposed_policy_has_the_k_of_its_standards(in_tmp: Path, kanon: Callable[..., Ended], clinic: Path) -> None:
     source = ["init", clinic, "patients", "--out", "p.toml", "--replace"]
     assert kanon(*source, "--standard", "ema-0070", "--standard", "gbt-42460:public").code == 0

@@ -92,6 +92,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
 # To whom it is served
 
 
+@pytest.mark.thorough
 def test_the_first_address_opens_once_and_its_cookie_is_out_of_reach(explored: Explorer) -> None:
     cookie = explored.opened.headers["set-cookie"]
     assert re.search("; HttpOnly;.*SameSite=strict$", cookie)
@@ -623,6 +624,7 @@ def test_no_file_of_another_is_written_over(explored: Explorer) -> None:
     assert there() == ["link.toml", "people.duckdb", "people.toml"]
 
 
+@pytest.mark.thorough
 def test_what_waits_when_it_ends_does_not_begin(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with explorer(table, "people", kanon.read_policy(table.with_suffix(".toml"))[0]) as explored:
         form = {"form_token": form_token(explored), "policy_file": "kanon.toml", "into": "released"}

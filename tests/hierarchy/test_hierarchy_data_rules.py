@@ -91,6 +91,7 @@ def stepped(value: int, level: int) -> tuple[int, int]:
     return hundred, hundred * 100
 
 
+@pytest.mark.thorough
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=20))
 @examples(20)
 def test_any_number_is_in_its_step(values: list[int]) -> None:

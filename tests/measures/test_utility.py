@@ -170,6 +170,7 @@ def test_answers_of_queries_are_those_of_loops_over_rows(monkeypatch: pytest.Mon
     assert found.queries.ninth_decile == pytest.approx(sorted(errors[:1000])[899], abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_release_of_the_original_itself_is_as_good() -> None:
     frame = pd.DataFrame({"a": list("abcd") * 30, "b": [1, 2, None] * 40, "c": ["x", "y"] * 60})
     found = measured(frame, frame, dict.fromkeys("abc", "flat"), target="c")

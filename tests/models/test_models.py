@@ -156,6 +156,7 @@ def with_tree(one: Sick, directory: str) -> dict[str, str]:
     return {**paths, one.names[0]: str(tree)}
 
 
+@pytest.mark.thorough
 @given(sick())
 @examples(12)
 def test_check_measures_every_model_by_its_definition(one: Sick) -> None:

@@ -284,6 +284,7 @@ def test_what_is_asked_wrong_is_said(
     assert said in " ".join(result.err.split())
 
 
+@pytest.mark.thorough
 def test_a_policy_file_guards_all_models(kanon: Callable[..., Ended], tmp_path: Path) -> None:
     path = tmp_path / "patients.csv"
     patients(THREE_DIVERSE).to_csv(path, index=False)

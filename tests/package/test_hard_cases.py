@@ -215,6 +215,7 @@ def test_the_column_that_people_are_counted_by_may_be_there(connection: duckdb.D
     assert kanon.check(connection, "t", policy=policy).identifying == ("b",)
 
 
+@pytest.mark.thorough
 def test_names_of_steps_and_of_tables_do_not_mix(connection: duckdb.DuckDBPyConnection) -> None:
     """The statements of the script and of the check name steps; tables of these names are read and made as others."""
     connection.execute("CREATE TABLE generalized AS SELECT * FROM t")

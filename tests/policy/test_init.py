@@ -69,6 +69,7 @@ def test_the_policy_says_what_the_profile_says(in_tmp: Path) -> None:
     assert decided["columns"]["insensitive"] == [*found.of_role("insensitive")]
 
 
+@pytest.mark.thorough
 def test_a_policy_that_is_there_is_kept(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     TEN[0].write(in_tmp / "t.csv")
     (in_tmp / "kanon.toml").write_text("mine", encoding="utf-8")

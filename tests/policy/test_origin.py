@@ -115,6 +115,7 @@ def test_a_data_file(in_tmp: Path, clinic: Path, kanon: Callable[..., Ended], mo
     assert kanon("attack", released, *job, "--format", "json").json == kanon("attack", *job, "--format", "json").json
 
 
+@pytest.mark.thorough
 def test_what_is_named_goes_before_the_file(job: tuple[str, Path], kanon: Callable[..., Ended]) -> None:
     pd.DataFrame({"age": [1, 1], "sex": ["F", "F"], "zip": ["1", "1"], "disease": ["a", "b"]}).to_csv("two.csv")
     ended = kanon("anonymize", "two.csv", *job, "--out", "o.csv", "-k", 2, "--format", "json")

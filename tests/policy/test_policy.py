@@ -127,6 +127,7 @@ def test_a_policy_that_cannot_be_written(tmp_path: Path) -> None:
             write_policy(kanon.Policy(), kanon.Destination(), path)
 
 
+@pytest.mark.thorough
 def test_columns_called_directory_and_columns_have_hierarchies(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT i AS directory, i AS columns FROM range(40) AS numbers(i)")
@@ -240,6 +241,7 @@ def test_anonymize_and_check_by_one_file(clinic: Path, in_tmp: Path, kanon: Call
     assert kanon("check", clinic, "released", "--policy", policy, "-k", 61).code == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_options_can_be_saved_as_a_policy(clinic: Path, kanon: Callable[..., Ended]) -> None:
     first = kanon(
@@ -303,6 +305,7 @@ def test_roles_of_the_command_line_add_to_those_of_the_file(clinic: Path, kanon:
     assert [name.lower() for name in named.quasi_identifiers] == ["age", "sex"]  # the order of the file
 
 
+@pytest.mark.thorough
 def test_a_column_named_on_the_command_line_moves_to_that_role(clinic: Path, kanon: Callable[..., Ended]) -> None:
     _, named = roles(kanon, clinic, "--id", "SEX,id")
     assert (named.identifying, named.quasi_identifiers) == (("name", "SEX", "id"), ("age",))

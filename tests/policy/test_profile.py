@@ -164,6 +164,7 @@ def test_never_everything_is_a_quasi_identifier() -> None:
     assert any("No quasi-identifier was found" in note for note in found.notes)
 
 
+@pytest.mark.thorough
 def test_triples_that_were_not_looked_at_are_said() -> None:
     found = kanon.profile(frame(**{f"age_{place}": lambda row, place=place: row % place for place in range(2, 20)}))
     assert found.subsets is not None
@@ -176,6 +177,7 @@ def test_triples_that_were_not_looked_at_are_said() -> None:
 CELLS = st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 4))] * 3), min_size=0, max_size=25)
 
 
+@pytest.mark.thorough
 @given(CELLS)
 @examples(20)
 def test_figures_are_those_of_plain_python(rows: list[tuple[int | None, ...]]) -> None:
@@ -202,6 +204,7 @@ def test_figures_are_those_of_plain_python(rows: list[tuple[int | None, ...]]) -
     assert len(found.subsets.found) == 7
 
 
+@pytest.mark.thorough
 def test_people_are_counted_where_rows_of_a_person_repeat() -> None:
     """20 patients with 10 stays each: who is alone in her city is 10 rows, and one person."""
     table = frame(patient_id=lambda row: f"p{row % 20}", city=lambda row: f"c{row % 20}", cost=lambda row: row / 7)
@@ -349,6 +352,7 @@ def people(rows: int) -> pd.DataFrame:
     return frame(rows, patient_id=lambda row: row // 4, city=lambda row: f"c{row % 97}", age=lambda row: row % 80)
 
 
+@pytest.mark.thorough
 def test_a_sample_is_the_same_each_time_and_is_said() -> None:
     first, second = (kanon.profile(people(4000), sample=1000) for _ in range(2))
     assert first == second

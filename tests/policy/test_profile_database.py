@@ -341,6 +341,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
         kanon_sql.profile_database(path)
 
 
+@pytest.mark.thorough
 def test_the_command(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     path = make_hospital(tmp_path / "clinic.duckdb", patients=200)
     shown = kanon("profile", path)

@@ -458,6 +458,7 @@ def test_other_ways_are_said_and_other_references_are_left_out(in_tmp: Path) -> 
     assert note in (in_tmp / "kanon.toml").read_text(encoding="utf-8").replace("\n# ", " ")
 
 
+@pytest.mark.thorough
 def test_people_who_may_be_others_wait_for_a_decision(in_tmp: Path) -> None:
     """Patient 1 is not employee 1; visits of a patient_id that the table of patients does not have are hers by name."""
     path = database(
@@ -606,6 +607,7 @@ def test_a_connection_is_named_by_the_command(in_tmp: Path) -> None:
         kanon_sql.init_tables_policy(in_tmp / "t.csv", out=in_tmp / "other.toml")
 
 
+@pytest.mark.thorough
 def test_the_policy_of_a_database_in_postgresql(postgres: str, in_tmp: Path) -> None:
     import psycopg
 

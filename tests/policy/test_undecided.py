@@ -114,7 +114,7 @@ def made(language: str, place: int) -> tuple[pd.DataFrame, dict[str, str]]:
     return pd.DataFrame({header: [makes[what](draw) for _ in range(ROWS)] for header, what in inside.items()}), inside
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", range(10))
 @pytest.mark.parametrize("language", list(CONTENTS))
 def test_an_unedited_policy_publishes_no_column_that_no_person_decided_on(
@@ -263,6 +263,7 @@ def test_the_terminal_says_that_roles_are_not_confirmed(in_tmp: Path, kanon: Kan
     assert "roles        no person has confirmed those of sex (proposed in the policy)" in told.out
 
 
+@pytest.mark.thorough
 def test_roles_that_a_person_names_are_confirmed(in_tmp: Path, kanon: Kanon) -> None:
     patients(in_tmp / "t.csv")
     assert kanon("init", "t.csv", "--qi", "age").code == 0

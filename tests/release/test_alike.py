@@ -49,7 +49,7 @@ def statements(release: kanon.Release) -> list[str]:
     return [each.title for each in release.prepared.source.engine.statements]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("algorithm", "how"),
     [

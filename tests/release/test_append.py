@@ -135,6 +135,7 @@ def test_dry_run_changes_nothing(visits: Path) -> None:
     assert (tables_of(visits), files_in(visits.parent)) == (before, files)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_new_rows_of_a_file_have_the_types_of_the_lock(visits: Path) -> None:
     """The zips of this file alone would be read as numbers, and lose what they begin with."""
@@ -365,6 +366,7 @@ def kanon_hierarchy(path: Path, column: str, file: str, *, replace: bool = False
     assert run(said) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_file_that_was_changed(tmp_path: Path) -> None:
     path = tmp_path / "clinic.duckdb"
@@ -456,6 +458,7 @@ def test_a_release_that_was_replaced(visits: Path) -> None:
         assert connection.sql("SELECT count(*) FROM kanon.appended").fetchall() == [(1,)]
 
 
+@pytest.mark.thorough
 def test_other_columns_and_types(visits: Path) -> None:
     with duckdb.connect(str(visits)) as connection:
         connection.execute("CREATE VIEW without AS SELECT * EXCLUDE (zip) FROM visits")
@@ -469,6 +472,7 @@ def test_other_columns_and_types(visits: Path) -> None:
             kanon.apply(visits.with_name("kanon.lock"), "visits", append=table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("row", "match"),
     [

@@ -137,6 +137,7 @@ def test_mistakes(
     assert says in ended.err
 
 
+@pytest.mark.thorough
 def test_a_screen_and_a_script(in_tmp: Path, frame: pd.DataFrame, kanon: Callable[..., Ended]) -> None:
     frame.to_csv(in_tmp / "t.csv", index=False)
     asked = ("compare", "t.csv", "--qi", "a,b", "-k", "2,61", "--algorithm", "optimal,datafly", "--max-suppressed", "0")

@@ -102,6 +102,7 @@ def test_what_excel_does_not_have_is_refused_and_nothing_is_left(in_tmp: Path, v
     assert files_in(in_tmp) == {"a.duckdb"}
 
 
+@pytest.mark.thorough
 def test_empty_rows_and_too_many_rows_or_columns_are_refused(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(in_tmp / "a.duckdb", "CREATE TABLE t AS SELECT CAST(NULL AS VARCHAR) AS sex FROM range(9)")
     with pytest.raises(UsageError, match="NULL in all columns"):

@@ -213,6 +213,7 @@ def test_hostile_names(names: list[str], stem: str) -> None:
         assert files_in(Path(directory)) == {path.name}
 
 
+@pytest.mark.thorough
 def test_permissions_and_links_are_kept(hospital: Path) -> None:
     hospital.chmod(0o640)
     link = hospital.with_name("link.duckdb")
@@ -337,6 +338,7 @@ def test_definitions_are_carried_over_as_they_are(hospital: Path) -> None:
     assert (asked_of(hospital, defaults), asked_of(hospital, checks)) == before
 
 
+@pytest.mark.thorough
 def test_a_definition_that_would_read_otherwise(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "kanon_sql.release.in_place.rewrite._as_it_is", lambda text: exp.var(text.replace(">= 0", ">= -1"))

@@ -91,6 +91,7 @@ def test_a_view_over_a_list_of_values(ward: Path, query: str) -> None:
     assert asked_of(ward, comments) == [("of each",)]
 
 
+@pytest.mark.thorough
 def test_a_list_of_values_that_no_column_has(ward: Path) -> None:
     change(ward, "CREATE TYPE towns AS ENUM (SELECT DISTINCT town FROM patients)")
     assert "type towns (lists values)" in in_place(ward).removed
@@ -146,6 +147,7 @@ def test_hierarchies_of_all_columns(ward: Path, kanon: Callable[..., Ended], rol
     assert not is_left(ward, "RARETOWN")
 
 
+@pytest.mark.thorough
 def test_what_a_killed_duckdb_left(ward: Path) -> None:
     spill = ward.with_name("ward.duckdb.tmp")
     spill.mkdir()
@@ -175,7 +177,7 @@ def test_triggers(ward: Path) -> None:
     assert asked_of(ward, "SELECT id FROM audit ORDER BY id") == [(1,), (2,)]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statements",
     [
@@ -190,6 +192,7 @@ def test_views_that_would_fail(ward: Path, statements: tuple[str, ...]) -> None:
         in_place(ward)
 
 
+@pytest.mark.thorough
 def test_views_that_are_told(ward: Path) -> None:
     change(
         ward,
@@ -208,6 +211,7 @@ def test_views_that_are_told(ward: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_view_that_is_not_understood(ward: Path) -> None:
     change(
         ward,
@@ -220,6 +224,7 @@ def test_a_view_that_is_not_understood(ward: Path) -> None:
     assert asked_of(ward, "SELECT count(*) FROM here") == [(120,)]
 
 
+@pytest.mark.thorough
 def test_collations(ward: Path) -> None:
     change(ward, "ALTER TABLE patients ADD COLUMN note VARCHAR COLLATE NOCASE DEFAULT 'Y'")
     in_place(ward)

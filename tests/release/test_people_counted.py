@@ -111,6 +111,7 @@ def test_visits_without_an_entity_are_refused_with_both_ways_on(ward: Path, kano
     assert (tables_of(ward), files_in(ward.parent)) == (before, files)
 
 
+@pytest.mark.thorough
 def test_people_are_counted_in_every_published_class(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: there is no ``smallest_class_people``. By brute force over the published rows."""
     ended = kanon("anonymize", ward, *FULL, "--entity", "patient_id", "--out", "released.csv", "--format", "json")
@@ -467,6 +468,7 @@ def test_spark_has_the_same_rule(spark: Any) -> None:
         assert release.summary()["counted"] == "people"
 
 
+@pytest.mark.thorough
 def test_the_first_release_that_anybody_sees_counts_people(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: the sample table has no patient_id. People are counted here by hand-written generalization."""
     found = kanon("demo", "--rows", 5000, "--format", "json").json
@@ -593,6 +595,7 @@ def test_an_entity_that_is_another_one_in_each_row_names_no_people(ward: Path, k
     assert not (ward.parent / "released.csv").exists()
 
 
+@pytest.mark.thorough
 def test_check_does_not_verify_rows_of_people_who_repeat(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: 'visits satisfies the policy', where each class is one patient."""
     asked = ("check", ward, "visits", "--qi", "birth_date,sex,town", "-k", 5)

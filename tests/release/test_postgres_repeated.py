@@ -80,6 +80,7 @@ def test_what_is_not_told_of_columns_is_not_guessed(database: str) -> None:
     assert "GENERATE_SERIES" in released(database, "dropped", rest="drop")[1]
 
 
+@pytest.mark.thorough
 def test_rows_that_are_not_alike_are_not_counted(database: str) -> None:
     run(database, ALIKE, "ANALYZE alike")
     assert "GENERATE_SERIES" not in released(database, "with_numbers", identifying=[])[1]

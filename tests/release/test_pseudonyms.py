@@ -421,6 +421,7 @@ def test_people_whose_combination_of_classes_too_few_have_are_left_out(
         assert connection.execute("SELECT count(*) FROM released").fetchone() == (60,)
 
 
+@pytest.mark.thorough
 def test_people_beyond_the_limit_of_suppression_are_an_error_whose_advice_works(
     tmp_path: Path, kanon: Callable[..., Ended]
 ) -> None:

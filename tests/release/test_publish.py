@@ -64,6 +64,7 @@ def test_rest_decides_about_columns_without_a_role(clinic: Path) -> None:
             assert list(release.to_pandas().columns) == columns
 
 
+@pytest.mark.thorough
 def test_the_order_of_rows_says_nothing_and_can_be_repeated(clinic: Path) -> None:
     """The same rows in another order in the source: the release stands in the same order, which is not the source's."""
     frame = duckdb.connect(str(clinic), read_only=True).table("patients").df()
@@ -108,6 +109,7 @@ def test_in_csv_null_and_the_empty_text_stay_two_classes(tmp_path: Path) -> None
     assert (tmp_path / "release.csv").read_text(encoding="utf-8").splitlines().count('""') == 2
 
 
+@pytest.mark.thorough
 def test_a_view_is_live_and_keeps_hierarchies_of_its_own(clinic: Path, kanon: Callable[..., Ended]) -> None:
     assert kanon("hierarchy", "build", clinic, "patients", "zip=mask:right:1,2").code == 0
     ended = kanon(
@@ -151,6 +153,7 @@ def test_what_is_there_is_not_replaced_unless_asked(clinic: Path, tmp_path: Path
     assert len(rows_of(clinic, "kept")) == len(rows_of(clinic, "seen")) == release.rows_out
 
 
+@pytest.mark.thorough
 def test_into_a_schema(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE SCHEMA shared")
@@ -276,6 +279,7 @@ def test_an_open_transaction_of_the_caller_is_not_touched(clinic: Path) -> None:
         ]
 
 
+@pytest.mark.thorough
 def test_a_release_holds_nothing_in_the_callers_connection_after_it_is_closed(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         with anonymize(connection) as first, anonymize(connection, seed=5) as second:

@@ -102,6 +102,7 @@ def test_options_the_file_and_the_library_make_the_same_and_a_release_repeats(
     assert ended.code == 0, ended.err
 
 
+@pytest.mark.thorough
 def test_the_library_makes_what_the_options_make(visits: Path, in_tmp: Path) -> None:
     settings: dict[str, Any] = {
         "quasi_identifiers": ["age"], "sensitive": ["disease"], "rest": "keep", "entity": "person", "seed": 7,

@@ -75,7 +75,7 @@ def columns(kind: str) -> list[list[Any]]:
 NUMBERS = ["INTEGER", "DECIMAL(9,2)", "DOUBLE"]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", NUMBERS)
 @pytest.mark.parametrize("base", ["50", "7", "1"])
 def test_round_is_the_nearest_multiple_with_halves_away_from_zero(kind: str, base: str) -> None:
@@ -112,7 +112,7 @@ def test_what_is_rounded_to_a_number_that_the_type_does_not_have_is_refused(
         released([value, None, 1], data_type, f"round:{base}")
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", NUMBERS)
 @pytest.mark.parametrize(
     ("top", "bottom"), [("90", None), (None, "18"), ("90", "18"), ("90.5", "-25.25"), ("0", "-300")]
@@ -133,7 +133,7 @@ def test_top_and_bottom_codes(kind: str, top: str | None, bottom: str | None) ->
                 assert coded == str(value).replace("-0.0", "0.0")
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", NUMBERS)
 @pytest.mark.parametrize("bounds", ["0,18,65", "0", "-25.5,0.25,90"])
 def test_bins_are_half_open(kind: str, bounds: str) -> None:
@@ -293,6 +293,7 @@ def test_days_are_spread_over_all_but_none() -> None:
     assert found == {-3, -2, -1, 1, 2, 3}
 
 
+@pytest.mark.thorough
 def test_hashes_and_days_agree_across_columns_and_tables_under_one_key(key_file: Path) -> None:
     start = dt.date(2021, 5, 5)
     with duckdb.connect() as connection:

@@ -141,6 +141,7 @@ def test_a_script_that_would_publish_more_is_refused(tmp_path: Path, dialect: st
             release.script(dialect, INTO)
 
 
+@pytest.mark.thorough
 def test_values_of_people_whom_pseudonyms_tie_are_not_written_out(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_materialized_view_is_no_plain_view_in_a_script(tmp_path: Path, dialec
             release.sql(dialect, where)
 
 
+@pytest.mark.thorough
 def test_the_command_says_how_large_a_script_is_and_what_it_holds(
     tmp_path: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_the_script_of_any_table_stands_alone(case: Case) -> None:
     assert TABLE not in columns
 
 
+@pytest.mark.thorough
 def test_all_statements_are_shown_with_what_they_are_for(clinic: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("anonymize", clinic, "patients", *ANONYMIZE, "--into", "pasted", "--sql=all")
     assert ended.code == 0

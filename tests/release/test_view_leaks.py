@@ -125,6 +125,7 @@ def test_explain_analyze_says_nothing_of_the_rows_behind(ward: Path) -> None:
     assert "ward" not in plan
 
 
+@pytest.mark.thorough
 def test_a_view_that_is_replaced_stays_secure(ward: Path) -> None:
     """Fails on 0.1.0."""
     make_view(str(ward), "optimal")
@@ -196,7 +197,7 @@ def test_the_script_of_a_view_makes_what_is_made(ward: Path, kanon: Callable[...
     assert "security_barrier" in kanon(*asked, "--into", "shown", "--as", "view", "--sql", "--dialect", "postgres").out
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view_says_how_many_rows_it_hides(ward: Path, kanon: Callable[..., Ended], algorithm: str) -> None:
     """Fails on 0.1.0: three rows are not in the view, and nothing says so.

@@ -164,6 +164,7 @@ def test_it_ends_by_itself_and_is_better_than_a_step_down(prepared: kanon.Prepar
                 assert evidence.cost((*node[:column], other, *node[column + 1 :])) >= cost
 
 
+@pytest.mark.thorough
 def test_the_cost_is_that_of_the_release_that_is_published(
     prepared: kanon.PreparedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def test_the_best_of_the_allowed_nodes_is_taken(case: Case, data: st.DataObject)
                 assert found.loss == min(one.loss for one in good)
 
 
+@pytest.mark.thorough
 def test_one_node_is_taken_as_it_is_given_under_every_measure() -> None:
     for measure in ("loss", "precision", "discernibility", "average_class_size"):
         with kanon.anonymize(FRAME, k=2, levels={"age": 1, "CITY": "1"}, measure=measure, **SETTINGS) as release:

@@ -310,6 +310,7 @@ def test_the_pasted_script_gives_the_same_release(kanon: Callable[..., Ended], a
     assert "step" in text.out
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_what_a_local_recoding_cannot_be(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("t.duckdb") as connection:

@@ -110,6 +110,7 @@ def test_three_rows_in_one_class() -> None:
         assert release.bound == pytest.approx(release.loss, rel=1e-3)
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=7))
 @examples(60, quick=5)
 def test_no_way_to_make_classes_costs_less(case: Case) -> None:
@@ -195,6 +196,7 @@ def test_a_gap_is_rounded_up() -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_ranges_can_lose_less_than_labels() -> None:
     """And so the bound is said of labels; ``mondrian`` by labels does not go below it."""
     ages = pd.DataFrame({"age": [28, 29, 30, 31, 48, 49, 50, 51]})

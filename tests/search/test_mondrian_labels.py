@@ -167,6 +167,7 @@ def share_of_height(values: set[Any], column: Column, rule: str, labels: str) ->
     return Fraction(1) if lowest is None else Fraction(lowest, len(inner) + 1)
 
 
+@pytest.mark.thorough
 @given(tables(), written)
 @examples(12)
 def test_every_label_is_what_the_part_has_and_covers_each_value(table: Table, asked: dict[str, str]) -> None:
@@ -202,6 +203,7 @@ def test_measures_are_what_their_definitions_say(table: Table, asked: dict[str, 
                 assert release.measures[name] == pytest.approx(value, abs=1e-7), name
 
 
+@pytest.mark.thorough
 def test_an_end_that_is_infinite_is_as_far_as_the_values_of_the_table() -> None:
     """Finite values go from 0 to 10: what is labelled [-inf-10] and [5-inf] is no narrower than [0-10] and [5-10]."""
     for ends_of_part, expected in (([-math.inf, 10.0], 1.0), ([5.0, math.inf], 0.5), ([-math.inf, math.inf], 1.0)):

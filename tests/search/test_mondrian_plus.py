@@ -80,6 +80,7 @@ def sides(column: Column, number: int, part: list[Row], cut: str) -> Iterator[tu
         yield [row for row in part if row[number] in group], [row for row in part if row[number] not in group]
 
 
+@pytest.mark.thorough
 def test_a_table_without_rows() -> None:
     empty = pd.DataFrame({"x": pd.Series([], dtype="int64"), "y": pd.Series([], dtype="string")})
     for pairs in (0, 1, 3):

@@ -68,6 +68,7 @@ def test_it_loses_less_than_the_others(
         assert_replayed(local)
 
 
+@pytest.mark.thorough
 def test_what_a_node_would_save_is_what_its_rows_would_lose_at_later_steps(prepared: kanon.PreparedTable) -> None:
     """Counted by hand: rows whose price is higher than the node's, in classes of five."""
     with prepared.anonymize(models=MODELS, max_suppressed=1, algorithm="spolg") as release:

@@ -99,7 +99,7 @@ def test_it_is_the_same_release(table: Table, algorithm: str, models: list[Any])
     assert rows is None or rows == sorted(map(repr, expected.to_pylist()))
 
 
-@pytest.mark.on_spark
+@pytest.mark.thorough
 def test_no_tuple_leaves_the_warehouse(table: Table) -> None:
     with release_of(table.there, algorithm="datafly", models=[kanon.KAnonymity(5)], search_on="warehouse") as release:
         release.to_table("kanons_release", replace=True, ignore_ledger=True)

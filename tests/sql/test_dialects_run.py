@@ -131,7 +131,7 @@ FEW = {("hierarchical", "local"), ("ordered", "optimal"), ("recursive", "optimal
 FEW |= {("entropy", "optimal"), ("alpha", "optimal"), ("enhanced", "optimal")}
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize("models", MODELS)
 def test_every_model_in_postgresql(
@@ -223,8 +223,7 @@ RULES: dict[str, str] = {
 }
 
 
-@pytest.mark.quick(2)
-@pytest.mark.on_spark
+@pytest.mark.thorough
 # On Spark each type is there once.
 @pytest.mark.not_on_spark("tiny weight born-local", "price seen flag-mondrian", "far large code-local")
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])

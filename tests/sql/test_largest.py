@@ -32,6 +32,7 @@ def without_largest(rows: list[tuple[int, int]], how_many: int) -> dict[int, int
     return {k: sum(sorted(found, reverse=True)[how_many:]) for k, found in groups.items()}
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**40)), min_size=1), st.integers(1, 5))
 def test_duckdb(rows: list[tuple[int, int]], how_many: int) -> None:
     with duckdb.connect() as connection:
@@ -52,6 +53,7 @@ def test_postgres(postgres: str, how_many: int) -> None:
     assert {k: int(n) for k, n in found} == without_largest(ROWS, how_many)
 
 
+@pytest.mark.on_spark
 @pytest.mark.parametrize("how_many", [1, 2, 5])
 def test_spark(spark: object, how_many: int) -> None:
     session = spark.newSession()  # type: ignore[attr-defined]

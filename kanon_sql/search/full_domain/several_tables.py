@@ -244,10 +244,11 @@ class TablesSearch:
             if lowered == upper and not untested:
                 return upper
             upper = lowered
-            for part in untested:
-                part.evidence.test(part.node(upper))
-                if self._least(lower, upper) >= self._best_cost:
-                    return None
+            for test in (_probe, _test):
+                for part in untested:
+                    test(part, part.node(upper))
+                    if self._least(lower, upper) >= self._best_cost:
+                        return None
 
     def _lowered(self, lower: Node, upper: Node, room: Cost | float) -> Node:
         """Return the upper end without levels at which a column alone adds as much to the least cost as there is."""
@@ -307,3 +308,12 @@ class TablesSearch:
                     if self._least(lowered, lowered) > cost or self._cost(lowered) > cost:
                         break
                     self.best = (lowered, cost)
+
+
+def _probe(part: Part, node: Node) -> None:
+    if part.evidence.worth_probing(node):
+        part.evidence.probe(node)
+
+
+def _test(part: Part, node: Node) -> None:
+    part.evidence.test(node)

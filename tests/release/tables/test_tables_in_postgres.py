@@ -391,6 +391,7 @@ def test_views_can_be_among_the_tables(database: str) -> None:
         run(database, "DROP $kind texts".replace("$kind", kind))
 
 
+@pytest.mark.thorough
 def test_names_of_schemas_that_cannot_be(database: str) -> None:
     policy = small("p", hierarchies={"sex": "flat"})
     run(database, "DROP TABLE people", made("p", 6))

@@ -276,6 +276,7 @@ def test_a_table_may_be_called_as_a_step_of_ours(name: str, person: str) -> None
         assert release.to_schema("released").verification.rows == {name: 40}
 
 
+@pytest.mark.thorough
 def test_keys_in_another_case_and_a_script_twice() -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE p AS SELECT i AS pid FROM range(9) numbers(i)")
@@ -473,6 +474,7 @@ TWO_SPELLINGS = """
 RAW_KEYS = "UPDATE released.r SET vid = $raw WHERE rowid IN (SELECT rowid FROM released.r LIMIT 24)"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("spoil", "raw"),
     [
