@@ -208,7 +208,7 @@ def test_a_program_that_runs_kanon_goes_on_after_it() -> None:
     assert ended.stdout.endswith("called\n")
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("after", [0, 0.3, 1])
 @pytest.mark.usefixtures("hears_ctrl_c")

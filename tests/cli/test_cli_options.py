@@ -132,6 +132,7 @@ def test_the_policy_is_not_written_over(kanon: Callable[..., Ended]) -> None:
     assert Path("p.csv").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.thorough
 def test_every_column_that_is_not_published_is_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     line = (*shlex.split("anonymize clinic.duckdb patients --qi sex --id name --rest drop -q"), "--into")
     assert clinic.exists()
@@ -139,6 +140,7 @@ def test_every_column_that_is_not_published_is_named(clinic: Path, kanon: Callab
     assert kanon(*line, "y", "--format", "json").json["columns_left_out"] == ["name", "id", "age", "zip", "disease"]
 
 
+@pytest.mark.thorough
 def test_one_is_one(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("one.duckdb") as connection:
         connection.execute("CREATE TABLE t AS SELECT 1 AS a, 2 AS person")

@@ -227,7 +227,7 @@ def test_the_engine_tells_how_far_a_statement_is() -> None:
     assert engine.share_done() is None  # closed
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

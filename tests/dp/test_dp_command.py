@@ -257,6 +257,7 @@ def test_a_condition_that_could_do_more_is_refused(text: str) -> None:
         condition(text, COLUMNS, "t")
 
 
+@pytest.mark.thorough
 def test_the_library_answers_with_exact_decimals(clinic: Path) -> None:
     answer = dp.ask(clinic, "patients", dp.Sum(column="cost", bounds=(0, 50), epsilon=1))
     assert isinstance(answer.value, Decimal)

@@ -170,6 +170,7 @@ def test_sums_and_means_are_of_what_their_heading_names(
     assert times.get(most, "one with more than 20 rows with 20 times the mean") in total["counted"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verb", ["quantile", "most-frequent"])
 def test_choices_say_what_they_are_among(
     visits: tuple[Path, list[Row]], kanon: Callable[..., Ended], verb: str

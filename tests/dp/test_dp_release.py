@@ -308,6 +308,7 @@ def test_the_sql_makes_the_same_release_with_the_same_key(database: Path, kanon:
         assert 0 < len(connection.table("by_hand")) <= sum(sampled(row, threshold) for row in range(1, ROWS + 1))
 
 
+@pytest.mark.thorough
 def test_an_empty_release_is_none_and_says_nothing_exact(
     database: Path, in_tmp: Path, kanon: Callable[..., Ended], charged: list[Any]
 ) -> None:
@@ -359,6 +360,7 @@ def test_a_failure_after_it_was_paid_for_says_no_counts(database: Path, monkeypa
 # What is chosen
 
 
+@pytest.mark.thorough
 def test_levels_are_chosen_for_a_part_of_epsilon(
     database: Path, kanon: Callable[..., Ended], charged: list[tuple[Decimal, Decimal]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,6 +412,7 @@ def hierarchies_of(source: Source, policy: Policy) -> tuple[Any, ...]:
 people = st.tuples(st.one_of(st.none(), st.integers(0, 25)), st.sampled_from(["F", "M", None]))
 
 
+@pytest.mark.thorough
 @given(st.lists(people, max_size=14), people, st.integers(1, 5))
 @examples(13)
 def test_one_row_more_changes_each_score_by_scale_at_most(rows: list[Any], more: Any, least: int) -> None:

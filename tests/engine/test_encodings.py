@@ -399,6 +399,7 @@ def test_an_original_that_is_no_text(in_tmp: Path, kanon: Callable[..., Ended]) 
         assert ended.code == 0, ended.err
 
 
+@pytest.mark.thorough
 def test_a_file_beside_one_in_another_encoding(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """A release in UTF-8 beside an original in another encoding, and the other way round."""
     write(in_tmp / "t.csv", "gb18030")

@@ -154,6 +154,7 @@ def test_names_are_folded_as_duckdb_does(connection: duckdb.DuckDBPyConnection) 
         assert [column.name for column in release.publication.columns] == ["straße", "a"]
 
 
+@pytest.mark.thorough
 def test_arrays_are_arrays(tmp_path: Path) -> None:
     """Fails on 0.1.0: a column of VARCHAR[] is shown as VARCHAR, and one of ENUM[2] becomes one text.
 

@@ -164,7 +164,7 @@ def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     assert files_in(tmp_path) == others | {".kanon-filefile.tmp"}
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("step", [(tempfile, "mkdtemp"), (os, "open"), (shutil, "rmtree"), (duckdb, "connect")])
 def test_ctrl_c_while_a_private_directory_is_made_or_removed(
@@ -388,6 +388,7 @@ def another_writes(path: Path) -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.thorough
 def test_nobody_writes_while_a_database_is_read(clinic: Path) -> None:
     """Closing any descriptor of a file takes the locks of the whole process on it away: it must not be opened twice."""
     with (opened := open_source(str(clinic), "patients")).engine:
@@ -415,6 +416,7 @@ def test_a_database_that_changes_before_it_is_opened_for_writing(clinic: Path, m
 # Tables that change
 
 
+@pytest.mark.thorough
 def test_a_table_that_its_owner_changes_meanwhile_is_not_published(tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT range % 4 AS a, range % 3 AS s FROM range(120)")

@@ -70,7 +70,7 @@ def test_any_name_is_a_name(database: str, algorithm: str) -> None:
     assert run(database, "SELECT count(*) FROM released") == [(40,)]
 
 
-@pytest.mark.quick(4)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize(
     ("kind", "values"),
@@ -95,6 +95,7 @@ def test_values_leave_as_they_came(database: str, kind: str, values: list[str], 
     assert run(database, missing) == [(0,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "value"), [("numeric", "1"), ("json", "{}"), ("jsonb", "{}"), ("interval", "1 day"), ("int[]", "{1}")]
 )
@@ -106,6 +107,7 @@ def test_what_equals_and_is_written_otherwise_is_refused(database: str, kind: st
     release(database, "kinds", quasi_identifiers=["a"])  # kept as it is, it is no trouble
 
 
+@pytest.mark.thorough
 def test_no_name_of_a_person_leaves_the_warehouse(database: str) -> None:
     said = release(
         database, "people", identifying=["id"], quasi_identifiers=["age", "sex"], rest="drop",
@@ -207,12 +209,14 @@ def test_who_may_not_is_told_so(database: str) -> None:
         run(database, "DROP OWNED BY poor", "DROP ROLE poor")
 
 
+@pytest.mark.thorough
 def test_others_may_write_meanwhile(database: str) -> None:
     with kanon_of.anonymize(database, "people", **ROLES, models=[kanon_of.KAnonymity(2)]) as made:
         run(database, "DELETE FROM people WHERE id > 200")
         assert made.to_table("released").verification.rows == 400  # all from one snapshot
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_when_the_server_goes(database: str) -> None:
     with kanon_of.anonymize(database, "people", **ROLES, models=[kanon_of.KAnonymity(2)]) as made:
         run(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kanon-sql'")
@@ -221,6 +225,7 @@ def test_nothing_is_left_when_the_server_goes(database: str) -> None:
     assert run(database, "SELECT relname FROM pg_class WHERE relname LIKE 'kanon%' OR relname = 'released'") == []
 
 
+@pytest.mark.thorough
 def test_interrupted_leaves_nothing_behind(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as own:
         with kanon_of.anonymize(own, "people", **ROLES, models=[kanon_of.KAnonymity(2)]) as made:

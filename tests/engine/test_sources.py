@@ -222,6 +222,7 @@ def test_a_directory_that_is_no_table(in_tmp: Path, kanon: Callable[..., Ended])
     assert kanon("profile", "mixed/**/*.parquet", "--format", "json").json["rows"] == 6
 
 
+@pytest.mark.thorough
 def test_a_release_does_not_become_a_part_of_its_source(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     parts(in_tmp / "parts")
     asked = ("--qi", "city", "--rest", "drop", "-k", "2", "--seed", "1")

@@ -102,6 +102,7 @@ def test_every_figure_is_what_counting_says(case: Case, k: int, max_columns: int
     assert not connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone()[0]
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=25), st.integers(1, 4))
 @examples(15)
 def test_no_other_command_is_contradicted(case: Case, k: int) -> None:

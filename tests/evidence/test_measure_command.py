@@ -367,6 +367,7 @@ def test_nothing_is_left_in_a_connection_and_no_transaction_is_undone(database: 
         assert connection.execute("SELECT count(*) FROM mine").fetchone() == (0,)
 
 
+@pytest.mark.thorough
 def test_a_table_is_not_hidden_by_a_directory_of_its_name(
     database: Path, in_tmp: Path, kanon: Callable[..., Ended]
 ) -> None:

@@ -261,6 +261,7 @@ def test_what_a_cast_would_lose_is_seen(
     assert not (in_tmp / "bad.md").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("type_", ["DOUBLE", "VARCHAR"])
 def test_a_table_of_other_types_is_no_release(in_tmp: Path, kanon: Kanon, type_: str) -> None:
     with duckdb.connect("t.duckdb") as connection:

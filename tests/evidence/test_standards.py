@@ -595,6 +595,7 @@ def test_the_areas_of_zip_codes(kind: str, codes: dict[Any, str | None]) -> None
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("column", "ages"),
     [

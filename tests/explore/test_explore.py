@@ -429,6 +429,7 @@ def test_points_of_the_trade_off_are_those_of_the_library(explored: Explorer, ta
             assert point.share_suppressed == pytest.approx(1 - len(frame) / (ROWS + 1))
 
 
+@pytest.mark.thorough
 def test_two_tabs_do_not_disturb_each_other(shared: Explorer) -> None:
     one, other = "/levels?k=5&level.age=2&level.town=1", "/levels?k=40&level.age=1&level.town=0"
     first = [shared.whole(url) for url in (one, other)]
@@ -542,6 +543,7 @@ def test_what_is_published_is_what_the_printed_command_makes(explored: Explorer,
     assert "kanon.toml exists already" in taken.text
 
 
+@pytest.mark.thorough
 def test_where_a_policy_publishes_to_is_where_the_form_begins(table: Path) -> None:
     text = table.with_suffix(".toml").read_text(encoding="utf-8")
     table.with_suffix(".toml").write_text(

@@ -88,6 +88,7 @@ def test_of_several_trees_a_common_root_is_made_and_told(tmp_path: Path) -> None
         assert hierarchy.notes == ("it has 2 roots, and a common root * was put above them",)
 
 
+@pytest.mark.thorough
 def test_a_stored_hierarchy_that_was_broken_by_hand_is_no_tree(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """What the reader of files sees, SQL sees in tables."""
     assert kanon("hierarchy", "build", clinic, "sex=flat").code == 0

@@ -115,6 +115,7 @@ def test_a_table_in_the_place_of_a_hierarchy_that_is_none(
     assert kanon("hierarchy", "check", clinic).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_stored_hierarchy_is_to_be_built_again_when_values_came(clinic: Path, kanon: Callable[..., Ended]) -> None:
     assert kanon("hierarchy", "build", clinic, "zip=mask").code == 0
@@ -132,6 +133,7 @@ def test_a_stored_hierarchy_is_to_be_built_again_when_values_came(clinic: Path, 
     assert kanon("hierarchy", "check", clinic).code == 0
 
 
+@pytest.mark.thorough
 def test_names_that_differ_for_duckdb_have_hierarchies_of_their_own(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """DuckDB regards case of ASCII letters only: these are two columns each, and two tables each."""
     names = ["straße", "strasse", "É", "é"]

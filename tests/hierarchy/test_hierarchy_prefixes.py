@@ -88,6 +88,7 @@ def test_values_without_a_known_prefix_are_counted(groups: Path, kanon: Callable
     assert not (groups / "o.csv").exists()
 
 
+@pytest.mark.thorough
 def test_the_script_stands_alone_and_holds_no_value_of_the_table(groups: Path, kanon: Callable[..., Ended]) -> None:
     (groups / "t.csv").write_text("code,n\nE11.987,1\nE12.1,2\nI21.4,3\nI21.5,4\n", encoding="utf-8")
     options = ("--qi", "code", "--rest", "drop", "--sql", "-k", "2")

@@ -146,6 +146,7 @@ def test_names_of_equal_length_are_no_codes(values: str) -> None:
     assert rules(table(values)) == ["flat"]
 
 
+@pytest.mark.thorough
 def test_values_that_say_little_need_the_name() -> None:
     assert rules(table("(0), (1), (2)")) == ["flat"]
     assert rules(table("(0), (1), (2)", "sex"))[0] == "ready:sex_code"

@@ -217,6 +217,7 @@ def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
     assert found.tree == pytest.approx(oracle.pmse(oracle.tree(known, labels, 5), labels), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_values_are_drawn_from_what_a_label_covers(education: dict[str, str]) -> None:
     """Of 4,000 rows of Higher half are each value: a model distinguishes them from the original by that."""
     original = pd.DataFrame({"education": ["Bachelors"] * 3600 + ["Masters"] * 400, "n": range(4000)})
@@ -304,6 +305,7 @@ def test_a_frequent_value_has_a_bin_of_its_own(tmp_path: Path) -> None:
     assert found.score == pytest.approx(1000 * (2 - apart) / 2, abs=1e-4)
 
 
+@pytest.mark.thorough
 def test_numbers_beyond_all_measure_and_a_target_alone() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0] * 20, "h": [1e300, 2.5, 7e200, -1e308] * 10, "kind": list("xy") * 20})
     found = measured(frame, frame, {"a": "flat", "h": "flat"}, target="kind")

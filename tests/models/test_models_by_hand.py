@@ -83,6 +83,7 @@ def test_machanavajjhala() -> None:
     ).holds  # r_1 < c (r_3) is strict: 2 < 2 * 1 does not hold
 
 
+@pytest.mark.thorough
 def test_li(tmp_path: Path) -> None:
     # The paper's own two classes: {3k, 4k, 5k} is 0.375 away from 3k..11k, {6k, 8k, 11k} is 0.167 away.
     ordered = kanon.TCloseness(t=0.2)

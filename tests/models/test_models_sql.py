@@ -84,7 +84,7 @@ def test_the_script_makes_the_same_release(ward: Path, name: str) -> None:
         pglast.parse_sql(postgres)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in {"k-map", "presence"}])
 def test_a_view_keeps_to_its_models_when_the_table_changes(ward: Path, name: str, algorithm: str) -> None:

@@ -298,6 +298,7 @@ def test_links(in_tmp: Path) -> None:
         assert prepared.prepared.frequency.rows == 30
 
 
+@pytest.mark.thorough
 def test_what_the_directory_is_called_is_no_pattern(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write_ages(in_tmp / "g1" / "t.csv", 20)
     write_ages(in_tmp / "g[1]" / "other.csv", 30)
@@ -363,6 +364,7 @@ def test_a_release_that_was_not_made(schemas: Path, kanon: Callable[..., Ended])
     assert kanon("check", "--policy", "kanon.toml", "--format", "json").json["rows"] == 60
 
 
+@pytest.mark.thorough
 def test_a_copy_of_a_release_in_place(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """The table that [source] names is the release itself: it is no original of anything."""
     with duckdb.connect("t.duckdb") as connection:

@@ -233,6 +233,7 @@ def test_there_are_never_more_people_alone_than_people() -> None:
     )
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(st.none() | st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), max_size=20))
 @examples(15)
 def test_people_alone_are_those_of_plain_python(rows: list[tuple[int | None, int, int]]) -> None:

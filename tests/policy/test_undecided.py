@@ -216,6 +216,7 @@ def test_what_is_not_published_is_said_and_how_to_publish_it(in_tmp: Path, kanon
     assert list(pd.read_csv(in_tmp / "t_k5.csv").columns) == ["age", "sex"]
 
 
+@pytest.mark.thorough
 def test_what_a_person_takes_in_is_published(in_tmp: Path, kanon: Kanon) -> None:
     """A line at a time, and ``--sensitive`` of ``kanon init``; fails on 0.1.0, which has neither."""
     patients(in_tmp / "t.csv")

@@ -422,6 +422,7 @@ def test_the_table_itself_holds_no_new_rows(visits: Path) -> None:
         append(visits, "visits", database=connection)
 
 
+@pytest.mark.thorough
 def test_a_release_that_was_changed(visits: Path) -> None:
     make(visits, "november", NOVEMBER)
     with duckdb.connect(str(visits)) as connection:
@@ -485,6 +486,7 @@ def test_values_that_change_how_labels_are_written(visits: Path, row: Row, match
     refused(visits, "november", match, kanon.HierarchyError)
 
 
+@pytest.mark.thorough
 def test_numbers_that_the_release_cannot_hold(visits: Path) -> None:
     """The types of whole numbers may differ; a number that is too large takes everything back."""
     with duckdb.connect(str(visits)) as connection:
@@ -627,6 +629,7 @@ def test_columns_that_are_prepared_and_published_by_rules(tmp_path: Path) -> Non
     assert found == [("M", 2.5, 100), ("M", 3.5, 100)]
 
 
+@pytest.mark.thorough
 def test_names_identify_people_where_no_entity_is_named(tmp_path: Path) -> None:
     """A name that waits and comes again is of one person: counted in rows, a class would be hers alone."""
     path = tmp_path / "clinic.duckdb"

@@ -354,6 +354,7 @@ def test_a_view_that_failed_before_stays(hospital: Path) -> None:
     assert asked_of(hospital, "SELECT count(*) FROM duckdb_views() WHERE view_name = 'broken'") == [(1,)]
 
 
+@pytest.mark.thorough
 def test_a_view_of_ours(hospital: Path) -> None:
     with kanon.anonymize(hospital, "patients", **{**ASKED, "rest": "drop"}) as release:
         release.to_view("seen")
@@ -369,6 +370,7 @@ def test_a_view_as_the_source(hospital: Path) -> None:
     assert hospital.read_bytes() == content
 
 
+@pytest.mark.thorough
 def test_a_connection_and_a_data_frame(hospital: Path) -> None:
     with duckdb.connect(str(hospital)) as connection, kanon.anonymize(connection, "patients", **ASKED) as release:
         with pytest.raises(UsageError, match="by its path"):
@@ -548,6 +550,7 @@ def test_a_schema_called_as_the_new_database(hospital: Path) -> None:
     assert asked_of(hospital, "SELECT schema_name FROM duckdb_views() WHERE view_name = 'diseases'") == [("main",)]
 
 
+@pytest.mark.thorough
 def test_a_type_in_the_definition_of_another_table(hospital: Path) -> None:
     """The type lists values of the table, and would be gone: the other table could not be read any more."""
     change(hospital, "CREATE TYPE kinds AS ENUM ('F', 'M')")

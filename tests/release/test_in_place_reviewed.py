@@ -107,6 +107,7 @@ def test_a_list_of_values_that_something_needs(ward: Path, user: str) -> None:
         in_place(ward)
 
 
+@pytest.mark.thorough
 def test_a_list_of_values_of_two_tables_that_go(ward: Path) -> None:
     change(
         ward,
@@ -288,6 +289,7 @@ def test_names_of_files(ward: Path, name: str, kanon: Callable[..., Ended]) -> N
 # Errors
 
 
+@pytest.mark.thorough
 def test_a_directory_that_cannot_be_synced(ward: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kanon_sql.engine import files
 

@@ -101,6 +101,7 @@ def test_published_values_are_the_means_of_groups(connection: duckdb.DuckDBPyCon
     assert released(connection, TOGETHER) == found
 
 
+@pytest.mark.thorough
 def test_columns_with_another_size_are_other_groups(connection: duckdb.DuckDBPyConnection) -> None:
     fill(connection, [(float(place), place % 4, place % 5) for place in range(20)])
     both = released(connection, {"a": "mdav:3", "b": "mdav:3"})
@@ -111,6 +112,7 @@ def test_columns_with_another_size_are_other_groups(connection: duckdb.DuckDBPyC
         released(connection, {"a": "mdav:3", "b": "mdav:3", "c": "mdav:4"})
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_grouped_is_refused(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

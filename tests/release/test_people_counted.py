@@ -286,6 +286,7 @@ def test_what_repeats_by_chance_or_names_something_else_stops_nothing(
     assert capsys.readouterr() == ("", "")  # the library never prints
 
 
+@pytest.mark.thorough
 def test_a_namesake_who_was_born_on_the_same_day_is_the_same_person() -> None:
     """One repeated name in a table of 200 rows is enough, since two such people would be a rare accident."""
     table = visits(patients(200), 1)[["name", *QI]]
@@ -379,6 +380,7 @@ def test_rows_of_a_named_person_are_a_contradiction(ward: Path, kanon: Callable[
     assert not (ward.parent / "released.csv").exists()
 
 
+@pytest.mark.thorough
 def test_the_library_takes_an_entity_and_a_count(ward: Path) -> None:
     """Fails on 0.1.0: ``anonymize()`` has neither."""
     asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "rest": "drop"}
@@ -403,6 +405,7 @@ def test_a_file_that_counts_something_else_is_refused(ward: Path, kanon: Callabl
     assert "privacy.count must be people or rows" in ended.err
 
 
+@pytest.mark.thorough
 def test_a_table_without_candidates_costs_no_scan(ward: Path) -> None:
     """Where nothing may name people, where people are named, and where rows are meant, nothing is read."""
     titles = []

@@ -163,7 +163,7 @@ def test_one_release_has_one_key(clinic: Path) -> None:
     assert not one & first
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -268,6 +268,7 @@ def test_people_are_counted_in_the_output_by_looking_each_class_up_in_the_source
     assert rows_of(path, "released") == [("2",)] * 3
 
 
+@pytest.mark.thorough
 def test_an_open_transaction_of_the_caller_is_not_touched(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("BEGIN")

@@ -365,6 +365,7 @@ def test_redact_replaces_what_patterns_find_and_leaves_the_rest() -> None:
     assert released([*texts, None], "VARCHAR", "redact") == [*texts.values(), None]
 
 
+@pytest.mark.thorough
 def test_hash_of_values_of_other_types(key_file: Path) -> None:
     def pseudonym(text: str) -> str:
         return hmac.new(KEY, text.encode(), hashlib.sha256).hexdigest()[:32]

@@ -144,7 +144,7 @@ def test_each_rule_is_its_definition(place: Place) -> None:
     assert {name for name in place.tables() - before if not name.startswith("kanon.")} == {"released"}
 
 
-@pytest.mark.on_spark
+@pytest.mark.thorough
 def test_one_value_and_none(place: Place) -> None:
     place.load(
         "few",
@@ -156,7 +156,7 @@ def test_one_value_and_none(place: Place) -> None:
             assert {(row["v"], row["n"]) for row in release.to_arrow().to_pylist()} == {expected}
 
 
-@pytest.mark.on_spark
+@pytest.mark.thorough
 def test_what_a_rule_does_not_make_is_seen(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the check of a release that was made wrongly, and by that of a table."""
     before = place.tables()

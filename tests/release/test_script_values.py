@@ -102,6 +102,7 @@ def rows_of(script: str, path: Path) -> list[tuple[Any, ...]]:
         return sorted(connection.execute("FROM released").fetchall(), key=repr)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_the_script_without_these_values_makes_the_same_release(tmp_path: Path, algorithm: str) -> None:
     path = by_hand(tmp_path / "people.duckdb")
@@ -235,6 +236,7 @@ def looked_up(path: Path) -> dict[str, Any]:
     return {"quasi_identifiers": ["town", "age"], "hierarchies": hierarchies, "models": [kanon.KAnonymity(40)]}
 
 
+@pytest.mark.thorough
 def test_lookups_are_files_that_the_script_loads(tmp_path: Path) -> None:
     path, directory = by_hand(tmp_path / "people.duckdb"), tmp_path / "lookups"
     with of(path, **looked_up(path)) as release:
@@ -277,6 +279,7 @@ def test_a_script_loads_its_lookups_or_says_how(tmp_path: Path, dialect: str) ->
         assert f"/* Before this: load {file.replace('*/', '* /')} (CSV," in text
 
 
+@pytest.mark.thorough
 def test_texts_that_a_csv_file_must_quote_come_back(tmp_path: Path) -> None:
     path, directory = tmp_path / "people.duckdb", tmp_path / "lookups"
     towns = ["", 'quo"te', "com,ma", "new\nline", "\\N", "NULL", "it's"]

@@ -83,6 +83,7 @@ def test_the_pasted_script_on_adult_from_a_file(adult: Path, in_tmp: Path, kanon
     assert (len(classes), min(classes.values())) == (made["classes"], made["k"])
 
 
+@pytest.mark.thorough
 @given(cases())
 @examples(20)
 def test_the_script_of_any_table_stands_alone(case: Case) -> None:

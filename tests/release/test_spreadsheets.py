@@ -46,7 +46,7 @@ def is_run(cell: str) -> bool:
 ASKED = ["--qi", "age,town", "--rest", "keep", "-k", 5, "--seed", 1, "--hierarchy", "town=flat", "--ignore-ledger"]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_no_text_is_run(ward: Path, tmp_path: Path, kanon: Callable[..., Ended], algorithm: str) -> None:
     """Fails on 0.1.0: there is no such option, and the cells are formulas.

@@ -82,6 +82,7 @@ def test_a_combination_of_classes_that_few_have_is_refused(rows: str, failing: i
     assert not any(name in str(caught.value) for name in ("Ann", "Bob", "Cy", "Di", "Ed", "Flo"))
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
     path = tmp_path / "db.duckdb"
     with duckdb.connect(str(path)) as connection:

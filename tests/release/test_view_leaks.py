@@ -159,6 +159,7 @@ def test_views_that_are_made_again_in_place_stay_secure(ward: Path, kanon: Calla
         assert not any(leaks(found_by(connection, attack)) for attack in ATTACKS)
 
 
+@pytest.mark.thorough
 def test_a_file_of_an_older_format_gets_no_plain_view(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: it makes a view whose statistics are those of the suppressed row."""
     path = tmp_path / "old.duckdb"
@@ -186,6 +187,7 @@ def test_a_local_recoding_is_no_view(ward: Path) -> None:
         make_view(str(ward), "local")
 
 
+@pytest.mark.thorough
 def test_the_script_of_a_view_makes_what_is_made(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: the script makes a view that shows statistics of the suppressed row."""
     asked = ["anonymize", ward, "ward", "--qi", "age", "--rest", "keep", "-k", 5, "--max-suppressed", 0.05]
@@ -219,6 +221,7 @@ def test_a_view_says_how_many_rows_it_hides(ward: Path, kanon: Callable[..., End
     assert kanon("check", ward, "ward", "--qi", "age", "-k", 1, "--format", "json").json["hidden_rows"] is None
 
 
+@pytest.mark.thorough
 def test_a_view_of_distances_says_how_many_rows_it_hides(ward: Path, tmp_path: Path) -> None:
     """A sensitive value without a place in the tree of t-closeness hides its row."""
     tree = tmp_path / "note.csv"

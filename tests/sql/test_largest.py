@@ -67,6 +67,7 @@ def test_others_do_not_search() -> None:
         render(query(2), "trino")
 
 
+@pytest.mark.thorough
 def test_a_large_l_is_a_question_like_any_other() -> None:
     """To keep so many numbers for every class is refused by DuckDB, or takes more memory than there is."""
     with duckdb.connect() as connection:

@@ -67,6 +67,7 @@ def require_unchanged(expression: exp.Expr, dialect: str) -> str:
     return text
 
 
+@pytest.mark.thorough
 def test_writing_a_file_for_duckdb_does_not_change_its_statement() -> None:
     for path in SQL_FILES:
         require_unchanged(sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb"), "duckdb")
