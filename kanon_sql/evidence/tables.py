@@ -81,7 +81,14 @@ def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerif
         if find_column(name, member.source.columns) is not None
     ]
     unforeseen = [name for member in opened.members for name in _unforeseen(member)]
-    return replace(verification, identifying=tuple(shown), unforeseen=tuple(unforeseen), others=opened.not_in_policy)
+    return replace(
+        verification,
+        identifying=tuple(shown),
+        unforeseen=tuple(unforeseen),
+        schema=opened.schema,
+        others=opened.not_in_policy,
+        elsewhere=opened.elsewhere,
+    )
 
 
 def _unforeseen(member: Member) -> list[str]:

@@ -168,9 +168,16 @@ def test_what_check_did_not_look_at_is_said(clinic: Path, kanon: Callable[..., E
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE released.names AS FROM patients")
         connection.execute("DELETE FROM released.results; DELETE FROM released.visits; DELETE FROM released.patients")
+        connection.execute('CREATE VIEW released."Raw" AS FROM patients; CREATE SCHEMA staging')
+        connection.execute("CREATE TABLE staging.one AS FROM patients; CREATE VIEW staging.two AS FROM staging.one")
     ended = kanon("check", "--policy", "clinic.toml")
-    assert "Not looked at, as the policy does not name it: names." in ended.out
+    assert "The tables in schema released keep the promise" in ended.out
+    assert "Not looked at, as the policy does not name it: Raw, names." in ended.out
+    elsewhere = "Not looked at: tables and views in other schemas of the database, main (5), staging (2)."
+    assert elsewhere in " ".join(ended.out.split())
     assert "No row of a person is released." in ended.out
+    found = json.loads(kanon("check", "--policy", "clinic.toml", "--schema", "RELEASED", "--format", "json").out)
+    assert (found["others"], found["elsewhere"]) == (["Raw", "names"], {"main": 5, "staging": 2})
 
 
 @pytest.mark.thorough

@@ -221,7 +221,8 @@ def _promises(verification: TablesVerification) -> list[tuple[str, str]]:
 
 def _print_check(found: TablesVerification, policy: TablesPolicy) -> None:
     verdict = "keep the promise" if found.holds else "do NOT keep the promise"
-    print_prose(f"The tables {verdict} of the policy (k = {policy.k:,}, km = {policy.km}).")
+    where = "" if found.schema is None else f" in schema {visible(found.schema)}"
+    print_prose(f"The tables{where} {verdict} of the policy (k = {policy.k:,}, km = {policy.km}).")
     print_pairs(_promises(found))
     for problem in found.problems():
         print_prose(problem)
@@ -230,6 +231,12 @@ def _print_check(found: TablesVerification, policy: TablesPolicy) -> None:
         print_prose("No row of a person is released.")
     if found.others:
         print_prose(f"Not looked at, as the policy does not name it: {', '.join(map(visible, found.others))}.")
+    if found.elsewhere:
+        schemas = ", ".join(f"{visible(name)} ({n:,})" for name, n in found.elsewhere.items())
+        print_prose(
+            f"Not looked at: tables and views in other schemas of the database, {schemas}. Whoever is given the whole "
+            "database has them too."
+        )
     print_prose(
         "Nothing is promised of what is known of more events, of how many events a person has, or of columns that are "
         "no quasi-identifiers."

@@ -397,11 +397,12 @@ class OpenDatabase:
             return _in_warehouse(self.engine, None, ".".join(table))
         return Source(self.engine, self.relation(table), self.name(table), database=self.file)
 
-    def schemas(self) -> set[str]:
-        """Return the names of schemas that have a table or a view."""
+    def relations(self) -> list[tuple[str, str]]:
+        """Return schema and name of each table and view, releases among them; but for those of kanon's own schema."""
         if isinstance(self.engine, Workbench):
-            return {each.schema for each in self.engine.warehouse.relations()}
-        return {row[1] for row in self.engine.rows(sql.statement("catalog/tables"), "names that are taken")}
+            listed = self.engine.warehouse.relations()
+            return [(each.schema, each.name) for each in listed if each.schema != SCHEMA and not each.is_partition]
+        return self.engine.rows(sql.statement("catalog/relations"), "tables and views of the database")
 
 
 def open_tables(source: Any, resources: Resources | None = None) -> OpenDatabase | None:  # noqa: ANN401 - as for ``open_source``

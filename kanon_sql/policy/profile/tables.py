@@ -404,7 +404,7 @@ def write_tables_proposal(
     head = [_HEAD.format(source=comment_text(found.source))]
     if origin is not None:
         head.append(f"\n[source]\n{toml_line('from', seen_from(path.parent, origin.source))}")
-    schema = toml_line("into_schema", unused_name("released", database.schemas())).rstrip()
+    schema = toml_line("into_schema", unused_name("released", {own for own, _ in database.relations()})).rstrip()
     head.append(_SETTINGS.format(k=k, max_suppressed=DEFAULT_MAX_SUPPRESSED, schema=schema))
     where = (found.source,)
     if found.has_quasi_identifiers:  # what is written reads back, when it is decided

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,7 +131,9 @@ class OpenedTables:
         place: what messages call the database.
         policy: what is required.
         members: the tables, each after those that it goes through, people first; without dropped ones.
-        not_in_policy: of released tables, others beside them.
+        schema: that has released tables; None where they are files.
+        not_in_policy: of released tables, others beside them: tables and views of the schema, or files.
+        elsewhere: how many tables and views other schemas of the database have, where tables were released.
         dropped: tables that are not released.
         file: of a DuckDB database that was opened by its path; else None.
     """
@@ -139,7 +142,9 @@ class OpenedTables:
     place: str
     policy: TablesPolicy
     members: tuple[Member, ...]
+    schema: str | None = None
     not_in_policy: tuple[str, ...] = ()
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
     dropped: tuple[exp.Table, ...] = ()
     file: Path | None = None
 
@@ -507,31 +512,40 @@ def open_released(
         SourceError: the database cannot be opened.
     """
     directory = Path(source) if isinstance(source, str | os.PathLike) and Path(source).is_dir() else None
-    opened = open_tables(source, resources) if directory is None else _open_files(directory, policy, resources)
-    return _as_described(opened, policy, lambda place, table: _released(place, table, schema), schema)
-
-
-def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
-    """Return the tables that a release was made from as ``open_released`` does, to count people in them."""
-    return _as_described(open_tables(source, resources), policy, lambda place, table: _source(place, table.name))
-
-
-def _as_described(
-    opened: OpenDatabase | None,
-    policy: TablesPolicy,
-    found: Callable[[OpenDatabase, TablePolicy], Source],
-    schema: str | None = None,
-) -> OpenedTables:
-    if opened is None:
+    database = open_tables(source, resources) if directory is None else _open_files(directory, policy, resources)
+    if database is None:
         raise UsageError(
             "Tables that were released together are checked in a DuckDB or PostgreSQL database, or in a directory of "
             "their files: name the one or the other."
         )
+    opened = _as_described(database, policy, lambda place, table: _released(place, table, schema))
+    where = folded(schema or database.schema)
+    named = {(folded(own.db) or where, folded(own.name)) for own in (member.relation for member in opened.members)}
+    with closed_on_error(opened.engine):
+        there = database.relations() if directory is None else database.tables
+    others = [(own, name) for own, name in there if (folded(own), folded(name)) not in named]
+    return replace(
+        opened,
+        schema=(schema or database.schema) if directory is None and {own for own, _ in named} == {where} else None,
+        not_in_policy=tuple(name for own, name in others if folded(own) == where),
+        elsewhere=dict(Counter(own for own, _ in others if folded(own) != where)),
+    )
+
+
+def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
+    """Return the tables that a release was made from as ``open_released`` does, to count people in them."""
+    database = open_tables(source, resources)
+    if database is None:
+        raise UsageError("The originals of released tables are a DuckDB or PostgreSQL database: name it (--original).")
+    return _as_described(database, policy, lambda place, table: _source(place, table.name))
+
+
+def _as_described(
+    opened: OpenDatabase, policy: TablesPolicy, found: Callable[[OpenDatabase, TablePolicy], Source]
+) -> OpenedTables:
     with closed_on_error(opened.engine):
         members = tuple(_described(policy, table, found(opened, table)) for table in _in_order(policy))
-        named, where = {member.relation.name for member in members}, schema or opened.schema
-        others = tuple(name for own, name in opened.tables if own == where and name not in named)
-        return OpenedTables(opened.engine, opened.place, policy, members, others)
+        return OpenedTables(opened.engine, opened.place, policy, members)
 
 
 def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | None) -> OpenDatabase:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,9 @@ class TablesVerification:
         wrong_rows: tables with another number of rows than was found before.
         identifying: columns that are never published, and are there.
         unforeseen: columns that the policy does not publish, and are there.
-        others: tables beside them that the policy does not name; nothing was looked for in them.
+        schema: the schema that they are in; None where they are files, or in several.
+        others: tables and views beside them that the policy does not name; nothing was looked for in them.
+        elsewhere: how many tables and views other schemas of the database have; nothing was looked for in them.
     """
 
     k: int
@@ -81,7 +83,9 @@ class TablesVerification:
     wrong_rows: tuple[str, ...]
     identifying: tuple[str, ...] = ()
     unforeseen: tuple[str, ...] = ()
+    schema: str | None = None
     others: tuple[str, ...] = ()
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def fewest(self) -> int | None:
