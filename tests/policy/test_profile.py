@@ -134,6 +134,15 @@ def test_a_name_is_held_against_type_and_values(name: str, make: Any, role: str)
     assert column.role == role, column.reason
 
 
+@pytest.mark.parametrize("name", ["id", "ID", "identifier", "uuid"])
+def test_a_number_of_nothing_in_particular_is_not_said_to_be_of_a_person(name: str) -> None:
+    """Fails on 0.1.0: the key of a table of prescriptions was the number of a person, "as the name says"."""
+    bare, of_person = kanon.profile(frame(**{name: lambda row: row, "patient_id": lambda row: row})).columns
+    assert (bare.role, of_person.role) == ("identifying", "identifying")
+    assert bare.reason.startswith("the name says a number or a key, and not of what")
+    assert of_person.reason.startswith("the name says the number of a person")
+
+
 def test_a_key_is_no_person_and_no_result() -> None:
     """Fails on 0.1.0: the visits were counted as people, and the laboratory was a test result.
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kanon_sql.hierarchy.vocabulary import Role, kinds_of_name, role_of_kind, text_of_kind
+from kanon_sql.hierarchy.vocabulary import Role, is_number, kinds_of_name, role_of_kind, text_of_kind, words_of
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.profile.patterns import BY_KIND, OF_NUMBERS, has_inner_values
 
@@ -169,6 +169,8 @@ def _by_name(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> 
         return None
     kind = named[0]
     says = f"the name says {text_of_kind(kind)}"
+    if kind == "record_id" and is_number(words_of(column.name)):
+        says = "the name says a number or a key, and not of what: of a person, perhaps"
     role = role_of_kind(kind)
     if role == "identifying" and (column.family == "boolean" or _is_choice(kind, figures)):
         return Proposal("insensitive", None, f"{says}, but there are {figures.distinct} values only: a choice")
