@@ -1,3 +1,42 @@
+-- what is known of every place
+CREATE TEMPORARY TABLE kanon_ends AS
+SELECT
+  (
+    SELECT
+      ARRAY_AGG(number ORDER BY place)
+    FROM kanon_places_age
+    WHERE
+      place > 0
+  ) AS number_of_1,
+  (
+    SELECT
+      ARRAY_AGG(node_1 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS node_1_of_3,
+  (
+    SELECT
+      ARRAY_AGG(leaves_1 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS leaves_1_of_3,
+  (
+    SELECT
+      ARRAY_AGG(node_2 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS node_2_of_3,
+  (
+    SELECT
+      ARRAY_AGG(leaves_2 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS leaves_2_of_3;
+
 -- the column in which each part spans most
 CREATE TEMPORARY TABLE kanon_chosen AS
 WITH spans AS (
@@ -25,11 +64,15 @@ WITH spans AS (
       WHEN tried_1 = 2 OR spans.low_1 = spans.high_1
       THEN 0.0
       ELSE CASE
-        WHEN low_place_1.number IS NULL OR high_place_1.number IS NULL
+        WHEN LIST_EXTRACT(ends.number_of_1, spans.low_1) IS NULL
+        OR LIST_EXTRACT(ends.number_of_1, spans.high_1) IS NULL
         THEN 1.0
-        ELSE GREATEST((
-          high_place_1.number / 2 - low_place_1.number / 2
-        ) / 38.5, 1e-12)
+        ELSE GREATEST(
+          (
+            LIST_EXTRACT(ends.number_of_1, spans.high_1) / 2 - LIST_EXTRACT(ends.number_of_1, spans.low_1) / 2
+          ) / 38.5,
+          1e-12
+        )
       END
     END AS width_1,
     spans.low_2,
@@ -41,24 +84,17 @@ WITH spans AS (
       WHEN tried_3 = 2 OR spans.low_3 = spans.high_3
       THEN 0.0
       ELSE CASE
-        WHEN low_place_3.node_1 = high_place_3.node_1
-        THEN CAST(low_place_3.leaves_1 AS DOUBLE) / 7.0
-        WHEN low_place_3.node_2 = high_place_3.node_2
-        THEN CAST(low_place_3.leaves_2 AS DOUBLE) / 7.0
+        WHEN LIST_EXTRACT(ends.node_1_of_3, spans.low_3) = LIST_EXTRACT(ends.node_1_of_3, spans.high_3)
+        THEN CAST(LIST_EXTRACT(ends.leaves_1_of_3, spans.low_3) AS DOUBLE) / 7.0
+        WHEN LIST_EXTRACT(ends.node_2_of_3, spans.low_3) = LIST_EXTRACT(ends.node_2_of_3, spans.high_3)
+        THEN CAST(LIST_EXTRACT(ends.leaves_2_of_3, spans.low_3) AS DOUBLE) / 7.0
         ELSE 1.0
       END
     END AS width_3
   FROM spans
   JOIN kanon_tried AS tried
     ON spans.part = tried.part
-  JOIN kanon_places_age AS low_place_1
-    ON low_place_1.place = spans.low_1
-  JOIN kanon_places_age AS high_place_1
-    ON high_place_1.place = spans.high_1
-  JOIN kanon_places_zip AS low_place_3
-    ON low_place_3.place = spans.low_3
-  JOIN kanon_places_zip AS high_place_3
-    ON high_place_3.place = spans.high_3
+  CROSS JOIN kanon_ends AS ends
 ), ranked AS (
   SELECT
     *,

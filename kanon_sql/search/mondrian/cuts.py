@@ -1,5 +1,6 @@
 """One round of cuts: in the column in which the values of a part span most, at medians, in halves, or at nodes.
 
+    kanon_ends(number_of_1, node_1_of_2, leaves_1_of_2, ...)                   what is known of every place, as lists
     kanon_chosen(part, total, column_number, low, high, null_place, level)     parts that can be cut
     kanon_round(part, column_number, at_null, from_place, to_place, position, allowed)     their cuts
 
@@ -23,6 +24,8 @@ from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.classes.recoding import Cutting
     from kanon_sql.search.mondrian.parts import Parts
 
@@ -36,6 +39,9 @@ _BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins thei
 
 
 def choose_columns(parts: Parts) -> None:
+    known = [(column, name) for column in parts.places for name in _needed_of_ends(column, parts.cutting)]
+    if known and not parts.is_made("kanon_ends"):
+        parts.make("kanon_ends", "what is known of every place", lambda: _ends_query(known))
     parts.make("kanon_chosen", "the column in which each part spans most", lambda: _chosen_query(parts))
 
 
@@ -50,8 +56,9 @@ def _chosen_query(parts: Parts) -> exp.Select:
     # 2. How wide that is; nothing where all was tried.
     widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
     widths = widths.join(sql.aliased(tried, "tried"), on=_same(PART, "spans", "tried"))
+    if parts.is_made("kanon_ends"):
+        widths = widths.join(sql.aliased(parts["kanon_ends"], "ends"), join_type="cross", copy=False)
     for column in places:
-        widths = _with_ends(widths, column, cutting)
         all_tried = sql.column(tried_name(column)).eq(ALL)
         empty = _low(column).eq(_high(column))
         width = exp.Case().when(exp.or_(all_tried, empty), sql.literal(0.0)).else_(_width(column, cutting))
@@ -123,15 +130,38 @@ def _needs_tree(column: Places, cutting: Cutting) -> bool:
     return not column.ordered and column.hierarchy.height > 1 and (by_tree or cutting.cut == "node")
 
 
-def _with_ends(query: exp.Select, column: Places, cutting: Cutting) -> exp.Select:
-    """Join what is known of the lowest and the highest place of a part, where it is needed."""
-    if not (column.ordered and cutting.choose == "range") and not _needs_tree(column, cutting):
-        return query
-    for end, place in (("low", _low(column)), ("high", _high(column))):
-        alias = _end(column, end)
-        condition = exp.EQ(this=sql.column("place", alias), expression=place)
-        query = query.join(sql.aliased(column.relation, alias), on=condition, copy=False)
-    return query
+def _needed_of_ends(column: Places, cutting: Cutting) -> list[str]:
+    """Return what must be known of the lowest and the highest place of a part in a column."""
+    if column.ordered and cutting.choose == "range":
+        return ["number"]
+    levels = range(1, column.hierarchy.height) if _needs_tree(column, cutting) else ()
+    return [name for level in levels for name in (node_name(level), _leaves(level))]
+
+
+def _ends_query(known: Sequence[tuple[Places, str]]) -> exp.Select:
+    """Return the query of a row with a list of each, in the order of the places.
+
+    To join the places of both ends of every column would take longer to plan than all else that a round does.
+    """
+    lists = []
+    for column, name in known:
+        in_order = exp.Order(this=sql.column(name), expressions=[exp.Ordered(this=sql.column("place"))])
+        listed = exp.select(exp.ArrayAgg(this=in_order)).from_(column.relation.copy()).where(sql.column("place") > 0)
+        lists.append(sql.named(listed.subquery(), _list_of(column, name)))
+    return exp.select(*lists)
+
+
+def _at(column: Places, name: str, place: exp.Expr) -> exp.Expr:
+    """Return what is known of a place of a column; NULL at 0."""
+    return exp.Anonymous(this="LIST_EXTRACT", expressions=[sql.column(_list_of(column, name), "ends"), place])
+
+
+def _list_of(column: Places, name: str) -> str:
+    return f"{name}_of_{column.number + 1}"
+
+
+def _leaves(level: int) -> str:
+    return f"leaves_{level}"
 
 
 def _width(column: Places, cutting: Cutting) -> exp.Expr:
@@ -143,7 +173,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
     if cutting.choose == "distinct":
         return different / float(column.different)
     if column.ordered and labels.lower is not None and labels.upper is not None:
-        low, high = (sql.column("number", _end(column, end)) for end in ("low", "high"))
+        low, high = (_at(column, "number", end) for end in (_low(column), _high(column)))
         # Halves, because the difference of two large numbers may be too large for one.
         half = labels.upper / 2 - labels.lower / 2
         width = exp.Paren(this=exp.Sub(this=_halved(high), expression=_halved(low)))
@@ -158,9 +188,9 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         return sql.cast(exp.Paren(this=places), "DOUBLE") / float(labels.leaves)
     tree = exp.Case()
     for level in range(1, column.hierarchy.height):
-        leaves = sql.cast(sql.column(f"leaves_{level}", _end(column, "low")), "DOUBLE")
+        leaves = sql.cast(_at(column, _leaves(level), _low(column)), "DOUBLE")
         share = leaves / float(labels.leaves)
-        tree = tree.when(_same(node_name(level), _end(column, "low"), _end(column, "high")), share, copy=False)
+        tree = tree.when(_is_under_one(column, level), share, copy=False)
     return tree.else_(sql.literal(1.0), copy=False) if column.hierarchy.height > 1 else sql.literal(1.0)
 
 
@@ -168,8 +198,7 @@ def _level(column: Places) -> exp.Expr:
     """Return the level of the lowest label over a part's values."""
     case = exp.Case().when(_low(column).eq(_high(column)), sql.literal(0), copy=False)
     for level in range(1, column.hierarchy.height):
-        same = _same(node_name(level), _end(column, "low"), _end(column, "high"))
-        case = case.when(same, sql.literal(level), copy=False)
+        case = case.when(_is_under_one(column, level), sql.literal(level), copy=False)
     return case.else_(sql.literal(column.hierarchy.height), copy=False)
 
 
@@ -203,8 +232,10 @@ def _high(column: Places) -> exp.Expr:
     return sql.column(f"high_{column.number + 1}", "spans")
 
 
-def _end(column: Places, end: str) -> str:
-    return f"{end}_place_{column.number + 1}"
+def _is_under_one(column: Places, level: int) -> exp.Expr:
+    """Return the condition that the values of a part are under one label of a level."""
+    low, high = (_at(column, node_name(level), end) for end in (_low(column), _high(column)))
+    return exp.EQ(this=low, expression=high)
 
 
 def _halved(number: exp.Expr) -> exp.Expr:

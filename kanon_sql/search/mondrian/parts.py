@@ -41,7 +41,7 @@ NULLS, ALL = 1, 2
 START = "start"
 """Column of tuples whose rows may part: how many rows of the table stand before them."""
 _KEPT = ("kanon_finished", "kanon_cuts_made")
-_OF_A_ROUND = ("tuples", "tried", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
+_OF_A_ROUND = ("tuples", "tried", "ends", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
 _OF_PAIRS = ("leaves", "pairs", "better")
 _NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_PAIRS)))
 
@@ -78,6 +78,9 @@ class Parts:
 
     def __getitem__(self, name: str) -> exp.Table:
         return self.tables[name]
+
+    def is_made(self, name: str) -> bool:
+        return name in self._made
 
     def query(self, file: str, **values: sql.Value) -> exp.Query:
         """Return the query of a file over these tables, its other placeholders left to be bound."""
