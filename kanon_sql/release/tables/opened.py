@@ -519,16 +519,17 @@ def open_released(
             "their files: name the one or the other."
         )
     opened = _as_described(database, policy, lambda place, table: _released(place, table, schema))
-    where = folded(schema or database.schema)
-    named = {(folded(own.db) or where, folded(own.name)) for own in (member.relation for member in opened.members)}
+    alike = str if isinstance(opened.engine, Workbench) else folded  # PostgreSQL compares names with their case
+    where = alike(schema or database.schema)
+    named = {(alike(own.db) or where, alike(own.name)) for own in (member.relation for member in opened.members)}
     with closed_on_error(opened.engine):
         there = database.relations() if directory is None else database.tables
-    others = [(own, name) for own, name in there if (folded(own), folded(name)) not in named]
+    others = [(own, name) for own, name in there if (alike(own), alike(name)) not in named]
     return replace(
         opened,
         schema=(schema or database.schema) if directory is None and {own for own, _ in named} == {where} else None,
-        not_in_policy=tuple(name for own, name in others if folded(own) == where),
-        elsewhere=dict(Counter(own for own, _ in others if folded(own) != where)),
+        not_in_policy=tuple(name for own, name in others if alike(own) == where),
+        elsewhere=dict(Counter(own for own, _ in others if alike(own) != where)),
     )
 
 
