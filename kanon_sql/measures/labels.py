@@ -24,7 +24,7 @@ from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
@@ -68,10 +68,21 @@ class Labels:
         return own.subquery("labels", copy=False)
 
 
-def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tuple[Labels, ...]:
-    """Return the labels of every quasi-identifier, made from the frequency set without another scan."""
+def make_labels(
+    frequency: FrequencySet,
+    hierarchies: Sequence[Hierarchy],
+    others: Mapping[int, tuple[FrequencySet, int]] | None = None,
+) -> tuple[Labels, ...]:
+    """Return the labels of every quasi-identifier, made from the frequency set without another scan.
+
+    Args:
+        frequency: the frequency set.
+        hierarchies: of the quasi-identifiers.
+        others: for the number of a quasi-identifier of which no rows need be counted, a smaller frequency set that has
+            all of its values, and its number there.
+    """
     engine = frequency.engine
-    query = _labels_query(frequency, hierarchies)
+    query = _labels_query(frequency, hierarchies, others or {})
     relation = make_table(engine, "kanon_label_facts", query, "labels of the hierarchies")
     roots = [
         exp.and_(sql.column(NUMBER).eq(number), sql.column("level").eq(hierarchy.height))
@@ -92,7 +103,9 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     )
 
 
-def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> exp.Query:
+def _labels_query(
+    frequency: FrequencySet, hierarchies: Sequence[Hierarchy], others: Mapping[int, tuple[FrequencySet, int]]
+) -> exp.Query:
     columns = [_placements(frequency, number) for number in range(len(hierarchies))]
     words = range(max(map(len, columns)))
     codes, masks = [code_name(word) for word in words], [mask_name(word) for word in words]
@@ -111,13 +124,14 @@ def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> 
             sql.select("measures/labels", part="lookups", values=of_lookup, tables={"lookup": hierarchy.relation})
         )
         # 2. Rows of the table with each value: from the frequency set.
-        own = [code_in_key(placement, placement.word.mask(0)) for placement in placements]
+        counted, there = others.get(number, (frequency, number))
+        own = [code_in_key(placement, placement.word.mask(0)) for placement in _placements(counted, there)]
         of_rows: dict[str, sql.Given] = {
             "number": number,
             "codes_in_keys": [sql.named(code.copy(), name) for code, name in zip([*own, *shorter], codes, strict=True)],
             "grouped": own,
         }
-        relations = {"kanon_frequency": frequency.relation}
+        relations = {"kanon_frequency": counted.relation}
         marginals.append(sql.select("measures/labels", part="marginals", values=of_rows, relations=relations))
         # 3. What the levels leave of codes.
         for level in range(hierarchy.height + 1):

@@ -1,29 +1,37 @@
-/* How many rows of each group have each value: at least and at most, before anything is subtracted. */
+/* How many rows of each group have each value: at least and at most, before anything is subtracted. What the first release
+   leaves is materialized, for groups are few beside all pairs of things found that have a value in common. */
+WITH in_first AS MATERIALIZED (
+  SELECT
+    groups.first,
+    groups.second,
+    groups.n,
+    one.value,
+    LEAST(groups.n, one.n) AS high
+  FROM groups
+  INNER JOIN first_possible AS one
+    ON one.found = groups.first
+)
 SELECT
-  groups.first,
-  groups.second,
-  groups.n,
-  one.value,
+  in_first.first,
+  in_first.second,
+  in_first.n,
+  in_first.value,
   0 AS low,
-  LEAST(groups.n, one.n, other.n) AS high
-FROM groups
-INNER JOIN first_possible AS one
-  ON one.found = groups.first
+  LEAST(in_first.high, other.n) AS high
+FROM in_first
 INNER JOIN second_possible AS other
-  ON other.found = groups.second AND other.value = one.value
+  ON other.found = in_first.second AND other.value = in_first.value
 UNION ALL
 SELECT
-  groups.first,
-  groups.second,
-  groups.n,
-  one.value,
+  first,
+  second,
+  n,
+  value,
   0 AS low,
-  LEAST(groups.n, one.n) AS high
-FROM groups
-INNER JOIN first_possible AS one
-  ON one.found = groups.first
+  high
+FROM in_first
 WHERE
-  groups.second = 0
+  second = 0
 UNION ALL
 SELECT
   groups.first,

@@ -1,10 +1,9 @@
-/* Every person with a pseudonym, a number, and that of her class: those with the same labels, if they are $k at least.
-   Others have none; they are not released. $columns are what is published of a person. No step has a name here, which
-   could hide a table. */
+/* Every person with a pseudonym, and the number of her class: those with the same labels, if they are $k at least. Others
+   have none; they are not released. $columns are what is published of a person. No step has a name here, which could
+   hide a table. */
 SELECT
   rows_of_people.kanon_person,
   $pseudonym AS pseudonym,
-  ROW_NUMBER() OVER () AS number,
   classes.class,
   $columns
 FROM rows_of_people

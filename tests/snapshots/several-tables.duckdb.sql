@@ -27,7 +27,7 @@ WHERE
   NOT patients.patient_id IS NULL;
 
 -- the people, with their pseudonyms, and the classes of those released. A pseudonym is SHA-256 of $kanon_person_key and the value (NIST SP 800-56C, one step). $kanon_person_key is not shown: bind the bytes 00 00 00 01, followed by HMAC-SHA256 of ["patients", "people"] by your key
-CREATE TEMPORARY TABLE kanon_people AS
+CREATE TEMPORARY TABLE kanon_everyone AS
 SELECT
   rows_of_people.kanon_person,
   CAST((
@@ -35,7 +35,6 @@ SELECT
       LEFT(SHA256($kanon_person_key || ENCODE(CAST(rows_of_people.kanon_person AS TEXT))), 32)
     ) AS UUID) AS UINT128) | 1133385249711283953991680
   ) - 528913116531932511862784 AS UUID) AS pseudonym,
-  ROW_NUMBER() OVER () AS number,
   classes.class,
   rows_of_people."patients.sex"
 FROM kanon_rows AS rows_of_people
@@ -50,6 +49,13 @@ LEFT JOIN (
     COUNT(*) >= 3
 ) AS classes
   ON rows_of_people."patients.sex" IS NOT DISTINCT FROM classes."patients.sex";
+
+-- a number for each of them
+CREATE TEMPORARY VIEW kanon_people AS
+SELECT
+  "rowid" AS number,
+  *
+FROM kanon_everyone;
 
 -- people in the tables
 SELECT

@@ -15,8 +15,6 @@ from kanon_sql.cli.output.release_tables import print_in_place
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.tables import check_tables
-from kanon_sql.evidence.tables_attack import attack_tables
 from kanon_sql.policy.tables import read_tables_policy
 from kanon_sql.release.tables.anonymize import NO_SCRIPT, anonymize_tables
 
@@ -96,6 +94,8 @@ def check_several(context: typer.Context, said: dict[str, Any]) -> None:
     """Tell whether tables keep the promise of a policy of several tables: ``kanon check`` with such a policy."""
     _require_known(context, _CHECK)
     policy = _over(read_tables_policy(said["policy_file"]), said)
+    from kanon_sql.evidence.tables import check_tables
+
     found = check_tables(said["source"], policy, schema=said["schema"])
     if said["output_format"] == "json":
         print_json(found.summary())
@@ -109,6 +109,8 @@ def attack_several(context: typer.Context, said: dict[str, Any]) -> TablesAttack
     """Attack the released tables of a policy of several tables: ``kanon attack`` with such a policy."""
     _require_known(context, _ATTACK)
     policy = _over(read_tables_policy(said["policy_file"]), said)
+    from kanon_sql.evidence.tables_attack import attack_tables
+
     with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
         return attack_tables(said["source"], policy, schema=said["schema"], original=said["original"], progress=talk)
 

@@ -50,7 +50,7 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.duckdb.connection import Resources
@@ -398,11 +398,14 @@ class Preparing:
 
     @cached_property
     def parts(self) -> list[PreparedPart]:
-        made = [self._part(member) for member in self.opened.members if member.hierarchies]
+        made: list[PreparedPart] = []
+        for member in self.opened.members:
+            if member.hierarchies:
+                made.append(self._part(member, made))
         common = _common(made)
         return [replace(one, part=replace(one.part, weight=common // one.unit)) for one in made]
 
-    def _part(self, member: Member) -> PreparedPart:
+    def _part(self, member: Member, before: Sequence[PreparedPart]) -> PreparedPart:
         opened, policy = self.opened, self.opened.policy
         engine, people = opened.engine, opened.people
         hierarchies = tuple(self.coded.known(member))
@@ -416,7 +419,13 @@ class Preparing:
 
         codes = [self.coded.codes(hierarchy) for hierarchy in hierarchies]
         frequency = frequency_of_coded(engine, self.coded.of(member), codes, hierarchies, entity, missing)
-        labels = make_labels(frequency, hierarchies)
+        others = {  # what its rows have of other tables costs nothing there
+            hierarchies.index(hierarchy): (one.part.evidence.problem.frequency, number)
+            for one in before
+            for number, hierarchy in enumerate(one.hierarchies)
+            if hierarchy in one.member.hierarchies and hierarchy in hierarchies
+        }
+        labels = make_labels(frequency, hierarchies, others)
         places = [name.column.name for name in _columns(opened)]
         columns = tuple(places.index(one.column.name) for one in hierarchies)
         own = frozenset(places.index(one.column.name) for one in member.hierarchies)

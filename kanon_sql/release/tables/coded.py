@@ -17,7 +17,7 @@ from sqlglot import exp
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table, with_numbers
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -45,19 +45,20 @@ class CodedTables:
 
     @cached_property
     def people(self) -> exp.Table:
-        """A table of the people, each once with a number; with their codes, if there is a table of people."""
+        """A view of the people, each once with a number; with their codes, if there is a table of people."""
         opened, people = self.opened, self.opened.people
-        number = exp.Sub(this=sql.over(exp.Anonymous(this="ROW_NUMBER")), expression=sql.literal(1))
-        columns: list[exp.Expr] = [sql.column(PERSON, "source"), sql.named(number, PERSON_NUMBER)]
+        columns: list[exp.Expr] = [sql.column(PERSON, "source")]
         source = everybody(opened) if people is None else opened.raw_rows(people).subquery("source")
         hierarchies = () if people is None else people.hierarchies
         source.set("alias", exp.TableAlias(this=sql.identifier("source")))
-        table = opened.engine.temporary_name("kanon_persons")
         names = {own.column.name: sql.column(own.column.name, "source") for own in hierarchies}
         query = self._query(source, [], columns, hierarchies, names)
-        opened.engine.run(sql.create_table(table, query, temporary=True), "a number for each person, and codes")
-        self._kinds.append((table, "TABLE"))
-        return table
+        coded, numbered = (opened.engine.temporary_name(f"kanon_persons{name}") for name in ("_coded", ""))
+        opened.engine.run(sql.create_table(coded, query, temporary=True), "the people, and their codes")
+        self._kinds.append((coded, "TABLE"))
+        opened.engine.run(sql.create_view(numbered, with_numbers(coded), temporary=True), "a number for each of them")
+        self._kinds.append((numbered, "VIEW"))
+        return numbered
 
     def of(self, member: Member) -> exp.Table:
         """Return the coded rows of a table: a view, or a table where others refer to it."""

@@ -30,7 +30,7 @@ from kanon_sql.engine.equality import published_type
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import canonical_bytes, require_unprofiled
-from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, with_numbers
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -155,7 +155,9 @@ class ReleasedRows:
             relations={"rows_of_people": rows},
         )
         title = f"the people, with their pseudonyms, and the classes of those released. {pseudonyms.title}"
-        self._create(sql.create_table(self.people, query, temporary=True), title, pseudonyms.secrets)
+        everyone = opened.engine.temporary_name("kanon_everyone")
+        self._create(sql.create_table(everyone, query, temporary=True), title, pseudonyms.secrets)
+        self._create(sql.create_view(self.people, with_numbers(everyone), temporary=True), "a number for each of them")
         self.people_in = self._count(self.people, "people in the tables")
         if people is not None:
             self.of_people[people.name] = self.people_in

@@ -659,6 +659,30 @@ def test_script_makes_the_release(hospital: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("INTEGER", "7, 7, 8, 9"),
+        ("INTEGER", "-2147483648, 2147483647, 2147483647, 0"),
+        ("BIGINT", "-3, -3, -4, NULL, NULL, -5"),
+        ("UBIGINT", "18446744073709551615, 18446744073709551615, 18446744073709551614, 18446744073709551613"),
+        ("HUGEINT", "-170141183460469231731687303715884105728, 1, 2, 2"),
+        ("VARCHAR", "'7', '7', '07', '8'"),
+    ],
+)
+def test_repeated_keys_are_counted_wherever_numbers_lie(kind: str, keys: str) -> None:
+    connection = duckdb.connect()
+    made = "CREATE TABLE p AS SELECT CAST(UNNEST([$keys]) AS $kind) AS id, 'f' AS sex"
+    connection.execute(made.replace("$keys", keys).replace("$kind", kind))
+    columns = NamedColumns(quasi_identifiers=("sex",))
+    policy = TablesPolicy((TablePolicy("p", "people", "id", columns=columns),), k=2, max_suppressed=1.0)
+    with pytest.raises(UsageError, match="p: 1 of the 4 values of 'id', which is to be its person, are repeated"):
+        anonymize_tables(connection, policy)
+    connection.execute("CREATE OR REPLACE TABLE p AS SELECT DISTINCT ON (id) id, sex FROM p WHERE NOT id IS NULL")
+    with anonymize_tables(connection, policy) as release:
+        assert release.people_in == 3
+
+
+@pytest.mark.parametrize(
     ("statement", "message"),
     [
         ("INSERT INTO patients SELECT * FROM patients LIMIT 1", "repeated"),
