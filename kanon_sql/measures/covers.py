@@ -2,6 +2,8 @@
 
     kanon_labels_<column>(number, label, released)     labels of the release as they are written, and their rows
     kanon_covers_<column>(label, place)                the values that a label covers
+    kanon_spans_<column>(label, low, high)             the same, where values have several labels, as spans of ranks
+    kanon_ranks_<column>(place, rank)                  the values that the original has, numbered in their order
 
 The labels and the hierarchies are public. Where all labels of a column can be on one level, the release is read on that
 level (on several such levels: on each of them), and a value has one label at most. Else, and wherever the caller wants
@@ -16,7 +18,7 @@ the rows of the classes contradict it; people are counted without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -48,6 +50,9 @@ class Covers:
         assumed: whether labels were read on one level that could be read on others too, and would cover more there.
         nested: whether that is one label at most, and no label but one that covers everything covers on some level less
             than on the one that was read.
+        spans: where it is not functional, the spans of ranks that labels cover.
+        ranks: of the places, where there are spans.
+        is_view: whether the relation is a view: it may have as many rows as there are labels times values.
     """
 
     number: int
@@ -55,6 +60,15 @@ class Covers:
     functional: bool
     assumed: bool
     nested: bool
+    spans: exp.Table | None = None
+    ranks: exp.Table | None = None
+    is_view: bool = False
+
+    def drop(self, engine: Engine) -> None:
+        engine.run(sql.drop(self.relation, "VIEW" if self.is_view else "TABLE"), "drop what labels cover")
+        for table in (self.spans, self.ranks):
+            if table is not None:
+                engine.run(sql.drop(table), "drop what labels cover as spans")
 
 
 def number_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
@@ -80,16 +94,59 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
         query = query.where(exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common]))
     covers = make_table(engine, f"kanon_covers_{name}", query, f"values under labels of {name}")
     wider, apart = 0, 0
+    ranges: exp.Table | None = None
     if common and one_level:
         tables = {"readings": readings, "covers": covers}
         wider, apart = engine.row(sql.query("attacks/covers_wider", tables=tables), f"labels of {name} on other levels")
     if not common and there:
-        _add_sets_and_ranges(engine, labels, readings, covers, places)
+        ranges = _add_sets_and_ranges(engine, labels, readings, covers, places)
     engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
-    _require_all(engine, covers, there, name)
-    (most,) = engine.row(_most_query(covers), f"labels of a value of {name}")
-    functional = most is None or most <= 1
-    return Covers(places.number, covers, functional, assumed=wider > 0, nested=wider <= 1 and not apart)
+    read = Covers(places.number, covers, functional=True, assumed=wider > 0, nested=wider <= 1 and not apart)
+    # 3. As spans, where values have several labels, or ranges are among these.
+    if ranges is None:
+        _require_all(engine, covers, there, name)
+        return read if _is_functional(engine, _most_query(covers), name) else _in_spans(engine, read, places)
+    return _with_ranges(engine, read, ranges, places, there)
+
+
+def _in_spans(engine: Engine, read: Covers, places: Places, ranges: exp.Table | None = None) -> Covers:
+    """Return what labels cover as spans too, with ranges ``(label, low, high)`` of places beside the values."""
+    name, place = places.hierarchy.column.name, sql.column(PLACE)
+    ends = [sql.named(place.copy(), end) for end in ("low", "high")]
+    found = [exp.select(LABEL, *ends).from_(read.relation.copy())]
+    found += [] if ranges is None else [exp.select("*").from_(ranges.copy())]
+    of_places = {"places": places.relation}
+    query = sql.query(
+        "attacks/covers_spans",
+        tables=of_places,
+        relations={"found_spans": sql.union_all(found).subquery("found_spans")},
+    )
+    spans = make_table(engine, f"kanon_spans_{name}", query, f"values under labels of {name} as spans")
+    query = sql.query("attacks/covers_ranks", tables=of_places)
+    ranks = make_table(engine, f"kanon_ranks_{name}", query, f"values of {name} in their order")
+    return replace(read, functional=False, spans=spans, ranks=ranks)
+
+
+def _with_ranges(engine: Engine, read: Covers, ranges: exp.Table, places: Places, there: int) -> Covers:
+    """Return what labels cover with ranges among them: a table where no value has two labels, else a view."""
+    name = places.hierarchy.column.name
+    covers = _in_spans(engine, read, places, ranges)
+    for table in (ranges, read.relation):
+        engine.run(sql.drop(table), f"drop ranges of {name}, and values without them")
+    spans = spans_of(covers)
+    _require_all(engine, spans["spans"], there, name)
+    functional = _is_functional(engine, sql.query("attacks/covers_most", tables=spans), name)
+    create = sql.create_table if functional else sql.create_view
+    query = sql.query("attacks/covers_places", tables=spans)
+    engine.run(create(covers.relation, query, temporary=True), f"values under labels of {name}")
+    return replace(covers, functional=functional, is_view=not functional)
+
+
+def spans_of(covers: Covers) -> dict[str, exp.Table]:
+    """Return the spans of labels, and the ranks that they are of, as statements call them."""
+    if covers.spans is None or covers.ranks is None:
+        raise TypeError("Where no value has two labels, there may be no spans")
+    return {"spans": covers.spans, "ranks": covers.ranks}
 
 
 def _readings_query(labels: exp.Table, places: Places) -> exp.Select:
@@ -141,8 +198,11 @@ def _levels_query(labels: exp.Table, readings: exp.Table) -> exp.Select:
 
 def _add_sets_and_ranges(
     engine: Engine, labels: exp.Table, readings: exp.Table, covers: exp.Table, places: Places
-) -> None:
-    """Add the values of sets and ranges, for labels that the hierarchy does not explain."""
+) -> exp.Table | None:
+    """Add the values of sets, for labels that the hierarchy does not explain; return the ranges, if there are some.
+
+    What is returned has spans ``(label, low, high)``, from place to place.
+    """
     name = places.hierarchy.column.name
     explained = exp.select(LABEL).from_(_enough_query(labels, readings).subquery("enough"))
     query = exp.select("*").from_(labels.copy())
@@ -151,49 +211,54 @@ def _add_sets_and_ranges(
         exp.Not(this=exp.In(this=sql.column(NUMBER), query=explained.subquery())),
     )
     unread = make_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
+    ranges: exp.Table | None = None
     for reading, cutting in readings_of(unread, places):
         title = f"labels of {name} as {cutting.labels}s"
         read = make_table(engine, f"kanon_read_{name}", reading, title)
-        for found in _in_ranges(read, places) if cutting.labels == "range" else _in_sets(read, places):
-            engine.run(exp.insert(found, covers.copy(), columns=[LABEL, PLACE]), f"values under {title}")
+        if cutting.labels == "range":
+            ranges = make_table(engine, f"kanon_ranges_{name}", _in_ranges(read, places), f"values under {title}")
+            (number,) = engine.row(sql.select_count(ranges), f"ranges of {name}")
+            if not number:
+                engine.run(sql.drop(ranges), "there are none")
+                ranges = None
+        else:
+            found = exp.insert(_in_sets(read, places), covers.copy(), columns=[LABEL, PLACE])
+            engine.run(found, f"values under {title}")
         engine.run(sql.drop(read), f"drop {title}")
     engine.run(sql.drop(unread), f"drop labels of {name} that may be sets or ranges")
+    return ranges
 
 
-def _in_sets(read: exp.Table, places: Places) -> list[exp.Select]:
+def _in_sets(read: exp.Table, places: Places) -> exp.Select:
+    """Return the query ``(label, place)`` of the values in sets that the original has."""
     in_set = exp.EQ(this=sql.column(places.place, "read"), expression=sql.column(PLACE, "places"))
-    return [_present(read, places, in_set)]
+    query = (
+        exp.select(sql.column(NUMBER, "read"), sql.column(PLACE, "places")).distinct().from_(sql.aliased(read, "read"))
+    )
+    query = query.join(sql.aliased(places.relation, "places"), on=in_set)
+    return query.where(exp.GT(this=sql.column(N, "places"), expression=sql.literal(0)))
 
 
-def _in_ranges(read: exp.Table, places: Places) -> list[exp.Select]:
-    """Return the queries of the values between the ends of ranges, and of the NULL beside them."""
+def _in_ranges(read: exp.Table, places: Places) -> exp.Query:
+    """Return the query ``(label, low, high)`` of the ends of ranges, and of the NULL beside them."""
     place = sql.column(places.place)
     low: exp.Expr = exp.Min(this=place)
     if places.ordered:  # NULL has place 0 there, and is beside the range
         low = sql.where(low, exp.GT(this=place.copy(), expression=sql.literal(0)))
-    spans = exp.select("part", NUMBER, sql.named(low, "low"), sql.named(exp.Max(this=place.copy()), "high"))
-    spans = spans.from_(read.copy()).group_by("part", NUMBER)
-    here = sql.column(PLACE, "places")
-    between = exp.and_(
-        exp.GTE(this=here, expression=sql.column("low", "read")),
-        exp.LTE(this=here.copy(), expression=sql.column("high", "read")),
-    )
-    queries = [_present(spans.subquery("read"), places, between)]
+    ends = [sql.named(low, "low"), sql.named(exp.Max(this=place.copy()), "high")]
+    spans = exp.select("part", NUMBER, *ends).from_(read.copy()).group_by("part", NUMBER)
+    label = sql.named(sql.column(NUMBER), LABEL)
+    queries = [exp.select(label, "low", "high").from_(spans.subquery("spans"))]
     if places.ordered and places.null is not None:
-        is_null = exp.and_(
-            exp.EQ(this=sql.column(places.place, "read"), expression=sql.literal(places.null)),
-            exp.EQ(this=here.copy(), expression=sql.literal(places.null)),
-        )
-        queries.append(_present(read, places, is_null))
-    return queries
+        beside = [sql.named(place.copy(), end) for end in ("low", "high")]
+        is_null = exp.EQ(this=place.copy(), expression=sql.literal(places.null))
+        queries.append(exp.select(label.copy(), *beside).from_(read.copy()).where(is_null))
+    return sql.union_all(queries)
 
 
-def _present(read: exp.Table | exp.Subquery, places: Places, condition: exp.Expr) -> exp.Select:
-    """Return the query of labels that were read and the values of the original that meet a condition."""
-    relation = sql.aliased(read, "read") if isinstance(read, exp.Table) else read
-    query = exp.select(sql.column(NUMBER, "read"), sql.column(PLACE, "places")).distinct().from_(relation)
-    query = query.join(sql.aliased(places.relation, "places"), on=condition)
-    return query.where(exp.GT(this=sql.column(N, "places"), expression=sql.literal(0)))
+def _is_functional(engine: Engine, most_query: exp.Query, name: str) -> bool:
+    (most,) = engine.row(most_query, f"labels of a value of {name}")
+    return most is None or most <= 1
 
 
 def _most_query(covers: exp.Table) -> exp.Select:

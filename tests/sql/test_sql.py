@@ -161,6 +161,12 @@ CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
 CREATE TABLE readings AS FROM (VALUES (1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2)) r(label, level, place);
 CREATE TABLE covers AS FROM (VALUES (1, 1), (2, 2)) c(label, place);
 CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
+CREATE TABLE found_spans AS FROM (VALUES (1, 1, 2), (1, 0, 1), (2, 2, 2)) f(label, low, high);
+CREATE TABLE spans AS FROM (VALUES (1, 1, 2), (2, 2, 2)) s(label, low, high);
+CREATE TABLE ranks AS FROM (VALUES (1, 1), (2, 2)) r(place, rank);
+CREATE TABLE looked_up AS FROM (VALUES (1), (1), (2)) l(place);
+CREATE TABLE worded AS FROM (VALUES (1, 0, 1), (2, 0, 2), (1, 1, 1)) w(label, word, bit);
+CREATE TABLE codes AS FROM (VALUES ('x', 1), ('y', 2)) c(value, code);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2, 1, 1), (1, NULL, 1, 1, 2, 1), (1, 'bob', 1, 2, 3, 2))
     m(class, person, n, up_to, record, number);
@@ -240,6 +246,8 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "attacks/covers_mask": {"label": "worded.label"},
+    "attacks/covers_spread": {"place": "looked_up.place", "label": "worded.label"},
     "attacks/control_alone": {"labels": "label_1", "subset": "0"},
     "attacks/control_found_in": {"same": "sides.place_1 = coded.label_1"},
     "attacks/control_inferred": {"secret": "coded.label_1", "place": "sides.place_1", "most": "1"},

@@ -25,7 +25,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.measures.covers import NUMBER, PLACE, make_covers, number_labels
+from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels
 from kanon_sql.measures.labels import LABEL, as_number
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import as_original, label_name, never_null
@@ -213,21 +213,22 @@ def _dimension(
     name = column.name
     if column.places is not None:
         values = column.places.relation
-        covers = make_covers(engine, labels, column.places, one_level=True).relation
+        covered = make_covers(engine, labels, column.places, one_level=True)
     else:
         values = make_table(
             engine, f"kanon_values_{name}", _values_query(original, column.original), f"values of {name}"
         )
         covers = make_table(engine, f"kanon_covers_{name}", _covers_query(labels, values), f"values of {name} in both")
         _require_values(engine, labels, covers, name)
+        covered = Covers(number, covers, functional=True, assumed=False, nested=True)
     # 2. Their bins.
     query = sql.query("utility/bins", values={"most": MOST_BINS}, tables={"places": values})
     bins = make_table(engine, f"kanon_bins_{name}", query, f"bins of {name}")
     # 3. How labels are spread over them.
     weight = sql.column(N, "bins") if spread == "marginal" else sql.literal(1)
-    query = sql.query("utility/spread", values={"weight": weight}, tables={"covers": covers, "bins": bins})
+    query = sql.query("utility/spread", values={"weight": weight}, tables={"covers": covered.relation, "bins": bins})
     spread_table = make_table(engine, f"kanon_spread_{name}", query, f"labels of {name}, spread over values")
-    engine.run(sql.drop(covers), f"drop values under labels of {name}")
+    covered.drop(engine)
     return Dimension(number, column, values, bins, spread_table)
 
 

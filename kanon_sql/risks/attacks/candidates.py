@@ -16,10 +16,11 @@ Where she looks: a person can be in the classes whose every label covers her val
 
 Tuples are matched with classes, not rows with rows. In a column where no value has two labels, to look a value up is an
 equality join; of a full-domain release that is all. Where labels overlap, a bit stands for each class: 62 of them in a
-word, classes with like labels side by side. A value has a word of those classes whose label in its column covers it; a
-tuple's candidates are what its values' words have in common, column after column, and words without a bit are left out
-at once. So the work is bounded by tuples times words at the first overlapping column (the one whose labels cover the
-least), and by the candidates that come out: tuples times classes where every class covers everything.
+word, classes with like labels side by side. A value has a word of those classes whose label in its column covers it:
+the sum of the bits of spans that have begun before it and have not ended. A tuple's candidates are what its values'
+words have in common, column after column, and words without a bit are left out at once. So the work is bounded by
+tuples times words at the first overlapping column (the one whose labels cover the least), and by the candidates that
+come out: tuples times classes where every class covers everything.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels
+from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels, spans_of
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
@@ -226,7 +227,7 @@ def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: S
     covered = find_pairs(engine, people.tuples, classes, by_spread(engine, people.tuples, classes, covers))
     settled = settle(engine, people.tuples, classes, covered)
     for own in covers:
-        engine.run(sql.drop(own.relation), "drop what labels cover")
+        own.drop(engine)
     return settled
 
 
@@ -258,24 +259,13 @@ def _numbered_query(written: exp.Table, labels: Mapping[int, exp.Table]) -> exp.
 
 def _spread(engine: Engine, looked_up: exp.Table, numbered: exp.Table, own: Covers) -> int:
     """Return how many pairs of a tuple and a class a column lets through by itself."""
-    label = sql.column(label_name(own.number))
-    tuples = exp.select(sql.named(sql.column(place_name(own.number)), PLACE), sql.named(sql.count_rows(), "tuples"))
-    tuples = tuples.from_(looked_up.copy(), copy=False).group_by(sql.column(place_name(own.number)), copy=False)
-    classes = exp.select(sql.named(label, NUMBER), sql.named(sql.count_rows(), CLASSES))
-    classes = classes.from_(numbered.copy(), copy=False).group_by(label.copy(), copy=False)
-    product = exp.Mul(this=sql.column("tuples", "here"), expression=sql.column(CLASSES, "there"))
-    query = exp.select(sql.sum_of(product)).from_(sql.aliased(own.relation, "covers"))
-    query = query.join(
-        tuples.subquery("here"),
-        on=exp.EQ(this=sql.column(PLACE, "here"), expression=sql.column(PLACE, "covers")),
-        copy=False,
-    ).join(
-        classes.subquery("there"),
-        on=exp.EQ(this=sql.column(NUMBER, "there"), expression=sql.column(LABEL, "covers")),
-        copy=False,
+    query = sql.query(
+        "attacks/covers_spread",
+        values={"place": sql.column(place_name(own.number)), "label": sql.column(label_name(own.number))},
+        tables={**spans_of(own), "looked_up": looked_up, "worded": numbered},
     )
     (pairs,) = engine.row(query, f"how much labels of column {own.number + 1} let through")
-    return pairs or 0
+    return int(pairs)
 
 
 def numbered_classes(numbered: exp.Table, numbers: Sequence[int], order: Sequence[Covers]) -> exp.Select:
@@ -309,16 +299,16 @@ def find_pairs(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Se
     if not wide:
         query = _looked_up(tuples, exact, [CLASS], classes)
         return make_table(engine, "kanon_candidates", query, "the class of each tuple")
-    words: exp.Table | None = None
-    if exact:
+    words: exp.Expr | None = None
+    if exact:  # in one statement with the first of the others: all words of all tuples may be more than memory holds
         names = [label_name(own.number) for own in exact]
         blocks = exp.select(*names, _WORD, sql.named(sql.sum_of(sql.column(_BIT)), _BITS)).from_(classes.copy())
         query = _looked_up(tuples, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
-        words = make_table(engine, "kanon_words", query, "classes by the columns without overlaps")
+        words = query.subquery("words")
     for own in wide:
         words = _narrowed(engine, tuples, classes, own, words)
-    if words is None:  # there are wide columns
-        raise AssertionError
+    if not isinstance(words, exp.Table):
+        raise TypeError("There are columns where values have several labels")
     pairs = make_table(engine, "kanon_candidates", _pairs_query(words, classes), "the classes of each tuple")
     engine.run(sql.drop(words), "drop the words of classes")
     return pairs
@@ -340,18 +330,14 @@ def _looked_up(
     return query.join(inner, on=sql.all_of(same))
 
 
-def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers, words: exp.Table | None) -> exp.Table:
-    """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
+def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers, words: exp.Expr | None) -> exp.Table:
+    """Return the words of classes of each tuple that are left after one more column; a table of words is dropped."""
     # 1. The classes that cover each value, as bits.
-    covers = exp.select(LABEL, PLACE).distinct().from_(own.relation.copy()).subquery("covers")
-    same_label = exp.EQ(this=sql.column(LABEL, "covers"), expression=sql.column(label_name(own.number), "classes"))
-    query = exp.select(
-        sql.column(PLACE, "covers"),
-        sql.column(_WORD, "classes"),
-        sql.named(sql.sum_of(sql.column(_BIT, "classes")), _BITS),
+    query = sql.query(
+        "attacks/covers_mask",
+        values={"label": sql.column(label_name(own.number))},
+        tables={**spans_of(own), "worded": classes},
     )
-    query = query.from_(sql.aliased(classes, "classes"), copy=False).join(covers, on=same_label, copy=False)
-    query = query.group_by(sql.column(PLACE, "covers"), sql.column(_WORD, "classes"), copy=False)
     mask = make_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
     # 2. What they have in common with the words before.
     place = sql.column(place_name(own.number), "tuples")
@@ -365,13 +351,14 @@ def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers
         same_tuple = exp.EQ(this=sql.column(TUPLE, "tuples"), expression=sql.column(TUPLE, "words"))
         same_word = exp.EQ(this=sql.column(_WORD, "mask"), expression=sql.column(_WORD, "words"))
         bits = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=bits))
-        query = query.select(sql.named(bits, _BITS), copy=False).from_(sql.aliased(words, "words"), copy=False)
+        inner = sql.aliased(words, "words") if isinstance(words, exp.Table) else words
+        query = query.select(sql.named(bits, _BITS), copy=False).from_(inner, copy=False)
         query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple, copy=False)
         query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word), copy=False)
         query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
     left = make_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")
     engine.run(sql.drop(mask), "drop the classes that cover values")
-    if words is not None:
+    if isinstance(words, exp.Table):
         engine.run(sql.drop(words), "drop the words of classes")
     return left
 

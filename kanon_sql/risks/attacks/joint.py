@@ -375,8 +375,8 @@ class _Joined:
         for (side_name, side), released in zip(self._named_sides(), (column.first, column.second), strict=True):
             in_classes, left = side.values(released, column.original)
             possible |= {f"{side_name}_values": in_classes, f"{side_name}_possible": left}
-        bounds = self._bounds(name, possible)
-        tables = {"bounds": bounds, "different": different, "own_values": values, **possible}
+        coded = self._coded(name, {"own_values": values, **possible})
+        tables = {"bounds": self._bounds(name, coded), "different": different, **coded}
         statement = self._tables.query("attacks/joint_known", {"least": column.least, "k": self._k}, **tables)
         found = self._engine.row(statement, f"how often both releases together tell {name}")
         return Known(name, column.least, *found)
@@ -402,6 +402,15 @@ class _Joined:
 
     def drop(self) -> None:
         self._tables.drop()
+
+    def _coded(self, name: str, valued: dict[str, exp.Table]) -> dict[str, exp.Table]:
+        """Return tables that have values of a column with numbers for these."""
+        codes = self._tables.create("attacks/joint_codes", f"values of {name}", None, **valued)
+        title = f"numbers for values of {name}"
+        return {
+            own: self._tables.create("attacks/joint_coded", title, None, valued=table, codes=codes)
+            for own, table in valued.items()
+        }
 
     def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
         """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
