@@ -42,12 +42,13 @@ def test_spans(rows: list[int], found: list[tuple[int, int, int]], looked_up: li
     spans = [(label, min(ends), max(ends)) for label, *ends in found]
     covered = {(label, place) for label, low, high in spans for place in range(low, high + 1) if rows[place] > 0}
     tuples = [(place,) for place in looked_up if rows[place] > 0]
-    classes = [(label, word, 1 << bit) for word in range(2) for bit, label in enumerate((1, 2, 3, 4, 2))]
+    labels = (1, 2, 3, 4, 2)
+    classes = [(label, bit % 2, word, 1 << bit) for word in range(2) for bit, label in enumerate(labels)]
     with duckdb.connect() as connection:
         _table(connection, "places", ["place", "n"], list(enumerate(rows)))
         _table(connection, "found_spans", ["label", "low", "high"], spans)
         _table(connection, "looked_up", ["place_1"], tuples)
-        _table(connection, "worded", ["label_1", "word", "bit"], classes)
+        _table(connection, "worded", ["label_1", "block", "word", "bit"], classes)
         _make(connection, "ranks", "covers_ranks")
         _make(connection, "spans", "covers_spans")
         # 1. The values, each once.
@@ -62,8 +63,8 @@ def test_spans(rows: list[int], found: list[tuple[int, int, int]], looked_up: li
             assert of_label[label] == begun
         # 3. Labels of a value, at most.
         (most,) = connection.execute(sql.query("attacks/covers_most").sql("duckdb")).fetchone() or ()
-        labels = Counter(place for _, place in covered)
-        assert (most or 0) == max(labels.values(), default=0)
+        of_place = Counter(place for _, place in covered)
+        assert (most or 0) == max(of_place.values(), default=0)
         # 4. Pairs that are let through.
         values = {"place": sql.column("place_1"), "label": sql.column("label_1")}
         (let_through,) = (
@@ -71,10 +72,10 @@ def test_spans(rows: list[int], found: list[tuple[int, int, int]], looked_up: li
         )
         assert let_through == sum((label, place) in covered for label, *_ in classes for (place,) in tuples)
         # 5. The classes that cover each value.
-        _make(connection, "mask", "covers_mask", label=sql.column("label_1"))
-        bits: Counter[tuple[int, int]] = Counter()
-        for label, word, bit in classes:
+        _make(connection, "mask", "covers_mask", label=sql.column("label_1"), block=sql.column("block"))
+        bits: Counter[tuple[int, int, int]] = Counter()
+        for label, block, word, bit in classes:
             for place in present:
                 if (label, place) in covered:
-                    bits[place, word] += bit
+                    bits[place, block, word] += bit
         assert sorted(connection.table("mask").fetchall()) == sorted((*key, bit) for key, bit in bits.items())

@@ -246,7 +246,7 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
-    "attacks/covers_mask": {"label": "worded.label"},
+    "attacks/covers_mask": {"label": "worded.label", "block": "0"},
     "attacks/covers_spread": {"place": "looked_up.place", "label": "worded.label"},
     "attacks/control_alone": {"labels": "label_1", "subset": "0"},
     "attacks/control_found_in": {"same": "sides.place_1 = coded.label_1"},

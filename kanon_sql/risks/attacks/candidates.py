@@ -117,7 +117,7 @@ FOUND = "found"
 SIZE = "size"
 FEWEST = "fewest"
 CLASSES = "classes"
-_WORD, _BIT, _BITS = "word", "bit", "bits"
+_WORD, _BIT, _BITS, _BLOCK = "word", "bit", "bits", "block"
 _BITS_IN_WORD = 62
 
 
@@ -299,24 +299,15 @@ def find_pairs(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Se
     if not wide:
         query = _looked_up(tuples, exact, [CLASS], classes)
         return make_table(engine, "kanon_candidates", query, "the class of each tuple")
-    words: exp.Expr | None = None
-    if exact:  # in one statement with the first of the others: all words of all tuples may be more than memory holds
-        names = [label_name(own.number) for own in exact]
-        blocks = exp.select(*names, _WORD, sql.named(sql.sum_of(sql.column(_BIT)), _BITS)).from_(classes.copy())
-        query = _looked_up(tuples, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
-        words = query.subquery("words")
-    for own in wide:
+    words = _first_words(engine, tuples, classes, exact, wide[0])
+    for own in wide[1:]:
         words = _narrowed(engine, tuples, classes, own, words)
-    if not isinstance(words, exp.Table):
-        raise TypeError("There are columns where values have several labels")
     pairs = make_table(engine, "kanon_candidates", _pairs_query(words, classes), "the classes of each tuple")
     engine.run(sql.drop(words), "drop the words of classes")
     return pairs
 
 
-def _looked_up(
-    tuples: exp.Table, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table | exp.Subquery
-) -> exp.Select:
+def _looked_up(tuples: exp.Table, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table) -> exp.Select:
     """Return the query of tuples and what a relation has for their labels, in columns where a value has one label."""
     query = exp.select(sql.column(TUPLE, "tuples"), *(sql.column(name, "relation") for name in wanted))
     query = query.from_(sql.aliased(tuples, "tuples"), copy=False)
@@ -326,40 +317,69 @@ def _looked_up(
         here = exp.EQ(this=sql.column(PLACE, alias), expression=sql.column(place_name(own.number), "tuples"))
         query = query.join(sql.aliased(own.relation, alias), on=here, copy=False)
         same.append(exp.EQ(this=sql.column(LABEL, alias), expression=sql.column(name, "relation")))
-    inner = sql.aliased(relation, "relation") if isinstance(relation, exp.Table) else relation.this.subquery("relation")
-    return query.join(inner, on=sql.all_of(same))
+    return query.join(sql.aliased(relation, "relation"), on=sql.all_of(same))
 
 
-def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers, words: exp.Expr | None) -> exp.Table:
-    """Return the words of classes of each tuple that are left after one more column; a table of words is dropped."""
-    # 1. The classes that cover each value, as bits.
+def _first_words(
+    engine: Engine, tuples: exp.Table, classes: exp.Table, exact: Sequence[Covers], own: Covers
+) -> exp.Table:
+    """Return the words of classes of each tuple, by the columns without overlaps and the first of the others.
+
+    Classes with the same labels in the columns without overlaps are a block, of which a tuple finds one at most. Both
+    at once, for all words of a block may be many times those that have a bit left.
+    """
+    query = exp.select(sql.column(TUPLE, "tuples"), sql.column(_WORD, "mask"), sql.column(_BITS, "mask"))
+    query = query.from_(sql.aliased(tuples, "tuples"), copy=False)
+    same = exp.EQ(this=sql.column(PLACE, "mask"), expression=sql.column(place_name(own.number), "tuples"))
+    if not exact:
+        mask = _mask(engine, classes, own)
+        query = query.join(sql.aliased(mask, "mask"), on=same, copy=False)
+        words = make_table(engine, "kanon_words", query, f"classes by column {own.number + 1}")
+    else:
+        names = [label_name(each.number) for each in exact]
+        numbered = exp.select(*names, sql.named(exp.Window(this=exp.RowNumber()), _BLOCK)).from_(classes.copy())
+        blocks = make_table(engine, "kanon_blocks", numbered.group_by(*names), "blocks of classes")
+        alike = [exp.EQ(this=sql.column(name, "blocks"), expression=sql.column(name, "classes")) for name in names]
+        in_blocks = exp.select("classes.*", sql.column(_BLOCK, "blocks")).from_(sql.aliased(classes, "classes"))
+        in_blocks = in_blocks.join(sql.aliased(blocks, "blocks"), on=sql.all_of(alike))
+        mask = _mask(engine, in_blocks.subquery("worded"), own, sql.column(_BLOCK))
+        looked_up = _looked_up(tuples, exact, [_BLOCK], blocks).subquery("looked_up")
+        same_tuple = exp.EQ(this=sql.column(TUPLE, "looked_up"), expression=sql.column(TUPLE, "tuples"))
+        same_block = exp.EQ(this=sql.column(_BLOCK, "mask"), expression=sql.column(_BLOCK, "looked_up"))
+        query = query.join(looked_up, on=same_tuple, copy=False)
+        query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same, same_block), copy=False)
+        words = make_table(engine, "kanon_words", query, "classes by the columns without overlaps, and one more")
+        engine.run(sql.drop(blocks), "drop blocks of classes")
+    engine.run(sql.drop(mask), "drop the classes that cover values")
+    return words
+
+
+def _mask(engine: Engine, classes: exp.Expr, own: Covers, block: exp.Expr | None = None) -> exp.Table:
+    """Return the classes that cover each value of a column, as bits of words."""
     query = sql.query(
         "attacks/covers_mask",
-        values={"label": sql.column(label_name(own.number))},
-        tables={**spans_of(own), "worded": classes},
+        values={"label": sql.column(label_name(own.number)), "block": sql.literal(0) if block is None else block},
+        tables=spans_of(own),
+        relations={"worded": classes},
     )
-    mask = make_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
-    # 2. What they have in common with the words before.
-    place = sql.column(place_name(own.number), "tuples")
-    same_place = exp.EQ(this=sql.column(PLACE, "mask"), expression=place)
-    query = exp.select(sql.column(TUPLE, "tuples"), sql.column(_WORD, "mask"))
-    bits: exp.Expr = sql.column(_BITS, "mask")
-    if words is None:
-        query = query.select(sql.named(bits, _BITS), copy=False).from_(sql.aliased(tuples, "tuples"), copy=False)
-        query = query.join(sql.aliased(mask, "mask"), on=same_place, copy=False)
-    else:
-        same_tuple = exp.EQ(this=sql.column(TUPLE, "tuples"), expression=sql.column(TUPLE, "words"))
-        same_word = exp.EQ(this=sql.column(_WORD, "mask"), expression=sql.column(_WORD, "words"))
-        bits = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=bits))
-        inner = sql.aliased(words, "words") if isinstance(words, exp.Table) else words
-        query = query.select(sql.named(bits, _BITS), copy=False).from_(inner, copy=False)
-        query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple, copy=False)
-        query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word), copy=False)
-        query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
+    return make_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
+
+
+def _narrowed(engine: Engine, tuples: exp.Table, classes: exp.Table, own: Covers, words: exp.Table) -> exp.Table:
+    """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
+    mask = _mask(engine, classes, own)
+    same_tuple = exp.EQ(this=sql.column(TUPLE, "tuples"), expression=sql.column(TUPLE, "words"))
+    same_place = exp.EQ(this=sql.column(PLACE, "mask"), expression=sql.column(place_name(own.number), "tuples"))
+    same_word = exp.EQ(this=sql.column(_WORD, "mask"), expression=sql.column(_WORD, "words"))
+    bits = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=sql.column(_BITS, "mask")))
+    query = exp.select(sql.column(TUPLE, "tuples"), sql.column(_WORD, "mask"), sql.named(bits, _BITS))
+    query = query.from_(sql.aliased(words, "words"), copy=False)
+    query = query.join(sql.aliased(tuples, "tuples"), on=same_tuple, copy=False)
+    query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word), copy=False)
+    query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
     left = make_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")
-    engine.run(sql.drop(mask), "drop the classes that cover values")
-    if isinstance(words, exp.Table):
-        engine.run(sql.drop(words), "drop the words of classes")
+    for table in (mask, words):
+        engine.run(sql.drop(table), "drop the words before")
     return left
 
 
