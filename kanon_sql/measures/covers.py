@@ -50,7 +50,7 @@ class Covers:
         assumed: whether labels were read on one level that could be read on others too, and would cover more there.
         nested: whether that is one label at most, and no label but one that covers everything covers on some level less
             than on the one that was read.
-        spans: where it is not functional, the spans of ranks that labels cover.
+        spans: of the ranks that labels cover, where it is not functional or ranges are among the labels.
         ranks: of the places, where there are spans.
         is_view: whether the relation is a view: it may have as many rows as there are labels times values.
     """

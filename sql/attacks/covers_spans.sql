@@ -3,13 +3,13 @@
 WITH counted AS (
   SELECT
     place,
-    n > 0 AS has_rows,
-    COUNT(*) FILTER (WHERE n > 0) OVER (ORDER BY place) AS up_to
+    COUNT(*) FILTER (WHERE n > 0) OVER (ORDER BY place) AS up_to,
+    COUNT(*) FILTER (WHERE n > 0) OVER (ORDER BY place) + CASE WHEN n > 0 THEN 0 ELSE 1 END AS from_here
   FROM places
 ), ranked AS (
   SELECT
     found_spans.label,
-    one.up_to + CASE WHEN one.has_rows THEN 0 ELSE 1 END AS low,
+    one.from_here AS low,
     other.up_to AS high
   FROM found_spans
   INNER JOIN counted AS one
@@ -17,7 +17,7 @@ WITH counted AS (
   INNER JOIN counted AS other
     ON other.place = found_spans.high
   WHERE
-    one.up_to + CASE WHEN one.has_rows THEN 0 ELSE 1 END <= other.up_to
+    one.from_here <= other.up_to
 ), begun AS (
   SELECT
     label,

@@ -1,4 +1,4 @@
-/* The values of a sensitive column with a number for each: texts take three times as long to count. */
+/* The values of a sensitive column with a number for each: they are counted in each round, and texts take longer. */
 SELECT
   value,
   ROW_NUMBER() OVER (ORDER BY value) AS code
