@@ -250,6 +250,24 @@ def test_values_with_apostrophes_are_read_as_rows(rows: list[tuple[str, str]]) -
     assert len(found) == len(rows)
 
 
+@given(
+    rows=st.lists(st.lists(st.text("ab1#/-. é", max_size=4), min_size=2, max_size=2), min_size=1, max_size=25),
+    separator=st.sampled_from(",;\t|"),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+@examples(25)
+def test_without_any_quote_duckdb_takes_the_layout_that_it_takes_by_itself(
+    rows: list[list[str]], separator: str, end: str
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        lines = [["name", "group"], *rows]
+        path = written(Path(directory) / "t.csv", end.join(separator.join(line) for line in lines) + end)
+        with duckdb.connect() as connection:
+            found = connection.execute("FROM read_csv(?)", [str(path)])
+            expected = [column for column, *_ in found.description], found.fetchall()
+        assert read(path) == expected
+
+
 def test_apostrophes_quote_what_separators_are_in(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "'n','x'\n1,'a,b'\n2,'c'\n")
     assert read(path) == (["n", "x"], [(1, "a,b"), (2, "c")])

@@ -48,6 +48,7 @@ from kanon_sql.engine.sources.reading import (
     look_at,
     lost_separator,
     quotes_of,
+    quotes_of_none,
     read_from,
     reading,
     require_even,
@@ -500,6 +501,8 @@ def read_csv(
     file has no line, or a line has other fields than the first one.
     """
     files = [file for file in found if file.is_file()]  # what is none, such as a pipe, cannot be looked at twice
+    has_none = quotes_of_none(files) if len(files) == len(found) else {}
+    settings = {**settings, **has_none}
     try:
         create, settings, sample = _by_first_rows(engine, path, pattern, relation, settings, as_text=as_text)
     except NoRoomError:  # which says nothing of the file
@@ -512,7 +515,7 @@ def read_csv(
         raise unreadable(path) from None
     _require_lines(engine, path, files)
     table = look_at(engine, relation)
-    if quotes := quotes_of(engine, files, pattern, table, settings, sample):
+    if not has_none and (quotes := quotes_of(engine, files, pattern, table, settings, sample)):
         settings |= quotes
         create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
         table = look_at(engine, relation)

@@ -303,6 +303,23 @@ def lines_of(
 
 _QUOTE = '"'
 _APOSTROPHE = "'"
+_MAY_QUOTE = (_QUOTE.encode(), _APOSTROPHE.encode(), b"\\")
+_WORTH_LOOKING = 1 << 25  # bytes: to look for quotes in more takes longer than DuckDB's trials
+
+
+def quotes_of_none(files: Sequence[Path]) -> dict[str, exp.Expr]:
+    """Return the settings of the usual quotes, where no file has any quote or escape; none where one may have.
+
+    They say nothing of such files, but DuckDB tries other ones on the first rows if they are not given, which is half of
+    the time that it takes to read a small file.
+    """
+    if not files or any(file.suffix.lower() in PACKED for file in files):
+        return {}
+    if sum(file.stat().st_size for file in files) > _WORTH_LOOKING:
+        return {}
+    if any(quote in text for text in (file.read_bytes() for file in files) for quote in _MAY_QUOTE):
+        return {}
+    return {"quote": sql.literal(_QUOTE), "escape": sql.literal(_QUOTE)}
 
 
 @dataclass(frozen=True)
