@@ -25,14 +25,11 @@ from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
-from kanon_sql.release.hold_out import held_out
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
-from kanon_sql.release.published_rules import published_rules_of, refuse_in_warehouse
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
-from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
 from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, SearchResult, SharedTests, rows_allowed
 from kanon_sql.search.run import search
@@ -194,7 +191,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
             opened = with_prepared(opened, requested.prepare)
-            opened = opened if hold_out is None else held_out(opened, requested, hold_out)
+            if hold_out is not None:
+                from kanon_sql.release.hold_out import held_out
+
+                opened = held_out(opened, requested, hold_out)
             made_of = replace(requested, origin=origin_of(source, table, opened))
             return make_release(opened, made_of, progress or silent, begun)
         except BaseException:
@@ -217,6 +217,8 @@ def make_release(
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
         if policy.publish:
+            from kanon_sql.release.published_rules import refuse_in_warehouse
+
             refuse_in_warehouse(source, policy)
         _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
         prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
@@ -284,7 +286,11 @@ def _searched(
 def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: Key) -> Publication:
     """Return what is published of a prepared table by a recoding, with pseudonyms and rules made with a key."""
     source, roles = prepared.source, prepared.roles
-    rules = published_rules_of(source, policy, roles, key)
+    rules = None
+    if policy.publish:
+        from kanon_sql.release.published_rules import published_rules_of
+
+        rules = published_rules_of(source, policy, roles, key)
     pseudonyms = pseudonyms_of(source, roles, key, None if rules is None else rules.view)
     columns = published_columns(source.columns, roles)
     replaced = None if source.in_warehouse else pseudonyms or rules
@@ -330,6 +336,8 @@ def _leave_out_tied(release: Release) -> Release:
         if not rounds:
             return release
         # 2. Measure what is left.
+        from kanon_sql.search.local.remaining import Remaining
+
         view, roles = publication.source, prepared.roles
         frequency = build_frequency(engine, view, prepared.hierarchies, roles.entity)
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))

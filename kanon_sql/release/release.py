@@ -17,12 +17,9 @@ from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination
-from kanon_sql.release.hold_out import write_held_out
-from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import check_target, require_kind, target_table
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
-from kanon_sql.release.script import Plan, Script, logged_script, release_plan_of, script_of
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
@@ -41,8 +38,10 @@ if TYPE_CHECKING:
     from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.policy.destination import Kind
     from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published
+    from kanon_sql.release.script import Plan, Script
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.search.prepare import Prepared
     from kanon_sql.search.problem import SearchResult
@@ -343,6 +342,8 @@ class Release:
             UsageError: nothing was held out, or the file may not be written.
             SourceError: it cannot be written.
         """
+        from kanon_sql.release.hold_out import write_held_out
+
         return write_held_out(self.prepared.source, Path(path), replace=replace)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
@@ -440,6 +441,8 @@ class Release:
             stands_alone: whether hierarchies that are stored in the database are written out too.
             dialect: that the script is for: what it cannot say of the rule of a hierarchy is written out.
         """
+        from kanon_sql.release.script import release_plan_of
+
         where = destination or Destination()
         return release_plan_of(self.prepared, self.publication, where, stands_alone=stands_alone, dialect=dialect)
 
@@ -476,6 +479,8 @@ class Release:
                 needed to make the same release.
             SourceError: a file cannot be written.
         """
+        from kanon_sql.release.script import script_of
+
         self.prepared.source.refuse_held_out(
             "and a script would begin with the table as it is: run it on a table of the rest."
         )
@@ -507,6 +512,8 @@ class Release:
 
     def statements_run(self, dialect: str = "duckdb") -> str:
         """Return every statement that was run so far, node tests included, each under what it was for."""
+        from kanon_sql.release.script import logged_script
+
         return logged_script(self.prepared.source.engine.statements, dialect)
 
     def report(self) -> Report:
@@ -616,6 +623,8 @@ class Release:
         self.prepared.source.require_rows()
         if not self.prepared.source.keeps_tables:
             return nullcontext()
+        from kanon_sql.release.ledger.ledger import Ledger
+
         return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind

@@ -13,12 +13,12 @@ from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.search.full_domain.evidence import Evidence
-from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure, require_known_suits
 
 if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.recoding import Cutting
+    from kanon_sql.search.local.remaining import Remaining
     from kanon_sql.search.problem import Problem, SearchProgress
 
 
@@ -109,6 +109,8 @@ def _search_node(
 def remaining_of(evidence: Evidence) -> Remaining:
     """Return the rows of a problem, none of them published yet."""
     if evidence.known is None:
+        from kanon_sql.search.local.remaining import Remaining
+
         return Remaining(evidence.problem)
     from kanon_sql.search.local.known_remaining import KnownRemaining  # with arrays
 

@@ -19,7 +19,6 @@ from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import CSV, Destination, Kind
 from kanon_sql.policy.policy import write_policy
-from kanon_sql.policy.tables import has_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -389,8 +388,11 @@ def require_own_file(out: Path, others: list[str | Path | None]) -> None:
 
 def is_of_several(context: typer.Context, policy_file: Path | None, **of_several: object) -> bool:
     """Tell whether a policy file is of several tables; refuse options that are for such a one where it is not."""
-    if policy_file is not None and has_tables(policy_file):
-        return True
+    if policy_file is not None:
+        from kanon_sql.policy.tables import has_tables
+
+        if has_tables(policy_file):
+            return True
     given = given_options(context)
     if found := [given[name] for name, value in of_several.items() if value is not None and name in given]:
         raise UsageError(

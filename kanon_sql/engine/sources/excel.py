@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
-from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile
 
 from kanon_sql.engine.base import Column, chosen_table, named_once
@@ -41,9 +40,9 @@ _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
 _TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
 
 
-# What openpyxl raises of a file that is torn, or of another kind.
+# What openpyxl raises of a file that is torn, or of another kind; XML that is malformed is a SyntaxError.
 _BROKEN = (
-    *(BadZipFile, ParseError, zlib.error, EOFError, RuntimeError),
+    *(BadZipFile, SyntaxError, zlib.error, EOFError, RuntimeError),
     *(KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError),
 )
 _NUMBERS = {"integer", "decimal", "float"}

@@ -310,8 +310,8 @@ _WORTH_LOOKING = 1 << 25  # bytes: to look for quotes in more takes longer than 
 def quotes_of_none(files: Sequence[Path]) -> dict[str, exp.Expr]:
     """Return the settings of the usual quotes, where no file has any quote or escape; none where one may have.
 
-    They say nothing of such files, but DuckDB tries other ones on the first rows if they are not given, which is half of
-    the time that it takes to read a small file.
+    They say nothing of such files, but without them DuckDB tries others on the first rows, which is half of the time
+    that it takes to read a small file.
     """
     if not files or any(file.suffix.lower() in PACKED for file in files):
         return {}

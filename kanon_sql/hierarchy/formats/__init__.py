@@ -10,8 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
-from kanon_sql.hierarchy.formats.amnesia import is_amnesia_text, read_amnesia_text
-from kanon_sql.hierarchy.formats.json_files import read_json
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, IntervalTree
 from kanon_sql.hierarchy.formats.separated import read_separated
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _XML = re.compile(r"\s*<(\?xml\b|!--|!DOCTYPE\b|config\b)")  # a label such as <18 is none
+_AMNESIA = re.compile(r"\s*(distinct|range)[ \t]*\r?\n\s*name\b", re.IGNORECASE)
 _CONFIG_LINE = re.compile(r"\s*qid\s+(hei|cat)\s+\S+\s+[^;]+")
 
 
@@ -72,9 +71,13 @@ def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
             "(value;level 1;...;root, or child,parent pairs), JSON, and text of Amnesia: write one of these for each "
             "attribute, or use a rule such as intervals:5,10,20",
         )
-    if is_amnesia_text(text):
+    if _AMNESIA.match(text):
+        from kanon_sql.hierarchy.formats.amnesia import read_amnesia_text
+
         return read_amnesia_text(text)
     if _is_json(text):
+        from kanon_sql.hierarchy.formats.json_files import read_json
+
         return read_json(text)
     return read_separated(text, column)
 

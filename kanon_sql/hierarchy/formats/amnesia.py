@@ -16,7 +16,6 @@ distinguished from two labels.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HAS = "has"
-_FIRST = re.compile(r"\s*(distinct|range)[ \t]*\r?\n\s*name\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,6 @@ class Relation:
     place: str
     parent: str
     children: tuple[str, ...]
-
-
-def is_amnesia_text(text: str) -> bool:
-    return _FIRST.match(text) is not None
 
 
 def read_amnesia_text(text: str) -> HierarchyRows | IntervalTree:

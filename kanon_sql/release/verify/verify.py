@@ -23,7 +23,6 @@ from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.release.publication import GENERALIZED
-from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import (
     class_columns,
@@ -156,7 +155,12 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
         output: the release.
     """
     counted = _counted_in_rows(publication)
-    ruled, not_by_rule = rule_check_query(publication.rules, output)
+    ruled: list[RuledColumn] = []
+    not_by_rule: exp.Select | None = None
+    if publication.rules is not None:
+        from kanon_sql.release.published_rules import rule_check_query
+
+        ruled, not_by_rule = rule_check_query(publication.rules, output)
     return Checks(
         class_check_query(
             output,

@@ -25,7 +25,6 @@ from kanon_sql.classes.of_node import (
     rows_by_size_query,
     screens,
 )
-from kanon_sql.classes.packing import pack, pays
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
@@ -114,6 +113,10 @@ class Evidence:
         """
         self._expects_many = True
         frequency, models = self.problem.frequency, self.problem.models
+        if not frequency.sensitive:
+            return
+        from kanon_sql.classes.packing import pack, pays
+
         if pays(models, frequency.tuples) and (packing := pack(frequency, models)) is not None:
             self.roll_ups.drop_all_but(frequency.relation)  # the others have no such counts
             self._best_classes = None
