@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _PARSED = 64  # statements that are kept, as DuckDB parsed them
+_ROW_GROUP = 122_880  # rows of a table that DuckDB gives to one thread at a time
+_FEW_TUPLES = 1 << 15  # several nodes are tested in one statement, so that there is more to read than these
 
 
 class DuckDBEngine:
@@ -67,6 +69,7 @@ class DuckDBEngine:
         self._names: set[str] | None = None  # that temporary tables must not take; read once
         self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
         self._elsewhere = False  # whether rows are on another machine
+        self._chooses_threads = False
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
         self._worker = Worker(connection, None if spill is None else spill.path)
@@ -109,9 +112,18 @@ class DuckDBEngine:
     def _opened(cls, resources: Resources, file: Path | None) -> Self:
         connection, spill = connect(resources, None if file is None else file.parent)
         opened = cls(connection, owned=True, spill=spill, file=file)
+        opened._chooses_threads = "threads" not in resources.settings
         if file is None:
             opened._names = set()
         return opened
+
+    def expect_few(self, rows: int, tuples: int) -> None:
+        """Work with one thread from now on where a table is so small that further ones would only be waited for.
+
+        ``tuples`` are the distinct ones of its frequency set. Nothing is changed where threads were asked for.
+        """
+        if self._chooses_threads and rows <= _ROW_GROUP and tuples <= _FEW_TUPLES:
+            self.connection.execute("SET threads = 1")
 
     def make_writable(self) -> bool:
         """Open the file again, for writing, when other processes let go of it; tell whether one changed it meanwhile.
