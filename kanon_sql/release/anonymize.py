@@ -427,6 +427,8 @@ def measured(
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
     problem = problem_of(prepared, policy)
+    if prepared.population is None:  # which may be of any size
+        prepared.source.engine.expect_few(prepared.frequency.rows, prepared.frequency.tuples)
     if policy.time_limit is None:
         deadline = _default_end(prepared, policy, problem)
     else:

@@ -195,8 +195,6 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
             frequency = build_frequency(
                 source.engine, source.tuples, hierarchies, roles.entity, sensitive, weight=source.weight
             )
-            if everybody is None:
-                source.engine.expect_few(frequency.rows, frequency.tuples)
             labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
     population = None if everybody is None else (everybody, _population_frequency(everybody, hierarchies))

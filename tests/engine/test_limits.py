@@ -103,6 +103,23 @@ def test_little_memory_is_for_few_threads() -> None:
     assert "threads" not in kanon.Resources().settings
 
 
+@pytest.mark.parametrize(("rows", "threads", "then"), [(122_880, None, 1), (122_880, 2, 2), (122_881, None, None)])
+def test_a_small_table_is_searched_by_one_thread_unless_more_were_asked_for(
+    tmp_path: Path, rows: int, threads: int | None, then: int | None
+) -> None:
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i % 100 AS age FROM range($rows) AS r(i)", {"rows": rows})
+        every = connection.execute("SELECT current_setting('threads')").fetchall()
+    given: dict[str, Any] = {
+        "quasi_identifiers": ["age"],
+        "count": "rows",
+        "resources": kanon.Resources(threads=threads),
+    }
+    with kanon.anonymize(tmp_path / "t.duckdb", **given) as release:
+        found = release.prepared.source.engine.connection.execute("SELECT current_setting('threads')").fetchall()
+    assert found == (every if then is None else [(then,)])
+
+
 @pytest.mark.thorough
 def test_the_release_is_the_same_whatever_may_be_taken(ward: Path, kanon: Callable[..., Ended]) -> None:
     outs = []
