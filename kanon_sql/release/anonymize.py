@@ -55,6 +55,8 @@ _FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for e
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
 _FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
 _FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
+_ROW_GROUP = 122_880  # rows that DuckDB gives to one thread at a time
+_FEW_TUPLES = 1 << 15  # of which a test of several nodes at once is soon done
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
@@ -427,8 +429,8 @@ def measured(
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
     problem = problem_of(prepared, policy)
-    if prepared.population is None:  # which may be of any size
-        prepared.source.engine.expect_few(prepared.frequency.rows, prepared.frequency.tuples)
+    few = prepared.frequency.rows <= _ROW_GROUP and prepared.frequency.tuples <= _FEW_TUPLES
+    prepared.source.engine.work_alone(alone=few and prepared.population is None)
     if policy.time_limit is None:
         deadline = _default_end(prepared, policy, problem)
     else:

@@ -103,21 +103,36 @@ def test_little_memory_is_for_few_threads() -> None:
     assert "threads" not in kanon.Resources().settings
 
 
+def threads_of(connection: duckdb.DuckDBPyConnection) -> int:
+    return int(connection.execute("SELECT current_setting('threads')").fetchall()[0][0])
+
+
 @pytest.mark.parametrize(("rows", "threads", "then"), [(122_880, None, 1), (122_880, 2, 2), (122_881, None, None)])
 def test_a_small_table_is_searched_by_one_thread_unless_more_were_asked_for(
     tmp_path: Path, rows: int, threads: int | None, then: int | None
 ) -> None:
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT i % 100 AS age FROM range($rows) AS r(i)", {"rows": rows})
-        every = connection.execute("SELECT current_setting('threads')").fetchall()
+        every = threads_of(connection)
     given: dict[str, Any] = {
         "quasi_identifiers": ["age"],
         "count": "rows",
         "resources": kanon.Resources(threads=threads),
     }
     with kanon.anonymize(tmp_path / "t.duckdb", **given) as release:
-        found = release.prepared.source.engine.connection.execute("SELECT current_setting('threads')").fetchall()
-    assert found == (every if then is None else [(then,)])
+        assert threads_of(release.prepared.source.engine.connection) == (then or every)
+
+
+def test_a_small_file_is_read_by_one_thread_until_another_is_read_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("age,sex\n30,f\n")
+    with duckdb.connect() as connection:
+        every = threads_of(connection)
+    small = open_source(file)
+    with small.engine as engine:
+        assert threads_of(engine.connection) == 1
+        open_beside(small, file)
+        assert threads_of(engine.connection) == every
 
 
 @pytest.mark.thorough

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _PARSED = 64  # statements that are kept, as DuckDB parsed them
-_ROW_GROUP = 122_880  # rows of a table that DuckDB gives to one thread at a time
-_FEW_TUPLES = 1 << 15  # several nodes are tested in one statement, so that there is more to read than these
 
 
 class DuckDBEngine:
@@ -117,13 +115,13 @@ class DuckDBEngine:
             opened._names = set()
         return opened
 
-    def expect_few(self, rows: int, tuples: int) -> None:
-        """Work with one thread from now on where a table is so small that further ones would only be waited for.
+    def work_alone(self, *, alone: bool) -> None:
+        """Work with one thread from now on, or with all: where there is little to do, others are only waited for.
 
-        ``tuples`` are the distinct ones of its frequency set. Nothing is changed where threads were asked for.
+        Nothing is changed where threads were asked for.
         """
-        if self._chooses_threads and rows <= _ROW_GROUP and tuples <= _FEW_TUPLES:
-            self.connection.execute("SET threads = 1")
+        if self._chooses_threads:
+            self.connection.execute("SET threads = 1" if alone else "RESET threads")
 
     def make_writable(self) -> bool:
         """Open the file again, for writing, when other processes let go of it; tell whether one changed it meanwhile.

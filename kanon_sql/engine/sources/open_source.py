@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
+_TEXTS = {".csv", ".tsv", ".txt"}
+_SMALL = 1 << 22  # bytes of a text that one thread works with as fast as several
 RELEASES = "releases"
 """The table of the ledger, in the schema of kanon's own."""
 
@@ -351,6 +353,8 @@ def open_source(
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if address is not None:
             return _read_at(engine, address, table, as_text=as_text)
+        if path is not None and path.suffix.lower() in _TEXTS and path.is_file():
+            engine.work_alone(alone=path.stat().st_size <= _SMALL)
         return _read(engine, source, table, stated().over(format_of(source)), as_text=as_text)
 
 
@@ -476,6 +480,7 @@ def open_beside(
     Other arguments are those of ``open_source``.
     """
     engine = opened.engine
+    engine.work_alone(alone=False)  # the other one may be of any size
     if is_warehouse(source) or source is opened.warehouse:
         return _beside_warehouse(opened, source, table)
     if isinstance(source, duckdb.DuckDBPyConnection):
