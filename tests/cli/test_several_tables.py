@@ -334,7 +334,8 @@ def test_report_has_no_cell(clinic: Path, in_tmp: Path, kanon: Callable[..., End
         connection.execute("UPDATE patients SET name = 'NAMEMARK' || name, birth_date = '1987-06-05' WHERE sex = 'f'")
         connection.execute("UPDATE visits SET diagnosis = 'DIAGMARK' || diagnosis, visit_id = visit_id + 1739000000")
         connection.execute("UPDATE results SET visit_id = visit_id + 1739000000, value = 4321.25")
-    made = kanon("anonymize", "--policy", "clinic.toml", "--report", f"report.{suffix}")
+    # A seed: one that is drawn, or a hash of the policy with it, could have the digits of a key.
+    made = kanon("anonymize", "--policy", "clinic.toml", "--report", f"report.{suffix}", "--seed", "1")
     assert made.code == 0, made.err
     text = (in_tmp / f"report.{suffix}").read_text(encoding="utf-8")
     assert [one for one in [*RAW, "173900", "4321.25", str(in_tmp)] if one in text] == []

@@ -565,6 +565,25 @@ def test_adult_ends_soon(adult: Path) -> None:
     assert any(isinstance(attack, Controlled) and attack.succeeded for attack in found.attacks)
 
 
+@pytest.mark.usefixtures("in_tmp")
+def test_guesses_are_the_same_with_any_number_of_threads() -> None:
+    drawn = random.Random(3)  # noqa: S311 - no secret
+    table = pd.DataFrame({"age": [drawn.randrange(20, 60) for _ in range(400)]})
+    table["illness"] = [f"illness {drawn.randrange(40)}" for _ in range(400)]  # many are equally frequent
+    table[:300].to_csv("t.csv", index=False)
+    table[300:].to_csv("apart.csv", index=False)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["illness"], "count": "rows", "k": 2}
+    with kanon.anonymize("t.csv", **asked) as release:
+        release.to_file("r.csv")
+    figures = []
+    for threads in (1, 2, 4):
+        given = {**asked, "original": "t.csv", "control": "apart.csv", "resources": kanon.Resources(threads=threads)}
+        attacks = kanon.attack("r.csv", **given).attacks
+        figures.append([attack.figures() for attack in attacks if isinstance(attack, Controlled)])
+    assert figures[0]
+    assert figures == [figures[0]] * 3
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_the_report_says_what_the_attack_says() -> None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
 _TEXTS = {".csv", ".tsv", ".txt"}
-_SMALL = 1 << 22  # bytes of a text that one thread works with as fast as several
+_SMALL = 1 << 22  # bytes of a text with which there is too little to do for several threads
 RELEASES = "releases"
 """The table of the ledger, in the schema of kanon's own."""
 

@@ -315,9 +315,12 @@ def quotes_of_none(files: Sequence[Path]) -> dict[str, exp.Expr]:
     """
     if not files or any(file.suffix.lower() in PACKED for file in files):
         return {}
-    if sum(file.stat().st_size for file in files) > _WORTH_LOOKING:
-        return {}
-    if any(quote in text for text in (file.read_bytes() for file in files) for quote in _MAY_QUOTE):
+    try:
+        if sum(file.stat().st_size for file in files) > _WORTH_LOOKING:
+            return {}
+        if any(quote in text for text in (file.read_bytes() for file in files) for quote in _MAY_QUOTE):
+            return {}
+    except OSError:  # said when it is read
         return {}
     return {"quote": sql.literal(_QUOTE), "escape": sql.literal(_QUOTE)}
 

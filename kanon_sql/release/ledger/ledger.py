@@ -341,6 +341,7 @@ class Ledger:
     def _check(self, output: exp.Expr, earlier: list[Entry], replaced: tuple[str | None, str] | None) -> None:
         from kanon_sql.release.ledger.two_releases import Joiner
 
+        self._engine.work_alone(alone=False)  # two releases of a small table are much to join
         relation = self._as_table(output)
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
         alike: dict[tuple[object, ...], list[Entry]] = {}

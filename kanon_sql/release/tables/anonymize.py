@@ -432,13 +432,15 @@ class Preparing:
         (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
         mine = costs.of_columns([place for place, column in enumerate(columns) if column in own])
         all_of_them = not isinstance(policy.max_suppressed, str) and policy.max_suppressed >= 1 and member is not people
+        # People are those of its events, where no other table has any: k rows are left, or no release.
+        least = policy.k if people is None and len(opened.events) == 1 and frequency.rows >= policy.k else 0
         problem = Problem(
             frequency,
             Lattice(tuple(one.height for one in hierarchies)),
             (KAnonymity(policy.k, None if entity is None else PERSON),),
             Objective(mine),
             labels,
-            frequency.rows if all_of_them else rows_allowed(policy.max_suppressed, frequency.rows, policy.k),
+            frequency.rows - least if all_of_them else rows_allowed(policy.max_suppressed, frequency.rows, policy.k),
         )
         part = Part(member.name, EvidenceOfPart(problem), columns, own, 1)
         return PreparedPart(member, part, hierarchies, labels, costs.unit, frequency.rows)

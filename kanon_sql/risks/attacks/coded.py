@@ -184,7 +184,8 @@ def _both_sides(
 def _texts(engine: Engine, released: Released, number: int) -> exp.Table:
     own = sql.column(shared_name(number))
     distinct = exp.select(sql.named(own, _TEXT)).distinct().from_(released.relation.copy())
-    query = exp.select(sql.named(exp.Window(this=exp.RowNumber()), _CODE), _TEXT).from_(
+    # In their order: what is drawn by these numbers must not depend on how many threads there are.
+    query = exp.select(sql.named(sql.over(exp.RowNumber(), order=[_TEXT]), _CODE), _TEXT).from_(
         distinct.subquery("distinct_texts")
     )
     name = released.shared[number].original.name

@@ -627,6 +627,15 @@ def test_people_of_whom_nothing_is_left_are_not_counted() -> None:
         anonymize_tables(connection, both)
 
 
+def test_not_all_people_are_left_out_where_the_root_costs_as_much() -> None:
+    """Three wards of one person each: all rows suppressed cost 3, and all of them at the root cost 3."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE v AS SELECT i AS pid, 'w' || i AS ward FROM range(3) numbers(i)")
+    with anonymize_tables(connection, replace(one_table("v", "pid"), k=2, max_suppressed=1.0)) as release:
+        release.to_schema("released")
+    assert (release.people_out, release.cost, release.optimal) == (3, 3, True)
+
+
 def test_keys_that_are_equal_have_one_pseudonym(tmp_path: Path) -> None:
     """Zero and negative zero are one key, in each of two releases with one key file."""
     (tmp_path / "key").write_bytes(b"k" * 32)
