@@ -212,14 +212,12 @@ class PublishedRules:
         return sql.create_view(self.view.copy(), query, temporary=True)
 
 
-def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -> PublishedRules | None:
-    """Return how the columns of a source are published by the rules of a policy; None if it has none.
+def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -> PublishedRules:
+    """Return how the columns of a source are published by the rules of a policy, which has some.
 
     Values that a rule cannot be used on are counted here, and values that are microaggregated are put into groups.
     """
     columns = ruled_columns(policy.publish, roles, source.columns, source.name)
-    if not columns:
-        return None
     refuse_in_warehouse(source, policy)
     hashed = [ruled.column for ruled in columns if ruled.kind == "hash"]
     shifts = [ruled for ruled in columns if ruled.kind == _SHIFTS]
@@ -298,12 +296,12 @@ def _published_type(ruled: RuledColumn) -> str:
     return "DOUBLE" if ruled.has_means else PSEUDONYM_TYPE
 
 
-def rule_check_query(rules: PublishedRules | None, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
+def rule_check_query(rules: PublishedRules, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
     """Return the columns of which a release itself tells whether their rule made it, and how many values it did not.
 
     Of shifted dates and redacted texts it does not tell.
     """
-    found = ((ruled, _not_made_by(ruled, rules.tables)) for ruled in rules.columns) if rules is not None else ()
+    found = ((ruled, _not_made_by(ruled, rules.tables)) for ruled in rules.columns)
     wrong = {ruled: condition for ruled, condition in found if condition is not None}
     counts = [
         sql.named(sql.where(sql.count_rows(), condition), f"not_by_rule_{number}")

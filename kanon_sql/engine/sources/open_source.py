@@ -28,6 +28,7 @@ from kanon_sql.engine.sources.addresses import (
 )
 from kanon_sql.engine.sources.data_files import (
     EXCEL,
+    READERS,
     FrameKind,
     files_at,
     frame_kind,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
-_TEXTS = {".csv", ".tsv", ".txt"}
 _SMALL = 1 << 22  # bytes of a text with which there is too little to do for several threads
 RELEASES = "releases"
 """The table of the ledger, in the schema of kanon's own."""
@@ -353,7 +353,7 @@ def open_source(
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if address is not None:
             return _read_at(engine, address, table, as_text=as_text)
-        if path is not None and path.suffix.lower() in _TEXTS and path.is_file():
+        if path is not None and READERS.get(path.suffix.lower()) == "read_csv" and path.is_file():
             engine.work_alone(alone=path.stat().st_size <= _SMALL)
         return _read(engine, source, table, stated().over(format_of(source)), as_text=as_text)
 

@@ -318,7 +318,7 @@ def quotes_of_none(files: Sequence[Path]) -> dict[str, exp.Expr]:
     try:
         if sum(file.stat().st_size for file in files) > _WORTH_LOOKING:
             return {}
-        if any(quote in text for text in (file.read_bytes() for file in files) for quote in _MAY_QUOTE):
+        if any(_has_any(file, _MAY_QUOTE) for file in files):
             return {}
     except OSError:  # said when it is read
         return {}
@@ -384,7 +384,7 @@ def quotes_of(
 def _apostrophes_quote(engine: Engine, path: Path, sample: int) -> bool:
     """Tell whether a file was read with apostrophes as quotes; most have none, and are not looked at further."""
     limit = EVERY_LINE if sample == -1 else sample
-    if path.suffix.lower() not in PACKED and not _has_apostrophe(path, limit):
+    if path.suffix.lower() not in PACKED and not _has_any(path, (_APOSTROPHE.encode(),), limit):
         return False
     with lines_of(engine, path, limit) as lines:
         if not any(_APOSTROPHE in line for line in islice(lines, limit)):
@@ -392,11 +392,11 @@ def _apostrophes_quote(engine: Engine, path: Path, sample: int) -> bool:
     return layout_of(engine, path, 0, sample).quote == _APOSTROPHE
 
 
-def _has_apostrophe(path: Path, lines: int) -> bool:
-    """Tell whether a file has an apostrophe in its first lines, or in the block in which they end."""
+def _has_any(path: Path, marks: Sequence[bytes], lines: int = EVERY_LINE) -> bool:
+    """Tell whether a file has one of these marks in its first lines, or in the block in which they end."""
     with path.open("rb") as file:
         while lines > 0 and (block := file.read(BLOCK)):
-            if _APOSTROPHE.encode() in block:
+            if any(mark in block for mark in marks):
                 return True
             lines -= block.count(b"\n")
     return False

@@ -155,13 +155,7 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
         output: the release.
     """
     counted = _counted_in_rows(publication)
-    ruled: list[RuledColumn] = []
-    not_by_rule: exp.Select | None = None
-    if publication.rules is not None:
-        from kanon_sql.release.published_rules import rule_check_query
-
-        ruled, not_by_rule = rule_check_query(publication.rules, output)
-    return Checks(
+    checks = Checks(
         class_check_query(
             output,
             publication.published_quasi_identifiers,
@@ -173,9 +167,13 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
         label_check_query(publication, lookups, output),
         people_check_query(publication, lookups, output) if any(model.entity for model in publication.models) else None,
         tie_checks_of(publication, output),
-        not_by_rule,
-        ruled,
     )
+    if publication.rules is None:
+        return checks
+    from kanon_sql.release.published_rules import rule_check_query
+
+    ruled, not_by_rule = rule_check_query(publication.rules, output)
+    return replace(checks, rules=not_by_rule, ruled=ruled)
 
 
 def verify(
