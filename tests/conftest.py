@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from effort import is_thorough, load_profile
+from needs import missing, needs
 from servers import java, postgres_programs, postgres_server, spark_session
 
 from kanon_sql.cli.main import run
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parent.parent
 ADULT = REPOSITORY.parent / "shared" / "data" / "adult"
 ADULT_QI = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+MOST_QUICK_CASES = 12
+"""Of one parametrized test in the quick run, spread evenly."""
+SERVERS = {"postgres", "spark", "browser"}
+"""Fixtures, and names of engines, whose tests are thorough."""
 # What tests start keeps its byte code, as it does for users: else each of some hundred processes compiles all of kanon.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -52,10 +58,10 @@ def adult() -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The connection string of an empty PostgreSQL database on a server of this worker's own."""
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'kanon-sql[postgres]'")
+    needs("psycopg")
     programs = postgres_programs()
     if programs is None:
-        pytest.skip("needs the programs of a PostgreSQL server (Debian: apt install postgresql)")
+        missing("needs the programs of a PostgreSQL server (Debian: apt install postgresql)")
     with postgres_server(programs) as connection_string:
         yield connection_string
 
@@ -63,12 +69,25 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session of Spark in local mode, of this worker's own."""
-    pytest.importorskip("pyspark", reason="needs pyspark: pip install 'kanon-sql[spark]'")
+    needs("pyspark")
     if java() is None:
-        pytest.skip("needs Java 17 (Debian: apt install openjdk-17-jre-headless)")
+        missing("needs Java 17 (Debian: apt install openjdk-17-jre-headless)")
     session = spark_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, headless, driven by playwright."""
+    sync_api = needs("playwright.sync_api")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        missing("needs Chromium on the PATH (Debian: apt install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield found
+        found.close()
 
 
 @pytest.fixture
@@ -183,16 +202,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield the cases of a test that the quick run does: all; those that are named; or so many, spread evenly."""
+    """Yield the quick cases of a test: at most `MOST_QUICK_CASES`, spread evenly, or those that `quick` names."""
     for place, item in enumerate(cases):
-        on_spark = item.get_closest_marker("on_spark") is not None and group_of(item) == "spark"
-        if on_spark or item.get_closest_marker("thorough") is not None:
+        if needs_a_server(item) or item.get_closest_marker("thorough") is not None:
             continue
         mark = item.get_closest_marker("quick")
         case = case_of(item)
-        wanted = mark.args if mark is not None else [len(cases)]
+        wanted = mark.args if mark is not None else [min(len(cases), MOST_QUICK_CASES)]
         if is_spread(place, len(cases), *wanted) or case.removeprefix("spark-") in wanted:
             yield item
+
+
+def needs_a_server(item: pytest.Item) -> bool:
+    """Return True if a test needs PostgreSQL, Spark or a browser: it is thorough."""
+    return not SERVERS.isdisjoint([*getattr(item, "fixturenames", ()), *texts_of(item)])
 
 
 def is_spared(item: pytest.Item) -> bool:
@@ -216,10 +239,14 @@ def group_of(item: pytest.Item) -> str | None:
 
     That is a session of Spark, which takes ten seconds to start and a minute to get warm; or what is made for a module.
     """
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    engines = [each for each in parameters if isinstance(each, str)]
-    if "spark" in getattr(item, "fixturenames", ()) or "spark" in engines:
+    if "spark" in getattr(item, "fixturenames", ()) or "spark" in texts_of(item):
         return "spark"
     fixtures = getattr(item, "_fixtureinfo", None)
     made = fixtures.name2fixturedefs.values() if fixtures is not None else ()
     return item.path.stem if any(each[-1].scope == "module" for each in made) else None
+
+
+def texts_of(item: pytest.Item) -> list[str]:
+    """Return the parameters of a case that are texts, such as the name of an engine."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return [each for each in parameters if isinstance(each, str)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from needs import needs
 
 import kanon_sql
 
@@ -254,7 +255,7 @@ def test_budgets_that_are_suggested_pay(kanon: Callable[..., Ended], kept: list[
 
     Fails on 0.1.0: the command is part of a sentence, and protects rows of patients who have several.
     """
-    pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+    needs("opendp")
     source = ["visits of '26.parquet"] if kept else ["visits of '26.duckdb", "all visits"]
     query = "SELECT i % 100 AS patient_id, i % 7 AS days FROM range(300) AS n(i)"
     with duckdb.connect() if kept else duckdb.connect(source[0]) as connection:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 from conftest import REPOSITORY
+from needs import needs
 
 from kanon_sql.cli.main import run
+
+yaml = needs("yaml")
 
 DOCUMENTS = [
     REPOSITORY / "README.md",

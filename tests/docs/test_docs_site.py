@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import yaml
 from conftest import REPOSITORY
+from needs import needs
 
 import kanon_sql
 from kanon_sql.cli.main import root
 
-pytest.importorskip("mkdocs", reason="needs kanon-sql[docs], which builds the site")
+yaml = needs("yaml")
+
+needs("mkdocs")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

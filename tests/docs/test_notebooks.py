@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import REPOSITORY
+from needs import needs
 
-nbclient = pytest.importorskip("nbclient", reason="needs kanon-sql[docs], which runs notebooks")
-nbformat = pytest.importorskip("nbformat", reason="needs kanon-sql[docs], which runs notebooks")
-pytest.importorskip("ipykernel", reason="needs kanon-sql[docs], which runs notebooks")
+nbclient = needs("nbclient")
+nbformat = needs("nbformat")
+needs("ipykernel")
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,10 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
+
 
 import kanon_sql as kanon
 from kanon_sql import dp

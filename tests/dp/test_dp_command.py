@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 import sqlglot
+from needs import needs
 from sqlglot import exp
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
+
 
 from kanon_sql import dp
 from kanon_sql.dp.condition import condition

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from needs import needs
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
+
 
 from kanon_sql import dp
 from kanon_sql.dp.questions.base import queried_rows

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from engines import BESIDE_DUCKDB, PLACES, Place
+from needs import needs
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
 
-import pglast
+
+from needs import needs
 
 from kanon_sql import dp
 from kanon_sql.dp import asking
 from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import BudgetError, UsageError
+
+pglast = needs("pglast")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +100,6 @@ def exact(place: Place, question: dp.Question) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.quick(8)
-@pytest.mark.on_spark
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_exact_numbers_are_the_same_everywhere(places: tuple[Place, Place], name: str) -> None:
     one, other = places

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import REPOSITORY
 from effort import count
+from needs import needs
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
+
 
 from kanon_sql import dp
 from kanon_sql.dp.contributions import QueriedRows

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from needs import needs
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
+
 
 from kanon_sql import dp
 from kanon_sql.errors import BudgetError, UsageError

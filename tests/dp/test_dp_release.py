@@ -21,6 +21,7 @@ from conftest import REPOSITORY, tables_of
 from effort import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from needs import needs
 from sqlglot import exp
 
 import kanon_sql.dp
@@ -576,7 +577,7 @@ def test_against_plain_python(charged: list[Any], name: str, values: list[str | 
 
 def test_levels_are_chosen_by_opendp(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise has scale 100 / 0.5 = 200; roots and values score 0, the best node over 90,000: e^-450 of a chance."""
-    pytest.importorskip("opendp")
+    needs("opendp")
     pytest.importorskip("kanon_sql.dp.mechanisms")
     monkeypatch.setattr(releaser, "_charge", lambda *_: None)
     asked: dict[str, Any] = {

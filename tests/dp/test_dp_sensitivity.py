@@ -12,8 +12,10 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
+needs("opendp")
+
 
 from kanon_sql import dp
 from kanon_sql.dp.questions.base import queried_rows

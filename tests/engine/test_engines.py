@@ -181,7 +181,6 @@ def rows_alike(engine: Pair, name: str) -> None:
 
 
 @pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
-@pytest.mark.on_spark
 @pytest.mark.not_on_spark("incognito", "samarati", "samarati-first", "spolg")  # of the tuples that the others search
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from openpyxl import Workbook, load_workbook
-from openpyxl.utils.datetime import CALENDAR_MAC_1904
+from needs import needs
 
 import kanon_sql
 from kanon_sql.engine.sources import excel
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql.dialects import script
+
+Workbook = needs("openpyxl").Workbook
+load_workbook = needs("openpyxl").load_workbook
+CALENDAR_MAC_1904 = needs("openpyxl.utils.datetime").CALENDAR_MAC_1904
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

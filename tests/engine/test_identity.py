@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from needs import needs
 
 import kanon_sql as kanon
 
@@ -115,9 +116,9 @@ NAMES = {"q": [i % 3 for i in range(60)], "id": ["x"] * 60, "ID": [f"ssn{i}" for
 def test_frames_with_two_names_that_sql_cannot_tell_apart_are_refused(kind: str) -> None:
     frame: Any = pd.DataFrame(NAMES)
     if kind == "polars":
-        frame = pytest.importorskip("polars").DataFrame(NAMES)
+        frame = needs("polars").DataFrame(NAMES)
     elif kind == "arrow":
-        frame = pytest.importorskip("pyarrow").table(NAMES)
+        frame = needs("pyarrow").table(NAMES)
     with pytest.raises(kanon.UsageError, match="'id' and 'ID'"):
         release_of(frame, quasi_identifiers=["q"], identifying=["ID"], hierarchies={})
     repeated = pd.DataFrame([[1, 2]] * 9, columns=["a", "a"])

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from needs import needs
 
 import kanon_sql as kanon_of
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needs("psycopg")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

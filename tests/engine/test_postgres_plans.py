@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from needs import needs
 from test_postgres import database, run
 
 import kanon_sql as kanon_of
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needs("psycopg")
 
 __all__ = ["database"]  # a fixture
 

@@ -6,13 +6,14 @@ import contextlib
 from typing import Any
 
 import pytest
+from needs import needs
 from sqlglot import exp
 from test_postgres import database, run
 
 import kanon_sql as kanon_of
 from kanon_sql.release.publish.warehouse_tables import carried_query
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needs("psycopg")
 
 __all__ = ["database"]  # a fixture
 

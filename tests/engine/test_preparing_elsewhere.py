@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import REPOSITORY
 from engines import PLACES, Place
+from needs import needs
 from sqlglot import exp
 from test_preparing import grouped
 
@@ -247,7 +248,7 @@ def load(place: Place) -> None:
 @pytest.fixture(params=["duckdb", "postgres", "spark"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An engine with a table of all columns."""
-    pytest.importorskip({"postgres": "psycopg", "spark": "pyspark"}.get(request.param, "duckdb"))
+    needs({"postgres": "psycopg", "spark": "pyspark"}.get(request.param, "duckdb"))
     with PLACES[request.param](request, tmp_path) as found:
         load(found)
         yield found
@@ -276,7 +277,6 @@ def test_each_rule_reads_what_its_definition_says(place: Place, request: pytest.
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.on_spark
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
@@ -367,7 +367,7 @@ def test_one_job_is_the_same_everywhere(
 @pytest.mark.thorough
 def test_a_connection_of_its_owner_gets_back_what_it_had(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """A table that is called as the view is not read in its place, and no view is left."""
-    psycopg = pytest.importorskip("psycopg")
+    psycopg = needs("psycopg")
     with PLACES["postgres"](request, tmp_path) as found, psycopg.connect(found.source, autocommit=True) as connection:
         found.load("t", {"g": "INTEGER", "x": "VARCHAR"}, [(1, f" {place} ") for place in range(6)])
         for name in ("kanon_prepared", "kanon_ruled"):

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.errors import SourceError
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needs("psycopg")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from conftest import files_in
+from needs import needs
 
 import kanon_sql as kanon
+
+pl = needs("polars")
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.engine.spark.session import kept_as, place_of
@@ -89,7 +90,6 @@ def test_a_release_is_that_of_duckdb(
     assert published.verification.rows == len(expected)
 
 
-@pytest.mark.on_spark
 def test_relaxed_cuts_part_rows_that_are_alike(spark: Any, patients: str, in_duckdb: duckdb.DuckDBPyConnection) -> None:
     ask = {**ASK, "sensitive": [], "rest": "drop", "algorithm": "mondrian", "cut": "relaxed"}
     with kanon.anonymize(in_duckdb, "patients", **ask) as theirs:
@@ -98,7 +98,6 @@ def test_relaxed_cuts_part_rows_that_are_alike(spark: Any, patients: str, in_duc
         assert rows_of(release.to_pandas()) == expected
 
 
-@pytest.mark.on_spark
 def test_files_and_frames_have_the_rows_of_the_table(spark: Any, patients: str, tmp_path: Path) -> None:
     with kanon.anonymize(spark, patients, **ASK) as release:
         frame = release.to_pandas()
@@ -108,7 +107,6 @@ def test_files_and_frames_have_the_rows_of_the_table(spark: Any, patients: str, 
     assert rows_of(read) == rows_of(frame)
 
 
-@pytest.mark.on_spark
 def test_a_data_frame_of_spark_comes_back_as_one(spark: Any, patients: str) -> None:
     before = left_in(spark)
     with kanon.anonymize(spark.table(patients).where("age < 40"), **ASK) as release:
@@ -122,7 +120,6 @@ def test_a_data_frame_of_spark_comes_back_as_one(spark: Any, patients: str) -> N
     assert left_in(spark) == before
 
 
-@pytest.mark.on_spark
 def test_a_view_is_replaced_with_the_tables_that_it_reads(spark: Any, patients: str) -> None:
     def own() -> set[str]:
         return {name for name in left_in(spark) if name.startswith("of_seen")}
@@ -174,7 +171,6 @@ def test_a_release_that_fails_leaves_nothing(
         spark.sql("DROP VIEW before")
 
 
-@pytest.mark.on_spark
 def test_the_ledger_refuses_what_says_too_much_together(spark: Any) -> None:
     spark.sql(
         "CREATE TABLE joint AS SELECT CASE WHEN i < 6 THEN 'a' ELSE 'b' END AS one, "
@@ -198,7 +194,6 @@ def test_the_ledger_refuses_what_says_too_much_together(spark: Any) -> None:
         assert "joint_two" in left_in(spark)
 
 
-@pytest.mark.on_spark
 def test_a_release_that_was_made_meanwhile_stays_remembered(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark has no locks: the second run sees the first when it remembers, under the same number, and gives way."""
     from dataclasses import replace
@@ -223,7 +218,6 @@ def test_a_release_that_was_made_meanwhile_stays_remembered(spark: Any, monkeypa
         kanon.forget(spark, remembered[0].number)
 
 
-@pytest.mark.on_spark
 def test_names_and_values_are_what_they_are(spark: Any) -> None:
     from pyspark.sql import types
 
@@ -274,7 +268,6 @@ def test_few_rows(spark: Any, rows: int, k: int) -> None:
         assert len(release.to_pandas()) == rows
 
 
-@pytest.mark.on_spark
 def test_columns_whose_equal_values_are_written_differently_are_refused(spark: Any) -> None:
     frame = spark.range(6).selectExpr(
         "id AS age", "CAST(id % 2 AS STRING) COLLATE UTF8_LCASE AS name", "array(id) AS many"
@@ -284,7 +277,6 @@ def test_columns_whose_equal_values_are_written_differently_are_refused(spark: A
             kanon.anonymize(frame, quasi_identifiers=[column], rest="drop")
 
 
-@pytest.mark.on_spark
 def test_what_is_asked_of_any_table(spark: Any, patients: str) -> None:
     asked = ["age", "sex", "zip"]
     with kanon.anonymize(spark, patients, **ASK) as release:
@@ -333,7 +325,6 @@ def test_errors_quote_no_cell_and_no_java(spark: Any, capfd: pytest.CaptureFixtu
     spark.sql("DROP VIEW broken")
 
 
-@pytest.mark.on_spark
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_the_job(spark: Any) -> None:
     spark.sql(
@@ -355,7 +346,7 @@ def test_ctrl_c_ends_the_job(spark: Any) -> None:
 
 
 def test_no_server_is_told_in_one_line() -> None:
-    pytest.importorskip("grpc", reason="needs gRPC: pip install 'kanon-sql[spark-connect]'")
+    needs("grpc")
     with pytest.raises(kanon.SourceError, match=r"sc://127\.0\.0\.1:1 cannot be reached") as told:
         kanon.anonymize("sc://127.0.0.1:1/;token=hidden", "x", quasi_identifiers=["a"])
     assert "hidden" not in str(told.value)

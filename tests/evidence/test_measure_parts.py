@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import brute_force
 import pandas as pd
-import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
 from effort import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import PERSON, TABLE, Case, cases, database_with
 
 import kanon_sql as kanon
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -11,12 +10,10 @@ import pytest
 import kanon_sql as kanon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 SCREENS = {"phone": 360, "tablet": 768, "desktop": 1280}
 LONG = "a_quasi_identifier_with_a_name_that_is_far_too_long_for_a_phone_and_has_no_place_to_break"
 
@@ -52,17 +49,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, report in reports.items():
         report.write(directory / f"{name}.html")
     return {name: directory / f"{name}.html" for name in reports}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("needs a Chromium on the PATH (chromium, google-chrome, ...), which is not there")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install '.[dev]')")
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 def opened(browser: Browser, path: Path, width: int, **options: Any) -> tuple[Page, list[str], list[str]]:

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from starlette.testclient import TestClient
+from needs import needs
 
 from kanon_sql.explore.server import PAGES, application
 from kanon_sql.explore.workspace import Workspace
+
+TestClient = needs("starlette.testclient").TestClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,18 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import httpx2 as httpx
 import pandas as pd
 import pytest
 from brute_force import all_nodes, evaluate
 from exploring import HERE, Explorer, Page, explorer
-from starlette.testclient import TestClient
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
 from kanon_sql.explore.server import PAGES, _part
 from kanon_sql.explore.state import ROLES, Base, State
 from kanon_sql.explore.workspace import Task
+
+httpx = needs("httpx2")
+TestClient = needs("starlette.testclient").TestClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

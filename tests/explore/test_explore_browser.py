@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from needs import needs
 
 from kanon_sql.cli.main import run
 from kanon_sql.explore.server import PAGES
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from playwright.sync_api import Page as BrowserPage
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 PATIENCE = 300_000  # milliseconds
 ADULT_POLICY = """
 [columns]
@@ -37,17 +37,6 @@ directory = "."
 _LEFT = re.compile(r"htmx:(sendAbort|afterRequest), \[object HTML\w+\]$")
 
 pytestmark = pytest.mark.xdist_group("explore in a browser")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("needs a Chromium on the PATH (chromium, google-chrome, ...), which is not there")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install '.[dev]')")
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @contextmanager
@@ -217,7 +206,7 @@ def test_the_journey_on_adult(browser: Browser, adult: Path, tmp_path: Path, mon
 
 @pytest.mark.thorough
 def test_pages_are_accessible_and_fit(browser: Browser, demo: Path) -> None:
-    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="needs axe-core-python").Axe()
+    axe = needs("axe_core_python.sync_playwright").Axe()
     with opened(browser, demo, "demo.duckdb", "admissions") as page:
         for name in PAGES.values():
             go(page, name)

@@ -6,9 +6,11 @@ import shlex
 from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 import pytest
 from conftest import files_in, tables_of
+from needs import needs
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

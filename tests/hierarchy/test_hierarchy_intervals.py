@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 import pytest
+from needs import needs
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -18,6 +18,8 @@ from kanon_sql.hierarchy.given import load_hierarchy
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.sql.build import relation
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -23,6 +23,8 @@ from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.suggest import chosen_rule
 from kanon_sql.sql.build import relation
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 import brute_force
 import pandas as pd
 import plain_models as plain
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import HOSTILE_NAMES, PERSON, TABLE, Case, cases, database_with, write_hierarchy
 
 import kanon_sql as kanon
 from kanon_sql.classes.of_node import node_query
 from kanon_sql.search.full_domain import evidence
 from kanon_sql.search.prepare import problem_of
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     import duckdb

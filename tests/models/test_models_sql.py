@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
-import pglast
 import pytest
+from needs import needs
 from test_sql import require_approved
 
 import kanon_sql as kanon
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.evidence.check import check_sql
+
+pglast = needs("pglast")
 
 if TYPE_CHECKING:
     from pathlib import Path

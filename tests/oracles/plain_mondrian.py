@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import brute_force
-import pyarrow as pa
 from hypothesis import reject
 from hypothesis import strategies as st
+from needs import needs
 from sqlglot import exp
 from strategies import PERSON, TABLE, Case, database_with, hierarchies
 
 import kanon_sql as kanon
 from kanon_sql.search.mondrian.boxes import BoxColumns
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

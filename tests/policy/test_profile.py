@@ -12,6 +12,7 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from profile_tables import HELD_OUT, TEN, Table, frame
 
 import kanon_sql as kanon
@@ -435,7 +436,7 @@ def test_sources_of_every_sort(kind: str, tmp_path: Path) -> None:
             case "csv" | "parquet" | "json":
                 connection.table("t").to_df().pipe(getattr(pd.DataFrame, f"to_{kind}"), path, **_options(kind))
             case "polars" | "arrow":
-                pytest.importorskip("polars")
+                needs("polars")
                 source = connection.table("t").pl() if kind == "polars" else connection.table("t").to_arrow_table()
         if kind == "connection":
             assert roles(kanon.profile(connection, "t"))["email"] == "identifying"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 from conftest import files_in, tables_of
+from needs import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +101,7 @@ def test_a_dry_run_is_held_against_earlier_releases(clinic: Path, kanon: Callabl
 @pytest.mark.thorough
 def test_a_dry_run_beside_a_table_of_postgresql(postgres: str, kanon: Callable[..., Ended], tmp_path: Path) -> None:
     """Fails on 0.1.0: --dry-run was for --in-place only."""
-    psycopg = pytest.importorskip("psycopg")
+    psycopg = needs("psycopg")
     schema = "dry_run_of_postgresql"
 
     def relations(connection: psycopg.Connection) -> list[tuple[str, str]]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import files_in
-from openpyxl import load_workbook
+from needs import needs
 
 import kanon_sql
 from kanon_sql.engine.sources import excel
 from kanon_sql.errors import UsageError
+
+load_workbook = needs("openpyxl").load_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 import kanon_sql as kanon_of
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.release.hold_out import held_out
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

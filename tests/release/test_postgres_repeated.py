@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from needs import needs
 from test_postgres import database, run
 
 import kanon_sql as kanon_of
@@ -13,7 +14,7 @@ from kanon_sql.release.publish import warehouse_tables as carry
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest.importorskip("psycopg")
+needs("psycopg")
 
 __all__ = ["database"]  # a fixture
 

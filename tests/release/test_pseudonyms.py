@@ -18,6 +18,7 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.engine.keys import read_key
@@ -210,9 +211,9 @@ def test_every_algorithm_and_destination(
 def test_frames(kind: str, key_file: Path) -> None:
     frame: Any = pd.DataFrame({"who": ["Ann", "Bob", None, "Cy"], "sex": ["F", "M", "F", "M"]})
     if kind == "polars":
-        frame = pytest.importorskip("polars").from_pandas(frame)
+        frame = needs("polars").from_pandas(frame)
     elif kind == "arrow":
-        frame = pytest.importorskip("pyarrow").Table.from_pandas(frame)
+        frame = needs("pyarrow").Table.from_pandas(frame)
     asked: dict[str, Any] = {
         "quasi_identifiers": ["sex"],
         "pseudonymize": ["who"],

@@ -172,7 +172,6 @@ def test_what_a_rule_does_not_make_is_seen(place: Place, monkeypatch: pytest.Mon
     assert set(found.not_by_rule) == {"i0", "f3"}
 
 
-@pytest.mark.on_spark
 @pytest.mark.parametrize(
     ("rule", "said"),
     [

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pglast
 import pytest
 from conftest import ADULT_QI, files_in
 from effort import examples
 from hypothesis import given
+from needs import needs
 from strategies import PERSON, TABLE, Case, anonymize, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.cli.options.shared import DialectName
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql.dialects import DIALECTS
+
+pglast = needs("pglast")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

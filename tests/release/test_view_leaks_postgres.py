@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from needs import needs
 
 import kanon_sql as kanon
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needs("psycopg")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

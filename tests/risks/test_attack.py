@@ -10,15 +10,17 @@ import attack_oracle as oracle
 import brute_force
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import HOSTILE_NAMES, TABLE, Case, cases, database_with
 
 import kanon_sql as kanon
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.risks.attacks.controlled import Controlled
 from kanon_sql.risks.attacks.residual import EstimatedShare, Rate, residual_risk, singled_out_by_chance
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

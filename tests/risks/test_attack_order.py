@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.risks.attacks.order import ERROR_PROBABILITY, Z_LIMIT, Order
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,14 +11,16 @@ import attack_oracle as oracle
 import brute_force
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import HOSTILE_NAMES, TABLE, Case, cases, database_with
 
 import kanon_sql as kanon
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

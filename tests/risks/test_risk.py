@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pglast
-import pyarrow as pa
 import pytest
 import sqlglot
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
@@ -25,6 +24,9 @@ from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.evidence.risk import opened_population, risk_of
 from kanon_sql.risks.estimators.assessment import PRESETS, RiskSettings, threshold_of
 from kanon_sql.sql.dialects import render
+
+pglast = needs("pglast")
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

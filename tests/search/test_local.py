@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import brute_force
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
 from effort import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import Case, anonymize, cases, load, write_hierarchy
 
 import kanon_sql as kanon
@@ -23,6 +23,8 @@ from kanon_sql.search.local import local as local_module
 from kanon_sql.search.local.spolg import systematic_sample_query
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.problem import rows_allowed
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

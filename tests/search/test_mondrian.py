@@ -9,11 +9,11 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
+from needs import needs
 from plain_mondrian import (
     Row,
     Table,
@@ -33,6 +33,8 @@ from test_scripts import paste
 import kanon_sql as kanon
 from kanon_sql.policy.policy import Destination
 from kanon_sql.search.mondrian import cuts as cuts_module
+
+pa = needs("pyarrow")
 
 _ASKED = st.fixed_dictionaries(
     {

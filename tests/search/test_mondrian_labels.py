@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import given
+from needs import needs
 from plain_mondrian import (
     KINDS,
     Column,
@@ -30,6 +30,8 @@ from plain_mondrian import (
 from strategies import TABLE, database_with
 
 import kanon_sql as kanon
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

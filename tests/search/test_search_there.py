@@ -124,7 +124,6 @@ def test_nothing_temporary_stays_behind(table: Table) -> None:
     assert [name for name in names if name.startswith("kanon_")] == []
 
 
-@pytest.mark.on_spark
 @pytest.mark.not_on_spark("spolg", "mondrian")  # what local finds there, they find
 @pytest.mark.parametrize("algorithm", ["local", "spolg", "mondrian"])
 def test_what_changes_tables_step_by_step_stays_on_the_workbench(table: Table, algorithm: str) -> None:
@@ -170,7 +169,6 @@ def test_adult_in_a_warehouse_is_searched_there(
     assert re.search(r"\d", str(there["nodes_tested"]))
 
 
-@pytest.mark.on_spark
 def test_spark_tests_several_nodes_in_one_job(spark: Any) -> None:
     with duckdb.connect() as connection:
         spark.createDataFrame(connection.sql(ROWS).to_arrow_table()).createOrReplaceTempView("tested_together")

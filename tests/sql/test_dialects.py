@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pglast
 import pytest
 import sqlglot
 from conftest import REPOSITORY
+from needs import needs
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
@@ -24,6 +24,8 @@ from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import CAPABILITIES, DIALECTS, rendered
+
+pglast = needs("pglast")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

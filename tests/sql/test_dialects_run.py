@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import psycopg
 import pytest
 from conftest import REPOSITORY
 from foreign_engines import DuckDB, Postgres, Spark, counted, is_query
+from needs import needs
 from sqlglot import exp
 
 import kanon_sql as kanon
 from kanon_sql.policy.policy import Destination
+
+psycopg = needs("psycopg")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +142,6 @@ def test_every_model_in_postgresql(
     require_models(postgres_session, people, tmp_path, models, algorithm)
 
 
-@pytest.mark.on_spark
 @pytest.mark.parametrize(("models", "algorithm"), sorted(FEW))
 def test_every_model_in_spark(
     spark_session_of_module: Spark, people: duckdb.DuckDBPyConnection, tmp_path: Path, models: str, algorithm: str
@@ -238,7 +239,6 @@ def test_every_type(foreign: Any, columns: tuple[str, ...], algorithm: str) -> N
     require_same(foreign, connection, "typed", **asked, hierarchies=hierarchies, algorithm=algorithm)
 
 
-@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian", "known"])
 def test_the_approved_scripts_run(foreign: Any, clinic: Path, algorithm: str) -> None:
     """Those of test_dialects.py, as they stand in the file; their verification finds no label that is not known."""

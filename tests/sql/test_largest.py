@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from sqlglot import exp
 
 import kanon_sql as kanon
@@ -45,7 +46,7 @@ def test_duckdb(rows: list[tuple[int, int]], how_many: int) -> None:
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("how_many", [1, 2, 5])
 def test_postgres(postgres: str, how_many: int) -> None:
-    psycopg = pytest.importorskip("psycopg")
+    psycopg = needs("psycopg")
     with psycopg.connect(postgres) as connection:
         connection.execute("CREATE TEMPORARY TABLE numbers (k bigint, n bigint)")
         connection.cursor().executemany("INSERT INTO numbers VALUES (%s, %s)", ROWS)
@@ -53,7 +54,6 @@ def test_postgres(postgres: str, how_many: int) -> None:
     assert {k: int(n) for k, n in found} == without_largest(ROWS, how_many)
 
 
-@pytest.mark.on_spark
 @pytest.mark.parametrize("how_many", [1, 2, 5])
 def test_spark(spark: object, how_many: int) -> None:
     session = spark.newSession()  # type: ignore[attr-defined]

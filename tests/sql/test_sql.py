@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
-import pglast
-import pglast.keywords
 import pytest
 import sqlglot
 from conftest import REPOSITORY
+from needs import needs
 from sqlglot import exp
 
 import kanon_sql as kanon
@@ -25,6 +24,9 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
 from kanon_sql.sql.names import needs_quotes, unused_name
 from tests.support.hospital import make_hospital
+
+pglast = needs("pglast")
+needs("pglast.keywords")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 from hypothesis import strategies as st
+from needs import needs
 
 import kanon_sql as kanon
+
+pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from brute_force import Hierarchy

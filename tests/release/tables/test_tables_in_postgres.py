@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 from test_postgres import database, run
 from test_tables_release import HOSPITAL, ODD_NAME, databases, described, make_database, small_policy
 from test_tables_release import rows_of as rows_of_duckdb
@@ -33,7 +34,7 @@ from tests.oracles.tables import raw_keys, violations
 if TYPE_CHECKING:
     from pathlib import Path
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needs("psycopg")
 
 __all__ = ["database"]  # a fixture
 

@@ -1,0 +1,41 @@
+"""What a test needs beside `.[dev]`: extras of kanon, and programs of the system."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, NoReturn
+
+import pytest
+
+EXTRAS = {
+    "highspy": "prove",
+    "matplotlib": "plot",
+    "opendp": "dp",
+    "openpyxl": "excel",
+    "polars": "polars",
+    "psycopg": "postgres",
+    "pyarrow": "arrow",
+    "pyspark": "spark",
+    "sklearn": "utility",
+    "starlette": "explore",
+}
+"""By module, the extra that installs it. Modules that only tests use are in the extra `all`."""
+
+EVERYTHING = "KANON_TEST_EVERYTHING"
+"""Environment variable set by `.ci/run`: a test fails if something it needs is missing."""
+
+
+def needs(module: str) -> Any:
+    """Import a module. Skip the test, or the file if called at its top, if the module is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        missing(f"needs {module}: pip install 'kanon-sql[{EXTRAS.get(module.partition('.')[0], 'all')}]'")
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip because something is missing, or fail if nothing may be missing."""
+    if os.environ.get(EVERYTHING):
+        pytest.fail(f"{reason} ({EVERYTHING} is set, so nothing may be missing)", pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
