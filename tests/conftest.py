@@ -165,12 +165,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--approve", action="store_true", help="write the SQL snapshots anew; then read the diff")
     parser.addoption("--fuzz-cases", type=int, help="how many cases the fuzz test draws")
     parser.addoption("--fuzz-seed", type=int, default=0, help="of these cases: others for each number")
-    parser.addoption("--thorough", action="store_true", help="run what the quick run leaves out, and nothing else")
+    parser.addoption("--thorough", action="store_true", help="run what the quick suite leaves out, and nothing else")
+    parser.addoption("--all-examples", action="store_true", help="with --thorough: all examples, not an eighth")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how much is done, and let the garbage collector look at what tests leave only."""
-    load_profile(thorough=config.getoption("--thorough"))
+    load_profile(thorough=config.getoption("--thorough"), all_examples=config.getoption("--all-examples"))
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
 

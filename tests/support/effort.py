@@ -1,7 +1,7 @@
-"""How much a test does: little before every commit, more of it with ``pytest --thorough``, which ``.ci/run`` runs too.
+"""How much a test does: little before every commit, more of it with `pytest --thorough` in CI.
 
-A test that is long by nature is marked ``thorough``: the quick run leaves it out. A test that does the same for many
-examples, pairs or moments is marked ``deeper``: the quick run does a few of them, the thorough run more.
+A test marked `thorough` does not run in the quick suite. A test marked `deeper` repeats the same for many examples, pairs
+or moments: the quick suite does a few of them, `--thorough` an eighth, `--thorough --all-examples` all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROFILES = {"quick": 20, "thorough": 30}
-"""By name, how many examples a property has for which no number is given."""
-LEAST, PART, MOST = 2, 5, 8
-OF_A_RUN = 4
-"""The thorough run does one in so many examples of a property, others each time: CI ends after 90 minutes."""
+PROFILES = {"quick": 20, "thorough": 30, "all": 30}
+"""By name, the number of examples of a property that gives none."""
+QUICK_PART = 5
+LEAST_QUICK_EXAMPLES, MOST_QUICK_EXAMPLES = 2, 8
+THOROUGH_PART = 8
+"""`--thorough` does one of so many examples; `--hypothesis-seed`, which `.ci/run` prints, decides which."""
 
 for _name, _examples in PROFILES.items():
     # A run of the whole tool takes a tenth of a second.
@@ -27,33 +28,39 @@ for _name, _examples in PROFILES.items():
     )
 
 
-def load_profile(*, thorough: bool) -> None:
+def load_profile(*, thorough: bool, all_examples: bool) -> None:
     """Choose how much is done, before any test is imported."""
-    settings.load_profile("thorough" if thorough else "quick")
+    settings.load_profile(("all" if all_examples else "thorough") if thorough else "quick")
 
 
 def is_thorough() -> bool:
-    """Tell whether this is the thorough run."""
-    return settings.get_current_profile_name() == "thorough"
+    """Return True in a thorough run."""
+    return settings.get_current_profile_name() != "quick"
 
 
 def count(thorough: int, *, quick: int) -> int:
-    """Return how many there are of what a test marked ``deeper`` repeats."""
+    """Return the number of repetitions of a test marked `deeper`."""
     return thorough if is_thorough() else quick
 
 
 def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Callable[[Any], Any]:
-    """Return the decorator that gives a property so many examples; a part of them in the quick run.
+    """Return the decorator that sets the number of examples of a property.
 
     Args:
-        thorough: how many in the thorough run.
-        quick: how many in the quick run; a fifth of them, at least 2 and at most 8, where nothing is said.
+        thorough: the number with `--all-examples`.
+        quick: the number in the quick suite; by default a fifth, at least 2 and at most 8.
         others: other settings of hypothesis.
     """
-    part = min(thorough, max(LEAST, min(MOST, thorough // PART))) if quick is None else quick
+    part = (
+        min(thorough, max(LEAST_QUICK_EXAMPLES, min(MOST_QUICK_EXAMPLES, thorough // QUICK_PART)))
+        if quick is None
+        else quick
+    )
+    whole = settings.get_current_profile_name() == "all"
 
     def decorate(test: Any) -> Any:
-        limited = settings(max_examples=count(max(part, thorough // OF_A_RUN), quick=part), **others)(test)
+        deep = thorough if whole else max(part, thorough // THOROUGH_PART)
+        limited = settings(max_examples=count(deep, quick=part), **others)(test)
         return pytest.mark.deeper(limited) if part < thorough else limited
 
     return decorate
