@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
@@ -278,7 +278,8 @@ def run(
                 path.write_text(original, encoding="utf-8")
                 copies.put(copy)
 
-        for mutant, found in pool.map(judged, waiting):
+        for future in as_completed([pool.submit(judged, mutant) for mutant in waiting]):
+            mutant, found = future.result()
             with (directory / "results.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"mutant": asdict(mutant), "suite": suite, "verdict": found}) + "\n")
             print(f"{mutant.file}:{mutant.first}", mutant.operator, *found, sep=", ", flush=True)
