@@ -576,6 +576,7 @@ def test_against_plain_python(charged: list[Any], name: str, values: list[str | 
 # With the real mechanism, and a real budget
 
 
+@pytest.mark.thorough
 def test_levels_are_chosen_by_opendp(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise has scale 100 / 0.5 = 200; roots and values score 0, the best node over 90,000: e^-450 of a chance."""
     needs("opendp")
