@@ -11,11 +11,11 @@ from math import ceil, comb, exp, log
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pandas as pd
 import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import released_rows
 
 from kanon_sql.dp import releaser
 from kanon_sql.dp.safepub import LARGEST_K, k_for, least_delta, most_above, parameters_of, tail
@@ -246,7 +246,7 @@ def test_all_samples_of_a_tiny_table(
         connection.executemany("INSERT INTO t VALUES (?)", [(age,) for age in table])
         try:
             with releaser.release(connection, "t", **asked) as release:
-                return tuple(sorted(("none" if age is None else str(age),) for (age,) in released_rows(release)))
+                return tuple(sorted(("none" if pd.isna(age) else str(age),) for age in release.to_pandas()["age"]))
         except NoSolutionError:
             return ()
 
