@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 from conftest import files_in, tables_of
-from needs import needs
-
-pa = needs("pyarrow")
+from rows import create_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,8 +129,7 @@ def test_an_empty_table_gives_an_empty_release(kanon: Callable[..., Ended]) -> N
 def test_names_with_commas_and_equals_signs(kanon: Callable[..., Ended]) -> None:
     names = ["a,b", "c=d", "e", 'f"g']
     with duckdb.connect("odd.duckdb") as connection:
-        connection.register("columns", pa.table({name: [0, 1] * 5 for name in names}))
-        connection.execute("CREATE TABLE t AS FROM columns")
+        create_table(connection, "t", {name: ("BIGINT", [0, 1] * 5) for name in names})
     ended = kanon(
         "anonymize", "odd.duckdb", "--qi", '"a,b",c=d', "--qi", "E", "--qi", 'f"g', "--hierarchy", "c=d=flat",
         "--into", "released", "--format", "json",

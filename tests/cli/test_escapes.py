@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from needs import needs
 
 from kanon_sql.cli.main import root
 
@@ -68,10 +69,12 @@ def test_every_command_is_here() -> None:
     assert set(commands(root())) - NOTHING_NAMED == set(COMMANDS)
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick("anonymize", "attack", "hierarchy export", "profile")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_control_character_of_a_name_is_printed(tmp_path: Path, kanon: Callable[..., Ended], command: str) -> None:
     """Fails on 0.1.0 for ``attack``: the name of a column is printed as it is, and clears the line it stands in."""
+    if command.startswith("dp "):
+        needs("opendp")
     path = tmp_path / "evil.duckdb"
     with duckdb.connect(str(path)) as connection:
         rows = connection.sql("SELECT i AS id, i // 6 AS qi, ['b', 'c'][1 + i % 2] AS ill FROM range(24) AS r(i)")

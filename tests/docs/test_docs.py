@@ -16,8 +16,6 @@ from needs import needs
 
 from kanon_sql.cli.main import run
 
-yaml = needs("yaml")
-
 DOCUMENTS = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").rglob("*.md")),
@@ -146,7 +144,7 @@ def run_block(path: Path, kind: str, block: str, names: dict[str, object]) -> No
         case "toml":
             tomllib.loads(block)
         case "yaml":
-            assert yaml.safe_load(block)
+            assert needs("yaml").safe_load(block)
         case "sql":
             assert "{{" in block, "dbt's SQL, which tests/docs/test_dbt_page.py runs; other SQL is what kanon prints"
         case "sh":

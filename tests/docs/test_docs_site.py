@@ -21,6 +21,7 @@ from kanon_sql.cli.main import root
 yaml = needs("yaml")
 
 needs("mkdocs")
+pytestmark = pytest.mark.thorough
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,6 @@ import pytest
 from conftest import REPOSITORY
 from needs import needs
 
-nbclient = needs("nbclient")
-nbformat = needs("nbformat")
-needs("ipykernel")
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -30,6 +26,8 @@ def shown(notebook: Any) -> list[list[str]]:
 def test_a_notebook_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))  # the kernel is another process, with a directory of its own
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
+    nbclient, nbformat = needs("nbclient"), needs("nbformat")
+    needs("ipykernel")
     kept = nbformat.read(path, as_version=4)
     run = nbformat.read(path, as_version=4)
     where = {"metadata": {"path": str(tmp_path)}}

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from needs import needs
+
+needs("opendp")
 
 import kanon_sql
 from kanon_sql.dp.account import delta_of, epsilon_of
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.dp.questions.base import Question
+
+pytestmark = pytest.mark.thorough
 
 SURE = 10_000
 """An epsilon at which noise is 0 but once in e^10000 answers."""

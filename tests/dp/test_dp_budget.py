@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
+pytestmark = pytest.mark.thorough
+
 ONE = Decimal(1)
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
+pytestmark = pytest.mark.thorough
+
 QUESTIONS = {
     "count": ["count"],
     "sum": ["sum", "--column", "cost", "--bounds", "0,50"],

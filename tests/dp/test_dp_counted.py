@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
+pytestmark = pytest.mark.thorough
+
 Row = tuple[str | None, str | None, int | None]
 
 SURE = 1000

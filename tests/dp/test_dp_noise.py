@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from kanon_sql.dp.mechanisms import Law
     from kanon_sql.dp.questions.base import Question
 
+pytestmark = pytest.mark.thorough
+
 DRAWS = 20_000
 FAILS = 1e-9
 ASKED = QueriedRows(None, "t", (Column("x", "INTEGER"), Column("g", "VARCHAR")), None, 1, (), None)  # type: ignore[arg-type]  # no table is asked

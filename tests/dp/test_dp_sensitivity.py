@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.dp.questions.base import Question
 
+pytestmark = pytest.mark.thorough
+
 PERSONS = st.sampled_from([None, "ann", "bob", "o'b", "née", ""])
 NUMBERS = st.one_of(
     st.none(),

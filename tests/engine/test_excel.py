@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-pytestmark = pytest.mark.usefixtures("in_tmp")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("in_tmp")]
 
 
 def written(path: Path, *rows: Sequence[Any], sheets: Sequence[str] = ("Sheet1",)) -> Path:

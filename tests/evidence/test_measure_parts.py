@@ -10,48 +10,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import brute_force
+import duckdb
 import pandas as pd
 import pytest
 from conftest import ADULT_QI
 from effort import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from needs import needs
+from rows import create_table, text_columns
 from strategies import PERSON, TABLE, Case, cases, database_with
 
 import kanon_sql as kanon
 
-pa = needs("pyarrow")
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import duckdb
     from conftest import Ended
 
 OF_CELLS = ("loss", "gcp", "precision", "nonuniform_entropy", "ambiguity")
 OF_CLASSES = ("discernibility", "average_class_size", "average_rows_per_class")
 
 # Types of numbers and dates: values, and the hierarchies that they may have.
-NUMBERS: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
-    "integer": (pa.int64(), [None, -5, -2, -1, 0, 3, 4, 20, 34, 10**17], ["flat", "intervals:3,9", "round:1"]),
+NUMBERS: dict[str, tuple[str, list[Any], list[str]]] = {
+    "integer": ("BIGINT", [None, -5, -2, -1, 0, 3, 4, 20, 34, 10**17], ["flat", "intervals:3,9", "round:1"]),
     "decimal": (
-        pa.decimal128(6, 2),
+        "DECIMAL(6, 2)",
         [None, *map(Decimal, ["-1.50", "-0.25", "0.00", "0.05", "3.00", "12.34"])],
         ["flat", "intervals:0.5,2"],
     ),
     "float": (
-        pa.float64(),
+        "DOUBLE",
         [None, float("inf"), float("-inf"), float("nan"), -0.0, 0.0, -1e-9, 2.5e-7, 1e22, -3.25, 7.0],
         ["flat"],
     ),
     "date": (
-        pa.date32(),
+        "DATE",
         [None, *(date(2024, 1, 1) + timedelta(days=days) for days in (0, 1, 30, 31, 32, 400, -90_000))],
         ["flat", "date:month,year"],
     ),
     "timestamp": (
-        pa.timestamp("us"),
+        "TIMESTAMP",
         [None, *(datetime(2024, 1, 1) + timedelta(seconds=s) for s in (0, 0.5, 1, 86_400, 9e6, -1e9))],
         ["flat", "date:day,year"],
     ),
@@ -76,12 +74,10 @@ def loaded(
     case: Case, numbers: dict[str, tuple[str, str, list[Any]]], directory: Path
 ) -> tuple[duckdb.DuckDBPyConnection, dict[str, Any]]:
     """Return a database with the table, and what is asked of a release and of measuring it."""
-    columns: dict[str, Any] = {
-        name: pa.array([row[place] for row in case.rows], pa.string()) for place, name in enumerate(case.columns)
-    }
-    columns |= {name: pa.array(cells, NUMBERS[kind][0]) for name, (kind, _, cells) in numbers.items()}
+    columns = text_columns(case.columns, case.rows)
+    columns |= {name: (NUMBERS[kind][0], cells) for name, (kind, _, cells) in numbers.items()}
     if case.persons is not None:
-        columns[PERSON] = pa.array(case.persons, pa.int64())
+        columns[PERSON] = "BIGINT", case.persons
     rules = {name: rule for name, (_, rule, _) in numbers.items()}
     hierarchies = case.write_hierarchies(directory) | rules
     return database_with(columns), {"quasi_identifiers": [*case.columns, *numbers], "hierarchies": hierarchies}
@@ -136,6 +132,9 @@ def test_before_publishing_and_after_the_measures_agree(
         assert found.measures["kl_divergence"] == pytest.approx(before["kl_divergence"], abs=1e-8)
 
 
+TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", date: "DATE"}
+
+
 def measured(original: list[Any], release: list[Any], hierarchy: str | Path = "flat", k: int = 2) -> kanon.Measured:
     """Measure a column against its original."""
     asked: dict[str, Any] = {
@@ -143,9 +142,11 @@ def measured(original: list[Any], release: list[Any], hierarchy: str | Path = "f
         "hierarchies": {"c": hierarchy},
         "models": [kanon.KAnonymity(k)],
     }
-    return kanon.measure(
-        pa.table({"c": pa.array(release, pa.string())}), original=pa.table({"c": pa.array(original)}), **asked
-    )
+    kind = next(TYPES[type(value)] for value in original if value is not None)
+    with duckdb.connect() as connection:
+        create_table(connection, "original", {"c": (kind, original)})
+        create_table(connection, "release", {"c": ("VARCHAR", release)})
+        return kanon.measure(connection, "release", original=connection, original_table="original", **asked)
 
 
 def test_a_set_of_values_with_commas_and_backslashes_by_hand() -> None:

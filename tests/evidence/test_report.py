@@ -354,7 +354,7 @@ def test_people_are_counted_where_the_release_counts_them() -> None:
     """20 people with two rows each; one with six rows of her own, who is left out: six rows, but one person."""
     rows = [{"person": number % 20, "sex": "FM"[number % 2], "town": "A"} for number in range(40)]
     rows += [{"person": 99, "sex": "F", "town": "LONELY"}] * 6
-    pd.DataFrame(rows).to_parquet("visits.parquet")
+    duckdb.from_df(pd.DataFrame(rows)).to_parquet("visits.parquet")
     report = kanon.report(
         "visits.parquet",
         quasi_identifiers=["sex", "town"],
@@ -377,7 +377,7 @@ def test_people_are_counted_where_the_release_counts_them() -> None:
 def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:
     """12 people, each alone in two towns before: 24 records, and no figure called people is above 12."""
     rows = [{"person": n, "town": f"T{2 * n + visit}", "sex": "FM"[n % 2]} for n in range(12) for visit in range(2)]
-    pd.DataFrame(rows).to_parquet("visits.parquet")
+    duckdb.from_df(pd.DataFrame(rows)).to_parquet("visits.parquet")
     report = kanon.report(
         "visits.parquet",
         quasi_identifiers=["town", "sex"],

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from needs import needs
 
+TestClient = needs("starlette.testclient").TestClient
+
 from kanon_sql.explore.server import PAGES, application
 from kanon_sql.explore.workspace import Workspace
-
-TestClient = needs("starlette.testclient").TestClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

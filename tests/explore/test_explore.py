@@ -34,6 +34,8 @@ TestClient = needs("starlette.testclient").TestClient
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.thorough
+
 ROWS = 400
 AGES = [20 + 10 * (number % 4) for number in range(ROWS)]
 TOWNS = [f"town {number % 3}" for number in range(ROWS)]

@@ -15,6 +15,8 @@ import duckdb
 import pytest
 from needs import needs
 
+needs("starlette")
+
 from kanon_sql.cli.main import run
 from kanon_sql.explore.server import PAGES
 

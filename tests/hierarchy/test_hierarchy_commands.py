@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 from conftest import files_in, tables_of
-from needs import needs
-
-pa = needs("pyarrow")
+from rows import create_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,8 +138,7 @@ def test_names_that_differ_for_duckdb_have_hierarchies_of_their_own(in_tmp: Path
     """DuckDB regards case of ASCII letters only: these are two columns each, and two tables each."""
     names = ["straße", "strasse", "É", "é"]
     with duckdb.connect("odd.duckdb") as connection:
-        connection.register("columns", pa.table({name: [0, 1] * 10 for name in names}))
-        connection.execute("CREATE TABLE t AS FROM columns")
+        create_table(connection, "t", {name: ("BIGINT", [0, 1] * 10) for name in names})
     assert kanon("hierarchy", "build", "odd.duckdb", "straße=flat", "É=intervals:2").code == 0
     assert kanon("hierarchy", "build", "odd.duckdb", "strasse=flat", "é=flat").code == 0
     listed = kanon("hierarchy", "list", "odd.duckdb", "--format", "json").json

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from needs import needs
+from rows import create_table
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -18,8 +18,6 @@ from kanon_sql.hierarchy.given import load_hierarchy
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.sql.build import relation
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +30,7 @@ def labels(tmp_path: Path, content: str, kind: str, values: list[Any]) -> tuple[
     path = tmp_path / "tree"
     path.write_text(content, encoding="utf-8")
     with duckdb.connect() as connection:
-        connection.register("given", pa.table({"c": [None if value is None else str(value) for value in values]}))
-        connection.execute("CREATE TABLE source AS FROM given")
+        create_table(connection, "source", {"c": ("VARCHAR", [None if v is None else str(v) for v in values])})
         connection.execute("ALTER TABLE source ALTER c TYPE " + kind)
         engine, column = DuckDBEngine(connection, owned=False), Column("c", kind)
         made = load_hierarchy(engine, relation("source"), column, FileRule(path))

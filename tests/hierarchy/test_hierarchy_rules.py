@@ -12,7 +12,7 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs
+from rows import create_table
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -24,8 +24,6 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.suggest import chosen_rule
 from kanon_sql.sql.build import relation
 
-pa = needs("pyarrow")
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,9 +34,8 @@ if TYPE_CHECKING:
 def built(rule: str | None, kind: str, values: list[Any]) -> tuple[Hierarchy, dict[Any, list[str]]]:
     """Return the hierarchy of a column of these values, by a rule or as chosen, and its labels by value."""
     with duckdb.connect() as connection:
-        connection.register("given", pa.table({"value": [None if v is None else str(v) for v in values]}))
+        create_table(connection, "source", {"c": ("VARCHAR", [None if v is None else str(v) for v in values])})
         cast = DuckDBEngine(connection, owned=False)
-        connection.execute("CREATE TABLE source (c VARCHAR)").execute("INSERT INTO source FROM given")
         connection.execute("ALTER TABLE source ALTER c TYPE " + kind)
         column, table = Column("c", kind), relation("source")
         given: BuiltRule | None = None if rule is None else parse_rule(rule)  # type: ignore[assignment]  # no file is named here

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import Ended
+    from rows import Columns
 
     from kanon_sql.measures.utility.utility import Utility
 
@@ -376,11 +377,11 @@ HOSTILE = ["select", 'a"b', "it's; --"]
 def test_people_and_sensitive_columns_of_a_policy() -> None:
     """Names that break what splices text; people of several rows; a sensitive column of the policy is compared too."""
     one, other, ill = HOSTILE
-    columns: dict[str, Any] = {
-        "person": [n // 2 for n in range(40)],
-        one: [n // 4 for n in range(40)],
-        other: ["f", "m"] * 20,
-        ill: ["flu", None, "gout", "flu"] * 10,
+    columns: Columns = {
+        "person": ("BIGINT", [n // 2 for n in range(40)]),
+        one: ("BIGINT", [n // 4 for n in range(40)]),
+        other: ("VARCHAR", ["f", "m"] * 20),
+        ill: ("VARCHAR", ["flu", None, "gout", "flu"] * 10),
     }
     connection = database_with(columns)
     named = NamedColumns(

@@ -16,15 +16,13 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs
+from rows import text_columns
 from strategies import HOSTILE_NAMES, PERSON, TABLE, Case, cases, database_with, write_hierarchy
 
 import kanon_sql as kanon
 from kanon_sql.classes.of_node import node_query
 from kanon_sql.search.full_domain import evidence
 from kanon_sql.search.prepare import problem_of
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,14 +53,11 @@ class Sick:
 
     def load(self, *, people: bool = False) -> duckdb.DuckDBPyConnection:
         """Put the table into a database."""
-        columns: dict[str, Any] = {
-            name: pa.array([row[place] for row in self.case.rows], pa.string())
-            for place, name in enumerate(self.case.columns)
-        }
-        columns[self.names[0]] = pa.array(self.texts, pa.string())
-        columns[self.names[1]] = pa.array(self.numbers, pa.int32())
+        columns = text_columns(self.case.columns, self.case.rows)
+        columns |= {self.names[0]: ("VARCHAR", self.texts), self.names[1]: ("INTEGER", self.numbers)}
         if people:
-            columns[PERSON] = pa.array(self.case.persons, pa.int64())
+            assert self.case.persons is not None
+            columns[PERSON] = "BIGINT", self.case.persons
         return database_with(columns)
 
     def values_of(self, model: PrivacyModel) -> list[Any]:

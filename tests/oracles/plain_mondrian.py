@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import brute_force
 from hypothesis import reject
 from hypothesis import strategies as st
-from needs import needs
+from rows import released_rows
 from sqlglot import exp
 from strategies import PERSON, TABLE, Case, database_with, hierarchies
 
 import kanon_sql as kanon
 from kanon_sql.search.mondrian.boxes import BoxColumns
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,7 +238,7 @@ def parts_of(release: kanon.Release, columns: list[str], table: list[Row]) -> li
 
 def plain_rows(release: kanon.Release) -> list[Row]:
     """Return the rows of a release, in their order."""
-    return [tuple(map(plain, row.values())) for row in release.to_arrow().to_pylist()]
+    return [tuple(map(plain, row)) for row in released_rows(release)]
 
 
 @dataclass(frozen=True)
@@ -248,7 +246,7 @@ class Table:
     """A table of any types: trees for columns of texts, rules for the others."""
 
     names: list[str]
-    types: list[pa.DataType]
+    types: list[str]
     rows: list[Row]
     trees: list[Hierarchy | None]
     rules: list[str]
@@ -272,11 +270,9 @@ class Table:
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return a database with the table."""
         names = [*self.names, *([PERSON] if self.people else [])]
-        types = [*self.types, *([pa.int64()] if self.people else [])]
+        types = [*self.types, *(["BIGINT"] if self.people else [])]
         own = zip(names, types, strict=True)
-        return database_with(
-            {name: pa.array([row[n] for row in self.rows], kind) for n, (name, kind) in enumerate(own)}
-        )
+        return database_with({name: (kind, [row[n] for row in self.rows]) for n, (name, kind) in enumerate(own)})
 
     def anonymize(
         self, connection: duckdb.DuckDBPyConnection, algorithm: str = "mondrian", **asked: Any
@@ -302,21 +298,21 @@ def of_case(case: Case) -> Table:
         else case.rows
     )
     width = len(case.columns)
-    return Table(case.columns, [pa.string()] * width, rows, list(case.hierarchies), ["file"] * width, case.k, people)
+    return Table(case.columns, ["VARCHAR"] * width, rows, list(case.hierarchies), ["file"] * width, case.k, people)
 
 
-KINDS: dict[str, tuple[Any, list[Any], list[str]]] = {
-    "integer": (pa.int32(), [-7, -3, 0, 1, 2, 5, 8, 40], ["flat", "intervals:5,10"]),
-    "bigint": (pa.int64(), [-(2**50), 0, 3, 2**50], ["flat"]),
+KINDS: dict[str, tuple[str, list[Any], list[str]]] = {
+    "integer": ("INTEGER", [-7, -3, 0, 1, 2, 5, 8, 40], ["flat", "intervals:5,10"]),
+    "bigint": ("BIGINT", [-(2**50), 0, 3, 2**50], ["flat"]),
     "date": (
-        pa.date32(),
+        "DATE",
         [dt.date(1969, 12, 30), dt.date(2024, 2, 29), dt.date(2024, 3, 1)],
         ["flat", "date:month,year"],
     ),
-    "timestamp": (pa.timestamp("us"), [dt.datetime(2024, 1, n, 12, 30) for n in (1, 2, 9)], ["flat"]),
-    "float": (pa.float64(), [-1.5, -0.25, 0.0, 0.5, 3.0, 1024.0], ["flat"]),
-    "odd": (pa.float64(), [-math.inf, -2.0, 0.0, 1.0, math.inf, math.nan], ["flat"]),
-    "constant": (pa.int16(), [7], ["flat"]),
+    "timestamp": ("TIMESTAMP", [dt.datetime(2024, 1, n, 12, 30) for n in (1, 2, 9)], ["flat"]),
+    "float": ("DOUBLE", [-1.5, -0.25, 0.0, 0.5, 3.0, 1024.0], ["flat"]),
+    "odd": ("DOUBLE", [-math.inf, -2.0, 0.0, 1.0, math.inf, math.nan], ["flat"]),
+    "constant": ("SMALLINT", [7], ["flat"]),
 }
 
 
@@ -331,7 +327,7 @@ def tables(draw: st.DrawFn, *, max_rows: int = 25, kinds: tuple[str, ...] = tupl
         kind = draw(st.sampled_from(["text", "text", *kinds]))
         if kind == "text":
             trees.append(tree := draw(hierarchies()))
-            types.append(pa.string())
+            types.append("VARCHAR")
             rules.append("file")
             values.append([*tree, None] if draw(st.booleans()) else [value for value in tree if value is not None])
             continue
@@ -369,5 +365,4 @@ def publish(frame: pd.DataFrame, columns: str, **asked: Any) -> list[tuple[Any, 
     """Return the quasi-identifiers of a release by Mondrian, sorted."""
     names = columns.split(",")
     with kanon.anonymize(frame, quasi_identifiers=names, rest="drop", algorithm="mondrian", **asked) as release:
-        arrow = release.to_arrow()
-        return sorted(zip(*(arrow[name].to_pylist() for name in names), strict=True), key=repr)
+        return sorted(released_rows(release, *names), key=repr)

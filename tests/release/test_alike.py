@@ -8,6 +8,7 @@ import duckdb
 import pytest
 from effort import examples
 from hypothesis import given
+from rows import released_records, released_rows
 from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
@@ -68,9 +69,9 @@ def test_the_release_is_the_same_row_for_row(
         monkeypatch.setattr(alike, "_MANY_ROWS", 0)
         monkeypatch.setattr(alike, "_OFTEN", often)
         with kanon.anonymize(connection, "released", **{**ASKED, "algorithm": algorithm, **how}) as release:
-            frame = release.to_arrow()
+            frame = released_records(release)
             assert (MADE in statements(release)) == (often == 1)
-            found.append(list(map(str, frame.to_pylist())))  # a NaN is no other one
+            found.append(list(map(str, frame)))  # a NaN is no other one
     assert found[0] == found[1]
     assert not connection.execute("SELECT * FROM duckdb_tables() WHERE table_name LIKE 'kanon_alike%'").fetchall()
 
@@ -114,7 +115,7 @@ def test_small_tables_of_every_kind(case: Case) -> None:
                 patch.setattr(alike, "_are_alike", lambda *_, forced=forced: forced)
                 try:
                     with anonymize(case, connection, person, algorithm=algorithm, seed=1) as release:
-                        found.append(release.to_arrow().to_pylist())
+                        found.append(released_records(release))
                 except kanon.NoSolutionError:
                     found.append([])
         assert found[0] == found[1]
@@ -139,5 +140,5 @@ def test_rows_are_not_counted(
     monkeypatch.setattr(alike, "_OFTEN", 1)
     connection.execute(change)
     with kanon.anonymize(connection, "released", **ASKED) as release:
-        release.to_arrow()
+        released_rows(release)
         assert MADE not in statements(release), why

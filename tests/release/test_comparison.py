@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from conftest import ADULT_QI
+from needs import needs
 
 import kanon_sql
 from kanon_sql.classes.recoding import MONDRIAN
@@ -93,6 +94,7 @@ def test_all_algorithms_on_adult_agree_where_they_must(adult: Path, in_tmp: Path
 def test_a_picture_of_each_kind(frame: pd.DataFrame, tmp_path: Path, suffix: str, begins: bytes) -> None:
     path = tmp_path / f"compared.{suffix}"
     with prepared(frame) as table:
+        needs("matplotlib")
         comparison_plot.plot(table.compare(k=[2, 5]), path)
     drawn = path.read_bytes()
     assert drawn.startswith(begins)
@@ -101,10 +103,12 @@ def test_a_picture_of_each_kind(frame: pd.DataFrame, tmp_path: Path, suffix: str
             assert f">{algorithm}<".encode() in drawn
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_drawn(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with prepared(frame) as table:
         nothing = table.compare(k=[61])
         something = table.compare(k=[2], algorithms=["datafly"])
+    needs("matplotlib")
     with pytest.raises(kanon_sql.UsageError, match="nothing to draw"):
         comparison_plot.plot(nothing, tmp_path / "x.svg")
     with pytest.raises(kanon_sql.UsageError, match="not known by its suffix"):

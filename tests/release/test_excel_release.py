@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-pytestmark = pytest.mark.usefixtures("in_tmp")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("in_tmp")]
 
 VALUES = """
 CREATE TABLE patients AS SELECT

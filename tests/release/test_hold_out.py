@@ -11,13 +11,10 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs
 
 import kanon_sql as kanon_of
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.release.hold_out import held_out
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +46,7 @@ def rows_of(relation: duckdb.DuckDBPyRelation) -> Counter[Any]:
 def test_rows_are_either_held_out_or_released_and_their_number_is_the_share(
     values: list[tuple[str | None, str | None]], share: float, seed: int
 ) -> None:
-    texts = [pa.array(column, pa.string()) for column in zip(*values, strict=True)]  # typed where all are NULL, too
-    frame = pa.table(texts, names=["select", "日本"])
+    frame = pd.DataFrame(values, columns=["select", "日本"], dtype="string")  # typed where all are NULL, too
     number = int(share * len(values) + 0.5)
     asked: dict[str, Any] = {
         "quasi_identifiers": ["select"], "insensitive": ["日本"], "count": "rows", "k": 1,

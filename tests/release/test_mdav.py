@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from oracles.mdav import textbook_mdav
+from rows import released_rows
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
@@ -38,8 +39,7 @@ def fill(connection: duckdb.DuckDBPyConnection, rows: Sequence[Sequence[Any]]) -
 
 def released(connection: duckdb.DuckDBPyConnection, publish: dict[str, str]) -> list[tuple[Any, ...]]:
     with kanon.anonymize(connection, "t", **SETTINGS, publish=publish) as release:
-        rows = release.to_arrow().to_pylist()
-    return [tuple(row[name] for name in "abc") for row in sorted(rows, key=lambda row: row["place"])]
+        return [tuple(row) for _, *row in sorted(released_rows(release, "place", *"abc"), key=lambda row: row[0])]
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])

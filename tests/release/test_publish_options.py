@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import files_in
+from rows import released_records, released_rows
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
@@ -109,14 +110,14 @@ def test_the_library_makes_what_the_options_make(visits: Path, in_tmp: Path) -> 
         "key_file": in_tmp / "pseudonyms.key",
     }  # fmt: skip
     with kanon.anonymize(visits, "visits", publish=RULES, **settings) as release:
-        rows = release.to_arrow().to_pylist()
+        rows = released_records(release)
         assert [one["column"] for one in release.summary()["publish"]] == list(RULES)
     with kanon.anonymize(visits, "visits", policy=kanon.Policy(
         columns=kanon.NamedColumns(quasi_identifiers=("age",), sensitive=("disease",), rest="keep", entity="person"),
         publish=RULES,  # type: ignore[arg-type]  # texts are taken, too
         seed=7, key_file=in_tmp / "pseudonyms.key",
     )) as release:  # fmt: skip
-        assert release.to_arrow().to_pylist() == rows
+        assert released_records(release) == rows
     assert {len(row["ward"]) for row in rows} == {32}
     assert {row["age_at_visit"] for row in rows} == {"90+"}
 
@@ -273,7 +274,7 @@ def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeyp
             ) as release,  # fmt: skip
             pytest.raises(VerificationError, match=f"values of column '{column}' are none that"),
         ):
-            release.to_arrow()
+            released_rows(release)
 
 
 @pytest.mark.thorough

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from rows import released_records, released_rows
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
@@ -46,7 +47,7 @@ def released(values: Sequence[Any], data_type: str, rule: str | list[str], **set
             connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
         roles: dict[str, Any] = {"quasi_identifiers": ["g"], "insensitive": ["place", "v"], "identifying": ["who"]}
         with kanon.anonymize(connection, "t", **roles, models=ONE, publish={"v": rule}, **settings) as release:
-            frame = release.to_arrow().to_pylist()
+            frame = released_records(release)
         left = connection.execute("SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() "
                                   "WHERE NOT internal").fetchall()  # fmt: skip
         assert left == [("t",)]
@@ -232,7 +233,7 @@ def test_a_group_that_lost_rows_since_gets_no_mean() -> None:
             script = release.sql().split("\n\n")
             connection.execute("DELETE FROM t WHERE v = 3")
             with pytest.raises(VerificationError):
-                release.to_arrow()
+                released_rows(release)
         connection.execute(next(part for part in script if "kanon_microaggregated AS" in part))
         means = connection.execute("SELECT value, mean FROM kanon_microaggregated ORDER BY value").fetchall()
         # The first five values are the first group now, and the second one has too few rows.
@@ -307,8 +308,7 @@ def test_hashes_and_days_agree_across_columns_and_tables_under_one_key(key_file:
             with kanon.anonymize(
                 connection, table, quasi_identifiers=["g"], rest="keep", entity=entity, k=2, publish=publish, **more
             ) as release:
-                found: list[dict[str, Any]] = release.to_arrow().to_pylist()
-            return found
+                return released_records(release)
 
         with_key = {"key_file": key_file}
         ones = rows("one", "who", {"a": "shift-dates:365", "b": "shift-dates:365", "code": "hash"}, **with_key)
@@ -336,7 +336,7 @@ def test_the_days_are_not_in_the_pseudonym_of_the_person(key_file: Path) -> None
             connection, "t", quasi_identifiers=["g"], insensitive=["v"], entity="who", pseudonymize=["who"],
             publish={"v": "shift-dates:365"}, key_file=key_file,
         ) as release:  # fmt: skip
-            found = {(row["who"], (row["v"] - start).days) for row in release.to_arrow().to_pylist()}
+            found = {(row["who"], (row["v"] - start).days) for row in released_records(release)}
     people = {hmac.new(KEY, f"p{n}".encode(), hashlib.sha256).hexdigest(): days_of(f"p{n}", 365) for n in range(30)}
     assert found == {(digest[:32], days) for digest, days in people.items()}
     assert not any(int(digest[:15], 16) % 730 - 365 in {days, days - 1} for digest, days in people.items())
@@ -465,4 +465,4 @@ def test_a_connection_that_profiles_may_not_see_the_key() -> None:
             kanon.anonymize(connection, "t", **settings, publish={"v": "hash"}) as release,
             pytest.raises(UsageError, match="profiles its statements"),
         ):
-            release.to_arrow()
+            released_rows(release)

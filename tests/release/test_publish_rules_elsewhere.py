@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import REPOSITORY
 from engines import PLACES, Place
+from rows import released_records, released_rows
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
@@ -134,7 +135,7 @@ def test_each_rule_is_its_definition(place: Place) -> None:
     """In a frame and in a table; each release makes its view anew, and leaves nothing behind."""
     before = place.tables()
     with kanon.anonymize(place.source, "t", publish=PUBLISH, k=2, **ROLES) as release:
-        require_as_defined([[*row.values()] for row in release.to_arrow().to_pylist()])
+        require_as_defined(released_rows(release))
         release.to_table("released", ignore_ledger=True)
         assert "MICROAGGREGATED" in release.statements_run().upper()
         if place.name != "duckdb":
@@ -153,7 +154,7 @@ def test_one_value_and_none(place: Place) -> None:
     )
     for v, n, expected in (("round:5", "top:3", (10.0, None)), ("microaggregate:6", "bins:5", (7.5, None))):
         with kanon.anonymize(place.source, "few", publish={"v": v, "n": n}, k=2, **ROLES) as release:
-            assert {(row["v"], row["n"]) for row in release.to_arrow().to_pylist()} == {expected}
+            assert {(row["v"], row["n"]) for row in released_records(release)} == {expected}
 
 
 @pytest.mark.thorough

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from rows import released_rows
 
 import kanon_sql as kanon
 from kanon_sql.policy.policy import Destination
@@ -107,7 +108,7 @@ def rows_of(script: str, path: Path) -> list[tuple[Any, ...]]:
 def test_the_script_without_these_values_makes_the_same_release(tmp_path: Path, algorithm: str) -> None:
     path = by_hand(tmp_path / "people.duckdb")
     with of(path, algorithm) as release:
-        expected = sorted((tuple(row.values()) for row in release.to_arrow().to_pylist()), key=repr)
+        expected = sorted(released_rows(release), key=repr)
         assert rows_of(release.sql("duckdb", INTO), path) == expected
 
 
@@ -244,7 +245,7 @@ def test_lookups_are_files_that_the_script_loads(tmp_path: Path) -> None:
         assert release.levels["town"] == 1
         plain = release.script("duckdb", INTO)
         script = release.script("duckdb", INTO, lookups=directory)
-        expected = sorted((tuple(row.values()) for row in release.to_arrow().to_pylist()), key=repr)
+        expected = sorted(released_rows(release), key=repr)
         with pytest.raises(kanon.UsageError, match="exists already"):
             release.script("duckdb", INTO, lookups=directory)
         release.script("duckdb", INTO, lookups=directory, replace=True)
@@ -290,7 +291,7 @@ def test_texts_that_a_csv_file_must_quote_come_back(tmp_path: Path) -> None:
         path, "people", quasi_identifiers=["town"], models=[kanon.KAnonymity(3)], algorithm="mondrian", seed=1
     ) as release:
         script = release.script("duckdb", INTO, lookups=directory)
-        expected = sorted((tuple(row.values()) for row in release.to_arrow().to_pylist()), key=repr)
+        expected = sorted(released_rows(release), key=repr)
     assert rows_of(script.text, path) == expected
     assert len(set(expected)) == 8
 

@@ -15,12 +15,10 @@ from conftest import ADULT_QI
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs
+from rows import text_columns
 from strategies import HOSTILE_NAMES, TABLE, Case, cases, database_with
 
 import kanon_sql as kanon
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,13 +54,10 @@ class Drawn:
 
     def load(self) -> duckdb.DuckDBPyConnection:
         """Return a database that has the table."""
-        columns: dict[str, Any] = {
-            name: pa.array([row[place] for row in self.case.rows], pa.string())
-            for place, name in enumerate(self.case.columns)
-        }
+        columns = text_columns(self.case.columns, self.case.rows)
         if self.numbers is not None:
-            columns[NUMBER] = pa.array(self.numbers, pa.int64())
-        return database_with(columns | {self.name: pa.array(self.sensitive, pa.string())})
+            columns[NUMBER] = "BIGINT", self.numbers
+        return database_with(columns | {self.name: ("VARCHAR", self.sensitive)})
 
     def release(self, connection: duckdb.DuckDBPyConnection, table: str) -> oracle.Release:
         """Return what was published."""

@@ -19,13 +19,11 @@ from conftest import ADULT_QI
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs
+from rows import create_table, text_columns
 
 import kanon_sql as kanon
 from kanon_sql.risks.attacks.controlled import Controlled
 from kanon_sql.risks.attacks.residual import EstimatedShare, Rate, residual_risk, singled_out_by_chance
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -180,11 +178,7 @@ def tables(draw: st.DrawFn) -> Tables:
 def connected(table: Tables) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     for name in ("original", "control", "release"):
-        rows = getattr(table, name)
-        columns = {
-            column: pa.array([row[place] for row in rows], pa.string()) for place, column in enumerate(table.columns)
-        }
-        connection.from_arrow(pa.table(columns)).create(name)
+        create_table(connection, name, text_columns(table.columns, getattr(table, name)))
     return connection
 
 

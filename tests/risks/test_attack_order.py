@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
-from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.risks.attacks.order import ERROR_PROBABILITY, Z_LIMIT, Order
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,6 +212,6 @@ def test_files_are_read_in_their_order(in_tmp: Path, suffix: str) -> None:
         if suffix == "csv":
             frame.to_csv(in_tmp / f"{name}.csv", index=False)
         else:
-            duckdb.from_arrow(pa.Table.from_pandas(frame)).to_parquet(str(in_tmp / f"{name}.parquet"))
+            duckdb.from_df(frame).to_parquet(str(in_tmp / f"{name}.parquet"))
     order = order_of(in_tmp / f"released.{suffix}", in_tmp / f"original.{suffix}")
     assert order["orders"]["position"]["correlation"] == pytest.approx(1)

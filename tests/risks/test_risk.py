@@ -17,6 +17,7 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from needs import needs
+from rows import create_table, text_columns
 from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
@@ -25,12 +26,11 @@ from kanon_sql.evidence.risk import opened_population, risk_of
 from kanon_sql.risks.estimators.assessment import PRESETS, RiskSettings, threshold_of
 from kanon_sql.sql.dialects import render
 
-pglast = needs("pglast")
-pa = needs("pyarrow")
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from rows import Columns
 
 BINS = {"1": 1, "2": 2, "3-4": 4, "5-9": 9, "10-19": 19, "20-49": 49, "50-99": 99, "100+": math.inf}
 """The most members of a class in each bin."""
@@ -128,12 +128,9 @@ def test_the_journalist_goes_by_the_classes_of_the_population(case: Case, data: 
     connection, _ = load(case)
     values = [st.sampled_from([*tree, None]) for tree in case.hierarchies]
     everybody = case.rows * data.draw(st.integers(1, 3)) + data.draw(st.lists(st.tuples(*values), max_size=20))
-    columns = {"more": pa.array(range(len(everybody)), pa.int64())}
-    for place, name in reversed(list(enumerate(case.columns))):
-        columns[name] = pa.array([row[place] for row in everybody], pa.string())
-    connection.register("columns", pa.table(columns))
-    connection.execute("CREATE TABLE in_table AS FROM columns")
-    connection.unregister("columns")
+    columns: Columns = {"more": ("BIGINT", list(range(len(everybody))))}
+    columns |= reversed(text_columns(case.columns, everybody).items())
+    create_table(connection, "in_table", columns)
     found = kanon.risk(
         connection, TABLE, quasi_identifiers=case.columns, population="in_table", threshold=1 / 3, subsets=0
     ).journalist
@@ -373,6 +370,7 @@ def test_before_and_after(tmp_path: Path) -> None:
     assert summary["after"] == found.risk.summary()
 
 
+@pytest.mark.thorough
 def test_the_statements_are_those_of_other_engines_too() -> None:
     """PostgreSQL's own parser takes each, and sqlglot reads each back from Spark's."""
     frame = pd.DataFrame({"select": ["a", "b"], 'b" -- ': [1.5, None], "who": [1, 2]})
@@ -383,6 +381,7 @@ def test_the_statements_are_those_of_other_engines_too() -> None:
         risk_of(opened, policy, RiskSettings(), population)
         asked = [one for one in opened.engine.statements if "class" in one.title or "combinations" in one.title]
     assert len(asked) >= 7
+    pglast = needs("pglast")
     for one in asked:
         assert len(pglast.parse_sql(render(one.statement, "postgres"))) == 1
         sqlglot.parse_one(render(one.statement, "spark"), read="spark")

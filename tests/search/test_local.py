@@ -15,16 +15,14 @@ from conftest import ADULT_QI
 from effort import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
-from needs import needs
-from strategies import Case, anonymize, cases, load, write_hierarchy
+from rows import released_rows, text_columns
+from strategies import TABLE, Case, anonymize, cases, database_with, load, write_hierarchy
 
 import kanon_sql as kanon
 from kanon_sql.search.local import local as local_module
 from kanon_sql.search.local.spolg import systematic_sample_query
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.problem import rows_allowed
-
-pa = needs("pyarrow")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,9 +86,7 @@ def test_steps_are_what_they_say_and_the_output_is_what_they_publish(case: Case)
                 assert release.measures[name] == pytest.approx(value, abs=1e-8), name
             assert release.rows_out == sum(published.values())
             assert not release.optimal
-            arrow = release.to_arrow()
-            rows = Counter(zip(*(arrow[c].to_pylist() for c in case.columns), strict=True))
-            assert rows == published
+            assert Counter(released_rows(release, *case.columns)) == published
 
 
 @st.composite
@@ -125,7 +121,7 @@ def test_classes_are_those_of_the_published_text(
     for name, tree in zip("pq", trees, strict=True):
         rules[name] = str(folder / f"{name}.csv")
         write_hierarchy(folder / f"{name}.csv", tree)
-    table = pa.table(dict(zip("pqs", map(list, zip(*rows, strict=True)), strict=True)))
+    table = database_with(text_columns("pqs", rows))
     asked: dict[str, Any] = {
         "quasi_identifiers": ["p", "q"],
         "sensitive": ["s"],
@@ -134,10 +130,9 @@ def test_classes_are_those_of_the_published_text(
         "max_suppressed": 0.3,
     }
     for algorithm in ("local", "spolg", "mondrian", "optimal"):
-        with kanon.anonymize(table, **asked, algorithm=algorithm) as release:
+        with kanon.anonymize(table, TABLE, **asked, algorithm=algorithm) as release:
             published: dict[tuple[Any, ...], list[Any]] = {}
-            out = release.to_arrow()
-            for p, q, s in zip(*(out[name].to_pylist() for name in "pqs"), strict=True):
+            for p, q, s in released_rows(release, *"pqs"):
                 published.setdefault((p, q), []).append(s)
             sizes = [len(own) for own in published.values()]
             assert release.classes == len(sizes), algorithm
@@ -165,10 +160,11 @@ def test_null_that_went_to_the_root_is_in_the_class_of_the_root(tmp_path: Path) 
         "models": [kanon.KAnonymity(2)],
         "max_suppressed": 0,
     }
+    frame = pd.DataFrame({"sex": [None, "w", "m", "f"]})
     for algorithm in ("local", "spolg"):
-        with kanon.anonymize(pa.table({"sex": [None, "w", "m", "f"]}), **asked, algorithm=algorithm) as release:
+        with kanon.anonymize(frame, **asked, algorithm=algorithm) as release:
             assert [step["levels"] for step in release.steps or ()] == [{"sex": 1}, {"sex": 2}]
-            assert release.to_arrow()["sex"].to_pylist() == ["*"] * 4
+            assert released_rows(release) == [("*",)] * 4
             assert (release.classes, release.rows_out) == (1, 4)
             assert release.measures["average_rows_per_class"] == 4
             assert release.measures["discernibility"] == 16

@@ -15,6 +15,7 @@ from brute_force import all_nodes, cell_cost, label_of
 from conftest import ADULT_QI
 from effort import examples
 from hypothesis import given
+from needs import needs
 from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
 
 DIGITS = {"zip": "mask:right:1,2"}
 """A level of first digits, and the root."""
+
+
+@pytest.fixture(scope="session")
+def solver() -> None:
+    """HiGHS, which the extra ``prove`` installs."""
+    needs("highspy")
 
 
 def proven(values: list[str], k: int, **asked: Any) -> kanon.Release:
@@ -88,6 +95,8 @@ def cheapest(case: Case) -> Fraction | None:
     return of_rest(everything) / cells
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_four_rows_in_two_pairs() -> None:
     """Pairs of one first digit: one of three other values is still possible, so each cell loses a third."""
     with proven(["11", "12", "21", "22"], 2) as release:
@@ -97,12 +106,16 @@ def test_four_rows_in_two_pairs() -> None:
         assert release.gap == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_rows_that_find_no_other_lose_everything() -> None:
     with proven(["11", "11", "22"], 2) as release:
         assert release.loss == pytest.approx(1 / 3)
         assert release.bound == pytest.approx(1 / 3, rel=1e-3)
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_three_rows_in_one_class() -> None:
     """The two dearest of three rows under 1* pay for two rows there, and so does the third."""
     with proven(["11", "12", "13", "99", "99"], 2) as release:
@@ -111,6 +124,7 @@ def test_three_rows_in_one_class() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 @given(cases(max_rows=7))
 @examples(60, quick=5)
 def test_no_way_to_make_classes_costs_less(case: Case) -> None:
@@ -128,6 +142,7 @@ def test_no_way_to_make_classes_costs_less(case: Case) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 @given(cases())
 @examples(40)
 @pytest.mark.parametrize("measure", ["loss", "gcp", "precision", "nonuniform_entropy"])
@@ -152,7 +167,8 @@ def test_no_other_algorithm_costs_less(measure: Any, case: Case) -> None:
                 return
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 @pytest.mark.parametrize("looks", [1, 3])
 @pytest.mark.parametrize("reason", [KeyboardInterrupt, lower_bound.DeadlineReachedError])
 def test_a_proof_that_is_stopped(looks: int, reason: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +192,8 @@ def test_a_proof_that_is_stopped(looks: int, reason: type[BaseException], monkey
             assert 0 < (stopped.bound or 0) < (whole.bound or 0) <= whole.loss
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_the_command(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (in_tmp / "t.csv").write_text("zip\n11\n12\n21\n22\n23\n", encoding="utf-8")
     asked = ["anonymize", "t.csv", "--qi", "zip", "--hierarchy", f"zip={DIGITS['zip']}", "-k", "2", "--out", "o.csv"]
@@ -197,6 +215,7 @@ def test_a_gap_is_rounded_up() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_ranges_can_lose_less_than_labels() -> None:
     """And so the bound is said of labels; ``mondrian`` by labels does not go below it."""
     ages = pd.DataFrame({"age": [28, 29, 30, 31, 48, 49, 50, 51]})
@@ -222,6 +241,8 @@ def test_a_comparison_proves_nothing() -> None:
         assert compared.bound is None
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_a_solver_that_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lower_bound._Program, "solved", lambda *_: None)  # noqa: SLF001 - where the solver is called
     with proven(["11", "12", "21", "22"], 2) as release:
@@ -229,6 +250,8 @@ def test_a_solver_that_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0 <= (release.bound or 0) <= release.loss
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("solver")
 def test_the_policy_file(in_tmp: Path) -> None:
     (in_tmp / "kanon.toml").write_text(
         f'[columns]\nquasi_identifiers = ["zip"]\n[privacy]\nk = 2\ncount = "rows"\n'
@@ -252,7 +275,7 @@ def test_too_many_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("in_tmp")
+@pytest.mark.usefixtures("solver", "in_tmp")
 @pytest.mark.parametrize(("k", "known", "most", "limit"), [(5, 0.0425, 0.0428, 400), (10, 0.04, 0.0647, 100)])
 def test_adult(adult: Path, kanon: Callable[..., Ended], k: int, known: float, most: float, limit: int) -> None:
     """The optima of the program, by another implementation, are 0.0427 and 0.0646 (docs/local.md).

@@ -189,7 +189,7 @@ def test_ctrl_c_in_the_search_publishes_the_best_so_far(
     tmp_path: Path, wide: tuple[pd.DataFrame, dict[str, str]]
 ) -> None:
     frame, _ = wide
-    frame.to_parquet(tmp_path / "wide.parquet")
+    duckdb.from_df(frame).to_parquet(str(tmp_path / "wide.parquet"))
     out = tmp_path / "out.parquet"
     hierarchies = [f"--hierarchy={column}=intervals:5,10,50" for column in frame.columns]
     code, _, err = press_ctrl_c(

@@ -6,6 +6,7 @@ A table is described by the SQL that makes it, so that a case that fails can be 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -158,7 +159,10 @@ _MODELS = {
     "delta": ["1", "3"],
 }
 _MEASURES = ["loss"] * 6 + ["gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
-_DESTINATIONS = ["table", "table", "view", "csv", "parquet", "json", "jsonl", "pandas", "polars", "arrow"]
+_DESTINATIONS = ["table", "table", "view", "csv", "parquet", "json", "jsonl"]
+_LIBRARIES = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
+_FRAMES = [name for name, library in _LIBRARIES.items() if find_spec(library) is not None]
+"""Data frames that a release may become: those of libraries that are installed."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +319,7 @@ def fuzz_cases(draw: st.DrawFn) -> FuzzCase:
     rules = {name: draw(st.sampled_from(_rules(kinds[name]))) for name in quasi if not draw(st.integers(0, 2))}
     if distance == "hierarchical":
         rules |= dict.fromkeys(sensitive, "flat")
-    destination = draw(st.sampled_from(_DESTINATIONS[: -3 if through == "command line" else None]))
+    destination = draw(st.sampled_from(_DESTINATIONS if through == "command line" else _DESTINATIONS + _FRAMES))
     return FuzzCase(
         schema=schema if schema not in {"main", "memory", "temp"} and not draw(st.integers(0, 3)) else None,
         table=table,

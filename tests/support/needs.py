@@ -22,6 +22,9 @@ EXTRAS = {
 }
 """By module, the extra that installs it. Modules that only tests use are in the extra `all`."""
 
+IN_OTHER_FRAMES = [pytest.param(kind, marks=pytest.mark.thorough) for kind in ("polars", "arrow")]
+"""Cases of a test of data frames that only the thorough run does, since the libraries are extras."""
+
 EVERYTHING = "KANON_TEST_EVERYTHING"
 """Environment variable set by `.ci/run`: a test fails if something it needs is missing."""
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 from hypothesis import strategies as st
-from needs import needs
+from rows import create_table, text_columns
 
 import kanon_sql as kanon
 
-pa = needs("pyarrow")
-
 if TYPE_CHECKING:
     from brute_force import Hierarchy
+    from rows import Columns
 
 TABLE = 'the "table'
 """Name of the table in the database of a case."""
@@ -150,22 +149,18 @@ def cases(draw: st.DrawFn, *, max_rows: int = 25) -> Case:
     )
 
 
-def database_with(columns: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+def database_with(columns: Columns) -> duckdb.DuckDBPyConnection:
     """Return a connection to a new database that has these columns as its table."""
     connection = duckdb.connect()
-    connection.register("columns", pa.table(columns))
-    connection.execute('CREATE TABLE "the ""table" AS FROM columns')
-    connection.unregister("columns")
+    create_table(connection, TABLE, columns)
     return connection
 
 
 def load(case: Case) -> tuple[duckdb.DuckDBPyConnection, str | None]:
     """Put the table of a case into a database; return the connection and the name of the column of people."""
-    columns: dict[str, Any] = {
-        name: pa.array([row[place] for row in case.rows], pa.string()) for place, name in enumerate(case.columns)
-    }
+    columns = text_columns(case.columns, case.rows)
     if case.persons is not None:
-        columns[PERSON] = pa.array(case.persons, pa.int64())
+        columns[PERSON] = "BIGINT", case.persons
     return database_with(columns), None if case.persons is None else PERSON
 
 
