@@ -81,7 +81,7 @@ def test_a_tail_is_exact_and_never_too_small(rows: int, least: int) -> None:
     assert expected <= Fraction(tail(rows, least, rate)) <= expected * (1 + Fraction(1, 10**28))
 
 
-@each("epsilon", ["0.05", "0.3", "1", "2.5"], quick=3)
+@each("epsilon", ["0.3", "0.05", "1", "2.5"], quick=3)  # 0.05 takes a minute
 def test_what_is_reported_is_rounded_up(epsilon: str) -> None:
     """Beta is taken from below here: what is found must be more, by less than the six digits that are shown."""
     below = 1 - Fraction(Decimal(epsilon).copy_negate().exp()) - Fraction(1, 10**25)
