@@ -87,7 +87,7 @@ def test_a_tuple_does_not_come_back_from_a_file(
     with release_of(connection) as release:
         with pytest.raises(kanon.UsageError, match=r"Column 'x' is of type TUPLE, which .* cannot hold"):
             release.to_file(tmp_path / f"o.{suffix}")
-        release.to_table("released")
+        release.to_table("released", replace=True)
     assert connection.sql("SELECT DISTINCT x FROM released").fetchall() == [((1, "secret"),)]
 
 
