@@ -113,7 +113,25 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def clinic(tmp_path: Path) -> Path:
     """A small database with one table of 60 patients, three of whom are like nobody else."""
-    path = tmp_path / "clinic.duckdb"
+    return make_clinic(tmp_path / "clinic.duckdb")
+
+
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Python's own answer to Ctrl-C: a run in the background ignores it, and a session of Spark has another.
+
+    Hypothesis times the garbage collector by a callback, in which Python drops every exception, a Ctrl-C too.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks.extend(callbacks)
+    signal.signal(signal.SIGINT, before)
+
+
+def make_clinic(path: Path) -> Path:
+    """Make the database of the fixture `clinic` in a file."""
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             """
@@ -129,20 +147,6 @@ def clinic(tmp_path: Path) -> Path:
             """
         )
     return path
-
-
-@pytest.fixture
-def hears_ctrl_c() -> Iterator[None]:
-    """Python's own answer to Ctrl-C: a run in the background ignores it, and a session of Spark has another.
-
-    Hypothesis times the garbage collector by a callback, in which Python drops every exception, a Ctrl-C too.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    callbacks = gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks.extend(callbacks)
-    signal.signal(signal.SIGINT, before)
 
 
 def tables_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:

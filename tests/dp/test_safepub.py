@@ -6,13 +6,14 @@ import hashlib
 import hmac
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import ceil, comb, exp, log
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,8 +47,10 @@ def published_delta(k: int, beta: Fraction, gamma: Fraction, most_rows: int) -> 
     )
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6, 8])
-@pytest.mark.parametrize("e_to_epsilon", [Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(10)])
+E_TO_EPSILON = [Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(10)]
+
+
+@each(("k", "e_to_epsilon"), product([1, 2, 3, 4, 5, 6, 8], E_TO_EPSILON), quick=12)
 def test_delta_is_that_of_the_formula(k: int, e_to_epsilon: Fraction) -> None:
     """Where e^epsilon is a fraction, so are beta and gamma, and gamma * n is a whole number for some n.
 
@@ -71,7 +74,7 @@ def test_by_hand() -> None:
     assert Fraction(most_above(5, Fraction(1, 2), Fraction(3, 4))) == pytest.approx(Fraction(7, 64), rel=1e-28)
 
 
-@pytest.mark.parametrize(("rows", "least"), [(1, 1), (10, 7), (500, 400), (2500, 1400), (2500, 2500), (3, 4)])
+@each(("rows", "least"), [(1, 1), (10, 7), (500, 400), (2500, 1400), (2500, 2500), (3, 4)])
 def test_a_tail_is_exact_and_never_too_small(rows: int, least: int) -> None:
     """Also where coefficients are no whole numbers any more (over 2,000 rows)."""
     rate = Fraction(1, 2)
@@ -79,8 +82,7 @@ def test_a_tail_is_exact_and_never_too_small(rows: int, least: int) -> None:
     assert expected <= Fraction(tail(rows, least, rate)) <= expected * (1 + Fraction(1, 10**28))
 
 
-@pytest.mark.quick("0.3", "1", "2.5")
-@pytest.mark.parametrize("epsilon", ["0.05", "0.3", "1", "2.5"])
+@each("epsilon", ["0.3", "0.05", "1", "2.5"], quick=3)  # 0.05 takes a minute
 def test_what_is_reported_is_rounded_up(epsilon: str) -> None:
     """Beta is taken from below here: what is found must be more, by less than the six digits that are shown."""
     below = 1 - Fraction(Decimal(epsilon).copy_negate().exp()) - Fraction(1, 10**25)
@@ -90,7 +92,7 @@ def test_what_is_reported_is_rounded_up(epsilon: str) -> None:
         assert exact < Fraction(least_delta(k, Decimal(epsilon))) < exact * Fraction(100_001, 100_000)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "0.00001"), ("1", "0.000001"), ("2", "1e-9"), ("5", "0.3")])
+@each(("epsilon", "delta"), [("0.1", "0.00001"), ("1", "0.000001"), ("2", "1e-9"), ("5", "0.3")])
 def test_k_is_the_least_that_keeps_delta(epsilon: str, delta: str) -> None:
     k = k_for(Decimal(epsilon), Decimal(delta))
     assert least_delta(k, Decimal(epsilon)) <= Decimal(delta) < least_delta(k - 1, Decimal(epsilon))
@@ -110,7 +112,7 @@ def test_the_rate_is_never_above_beta() -> None:
         assert beta - Fraction(1, 2**63) < rate < beta + Fraction(1, 10**27)
 
 
-@pytest.mark.parametrize("epsilon", ["0", "-1", "NaN", "Infinity", "21"])
+@each("epsilon", ["0", "-1", "NaN", "Infinity", "21"])
 def test_an_epsilon_that_cannot_be(epsilon: str) -> None:
     with pytest.raises(UsageError, match="epsilon"):
         parameters_of(Decimal(epsilon), 5)

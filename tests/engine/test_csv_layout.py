@@ -7,11 +7,13 @@ import gzip
 import re
 import tempfile
 from datetime import date, datetime, time
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from each import each
 from effort import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -48,14 +50,16 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.quick(20)
-@pytest.mark.parametrize("as_text", [False, True])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
-@pytest.mark.parametrize(("damaged", "fields"), [(LONG, "5 fields"), (SHORT, "2 fields"), ("Total\n", "1 field")])
-@pytest.mark.parametrize("before", [0, 1, 7, 30])
+DAMAGED = {LONG: "5 fields", SHORT: "2 fields", "Total\n": "1 field"}
+
+
+@each(
+    ("before", "damaged", "separator", "end", "as_text"),
+    product([0, 1, 7, 30], DAMAGED, [";", ",", "\t", "|"], ["\n", "\r\n"], [False, True]),
+    quick=20,
+)
 def test_a_malformed_line_is_named(
-    tmp_path: Path, damaged: str, fields: str, before: int, separator: str, end: str, as_text: bool
+    tmp_path: Path, damaged: str, before: int, separator: str, end: str, as_text: bool
 ) -> None:
     text = HEADER + ROW * before + damaged + ROW * (30 - before)
     if separator == ",":
@@ -63,12 +67,12 @@ def test_a_malformed_line_is_named(
     path = written(tmp_path / "t.csv", text.replace(";", separator).replace("\n", end))
     with pytest.raises(SourceError) as raised:
         read(path, as_text=as_text)
-    assert f"t.csv, line {before + 2} has {fields}, and its first line has 4 " in str(raised.value)
+    assert f"t.csv, line {before + 2} has {DAMAGED[damaged]}, and its first line has 4 " in str(raised.value)
     assert not re.search("Ada|1815|01067|4384|private|Total", str(raised.value))
 
 
-@pytest.mark.parametrize("damaged", [LONG, SHORT])
-@pytest.mark.parametrize("as_text", [False, True])
+@each("damaged", [LONG, SHORT])
+@each("as_text", [False, True])
 def test_a_malformed_line_after_those_that_duckdb_looks_at(tmp_path: Path, damaged: str, as_text: bool) -> None:
     path = written(tmp_path / "t.csv", HEADER + ROW * 25_000 + damaged + ROW)
     with pytest.raises(SourceError, match=r"line 25,002 has \d fields, and its first line has 4 "):
@@ -92,7 +96,7 @@ def test_the_line_is_that_of_the_file_whatever_is_quoted_in_it(tmp_path: Path) -
         read(path)
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zst", "t.tsv", "t.txt"])
+@each("name", ["t.csv.gz", "t.csv.zst", "t.tsv", "t.txt"])
 def test_a_malformed_line_in_files_of_other_names(tmp_path: Path, name: str) -> None:
     text = HEADER + ROW * 20 + LONG + ROW * 20
     path = tmp_path / name
@@ -108,7 +112,7 @@ def test_a_malformed_line_in_files_of_other_names(tmp_path: Path, name: str) -> 
         read(path)
 
 
-@pytest.mark.parametrize("which", [0, 1, 11])
+@each("which", [0, 1, 11])
 def test_a_malformed_line_in_one_of_several_files(tmp_path: Path, which: int) -> None:
     for i in range(12):
         written(tmp_path / f"part{i:02}.csv", HEADER + ROW * 5 + (SHORT if i == which else ROW) + ROW)
@@ -124,7 +128,7 @@ def test_a_header_with_another_number_of_fields_than_all_rows(tmp_path: Path) ->
     assert read(trailing)[0] == NAMES
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "columns", "rows"),
     [
         pytest.param(HEADER + ROW * 9, NAMES, 9, id="intact"),
@@ -156,6 +160,7 @@ def test_a_header_with_another_number_of_fields_than_all_rows(tmp_path: Path) ->
         pytest.param("a;b\n" + "1;x\n" * 9 + "\n\n", ["a", "b"], 9, id="blank lines at the end"),
         pytest.param('a;b\n1;5" pipe\n' + "1;x\n" * 9, ["a", "b"], 10, id="a quotation mark that is none"),
     ],
+    quick=12,
 )
 def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str, columns: list[str], rows: int) -> None:
     names, found = read(written(tmp_path / "t.csv", text))
@@ -167,7 +172,7 @@ def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str,
     assert [tuple(value if value != "" else None for value in row) for row in found] == plain.fetchall()
 
 
-@pytest.mark.parametrize("header", ["name;zip\n", ""])
+@each("header", ["name;zip\n", ""])
 def test_zeros_that_lead_after_many_rows_are_kept(tmp_path: Path, header: str) -> None:
     path = written(tmp_path / "t.csv", header + "7;12345\n" * 30_000 + "8;01067\n")
     names, rows = read(path)
@@ -182,7 +187,7 @@ def test_zeros_that_lead_in_another_file_are_kept(tmp_path: Path) -> None:
     assert read(tmp_path / "part*.csv")[1] == [(7, "12345"), (8, "01067")]
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\r\n", codecs.BOM_UTF8])
+@each("content", [b"", b"\n\r\n", codecs.BOM_UTF8])
 def test_a_file_without_a_line_is_no_table(in_tmp: Path, kanon: Callable[..., Ended], content: bytes) -> None:
     (in_tmp / "t.csv").write_bytes(content)
     ended = kanon("profile", "t.csv")
@@ -225,7 +230,7 @@ def test_one_damaged_row_never_gives_a_column_its_name(data: st.DataObject) -> N
     assert not said or f"t.csv, line {damaged + 2} has {len(rows[damaged])} field" in said
 
 
-@pytest.mark.parametrize("as_text", [False, True])
+@each("as_text", [False, True])
 def test_an_apostrophe_is_a_value_and_holds_no_lines_together(tmp_path: Path, as_text: bool) -> None:
     """DuckDB alone reads three rows, of which one has five lines for a value."""
     rows = [("a", text) for text in ("a", "'", "a", "a", "'", "a")]
@@ -273,7 +278,7 @@ def test_apostrophes_quote_what_separators_are_in(tmp_path: Path) -> None:
     assert read(path) == (["n", "x"], [(1, "a,b"), (2, "c")])
 
 
-@pytest.mark.parametrize("late", ['"z"', '"z ""y"""'])
+@each("late", ['"z"', '"z ""y"""'])
 def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path, late: str) -> None:
     """DuckDB looks at the first 20,480 rows for what quotes values."""
     path = written(tmp_path / "t.csv", "n,x\n" + "a,b\n" * 30_000 + f"c,{late}\n")
@@ -287,7 +292,7 @@ def test_quotation_marks_that_are_no_quotes_stay(tmp_path: Path) -> None:
     assert read(path)[1][-2:] == [("c", '5" pipe'), ("d", '"nick" name "x"')]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rows"),
     [
         ("note\n" + "'a\nb'\n" * 50 + "c\n", [("a\nb",)] * 50 + [("c",)]),
@@ -326,7 +331,7 @@ def test_an_empty_text_in_quotes_is_null_among_numbers_and_dates(tmp_path: Path)
     assert read(path, as_text=True)[1][1] == ("",) * 8
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rows"),
     [
         pytest.param('"",1\n,2\nx,3\n', [("", 1), (None, 2), ("x", 3)], id="no header"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,7 +97,7 @@ def test_decimal_comma(parts: list[tuple[int, int, str, str, str]]) -> None:
     assert column(written, "decimal:,") == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value"),
     [("1,234.5", 1234.5), ("$20,000", 20000.0), ("-$5", -5.0), ("1'000.25", 1000.25), ("0", 0.0), ("5.", 5.0)],
 )
@@ -104,7 +105,7 @@ def test_decimal_point(text: str, value: float) -> None:
     assert column([text, None, " "], "decimal:.") == [value, None, None]
 
 
-@pytest.mark.parametrize(
+@each(
     "text", ["12a", "1.23.4", "1,2,3", "abc", "1,23", "12,3456", "+-5", "1 23", "€", ",", "nan", "inf", "1e5", "0x10"]
 )
 def test_what_is_no_number_is_an_error_and_not_shown(text: str) -> None:
@@ -131,7 +132,7 @@ def test_dates_of_one_digit_and_with_a_time() -> None:
     assert column(["4.3.1990 7:05"], "date:%d.%m.%Y %H:%M") == [dt.datetime(1990, 3, 4, 7, 5)]
 
 
-@pytest.mark.parametrize("text", ["31.02.1990", "4.3.90", "1990-03-04", "4.3.1990 x", "0.1.1990"])
+@each("text", ["31.02.1990", "4.3.90", "1990-03-04", "4.3.1990 x", "0.1.1990"])
 def test_what_is_no_date(text: str) -> None:
     assert column([text, "04.03.1990"], "date:%d.%m.%Y or null") == [None, dt.date(1990, 3, 4)]
     with pytest.raises(UsageError, match="1 value in 2 rows"):
@@ -224,14 +225,14 @@ FRAME = pd.DataFrame({"n": [4], "t": ["abc7"], "d": pd.to_datetime(["2020-01-01"
 FRAME["z"] = pd.to_datetime(["2020-01-01T10:00Z"])
 
 
-@pytest.mark.parametrize("text", ALLOWED)
+@each("text", ALLOWED, quick=12)
 def test_an_expression_that_may_be(text: str) -> None:
     *_, (row,), source = prepared(FRAME, {"new": text})
     source.engine.close()
     assert row[-1] == ALLOWED[text]
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each("text", REFUSED, quick=12)
 def test_an_expression_that_may_not_be(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         prepared(FRAME, {"new": text})
@@ -247,7 +248,7 @@ def test_a_macro_is_no_function_that_may_be_called() -> None:
             prepared(connection, {"new": "mine(n)"}, "t")
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "said"),
     [
         ({"absent": "trim"}, "no column 'absent'"),
@@ -445,8 +446,7 @@ FOUND: dict[str, tuple[list[str], list[str] | None]] = {
 }
 
 
-@pytest.mark.quick(4)
-@pytest.mark.parametrize("name", FOUND)
+@each("name", FOUND, quick=4)
 def test_columns_to_prepare_are_found(name: str, in_tmp: Path) -> None:
     values, rules = FOUND[name]
     found = kanon.profile(written({"x1": values, "y": ["a", "b"] * 72}, in_tmp / "t.csv"))
@@ -497,7 +497,7 @@ def test_a_source_that_is_gone_is_an_error(in_tmp: Path) -> None:
 # What an adversary found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rule", "value"),
     [
         ("Fr. 5", "decimal:.", 5.0),
@@ -511,7 +511,7 @@ def test_currencies_that_end_in_a_point(text: str, rule: str, value: float) -> N
     assert column([text], rule) == [value]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rule"),
     [
         ("0.123", "decimal:,"),
@@ -540,7 +540,7 @@ def test_a_number_of_many_digits_is_not_rounded() -> None:
     assert rows == [(None,), (None,)]
 
 
-@pytest.mark.parametrize(
+@each(
     "rules",
     [
         {"t": "null:a\nb"},
@@ -563,7 +563,6 @@ def test_a_number_of_many_digits_is_not_rounded() -> None:
         "x=trim",
         {5: "trim"},
     ],
-    ids=repr,
 )
 def test_rules_that_would_do_something_else_are_refused(rules: Any) -> None:
     with pytest.raises(UsageError):
@@ -600,7 +599,7 @@ def test_rules_that_find_nothing_are_said(in_tmp: Path, kanon: Callable[..., End
     assert "1900" not in (in_tmp / "o.csv").read_text()
 
 
-@pytest.mark.parametrize("pattern", ["part/*.csv", "part"])
+@each("pattern", ["part/*.csv", "part"])
 def test_several_files_are_read_as_they_are_written(pattern: str, in_tmp: Path) -> None:
     (in_tmp / "part").mkdir()
     for number in (1, 2):
@@ -661,10 +660,9 @@ def test_a_copy_of_an_identifying_column_needs_a_role(people: Path, kanon: Calla
     assert kanon(*job, "--prepare", "who=upper(id::varchar)", "--id", "who", "--out", "o.csv").code == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("expression", "options"),
     [("v + 0", ["--publish", "v=round:1000"]), ("sex || 1", []), ("upper(sex)", ["--sensitive", "id"])],
-    ids=["rule", "quasi-identifier", "beside a role"],
 )
 def test_a_copy_of_a_changed_column_needs_a_role(
     expression: str, options: list[str], people: Path, kanon: Callable[..., Ended]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from each import each
 from engines import PLACES, Place, quoted
 from rows import released_rows
 
@@ -310,7 +311,7 @@ def test_a_table_that_breaks_a_rule(key: tuple[str, str]) -> None:
         assert rules(CLEAN | columns, standard, **settings_of(standard))[rule].verdict == "fails"
 
 
-@pytest.mark.parametrize(
+@each(
     ("label", "expected"),
     [
         ("89", False), ("90", False), ("91", True), ("120", True), ("85-89", False), ("85-94", True), ("90+", False),
@@ -326,7 +327,7 @@ def test_what_a_label_of_ages_tells(label: str, expected: bool | None) -> None:
     assert tells_old_age(label) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("label", "expected"),
     [("2000", False), ("1910", True), ("1990s", False), ("1920s", True), ("[1980, 1990)", False), ("<=1950", False)],
 )
@@ -340,7 +341,7 @@ def test_a_class_of_all_years_before_is_one_class_of_old_people() -> None:
     assert tells_old_age("<=1930", this_year=2026) is True
 
 
-@pytest.mark.parametrize(
+@each(
     ("label", "expected"),
     [("021", False), ("021**", False), ("0213*", True), ("02139", True), ("000", False), ("036", True), ("893xx", True),
      ("02***", False), ("*", False), ("02139-1234", True), ("K1A", True), ("", False), ("021-022", True)],
@@ -366,8 +367,7 @@ def test_ranges_of_labels() -> None:
     assert range_of("old") is None
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8), quick=2)
 def test_the_smallest_class_of_people_and_rows_by_brute_force(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 - no secret
     rows = [(drawn.choice("ab"), drawn.choice("xy"), drawn.choice("uvw"), drawn.randrange(30)) for _ in range(90)]
@@ -395,7 +395,7 @@ def test_the_smallest_class_of_people_and_rows_by_brute_force(seed: int) -> None
         assert by_id["inference"].verdict == ("holds" if fewest > 1 else "fails")
 
 
-@pytest.mark.parametrize(
+@each(
     ("counts", "small"),
     [((11, 12, 300), 0), ((11, 10, 300), 1), ((1, 5, 10), 3), ((0, 11, 20), 0), ((0, 3, 20), 1)],
 )
@@ -547,7 +547,7 @@ def test_hidden_values_are_gone() -> None:
     assert {found[rule].verdict for rule in ("A", "G", "D, E")} == {"holds"}
 
 
-@pytest.mark.parametrize("name", ['na"me', "select", "naïve 名", "a.b", "x" * 200])
+@each("name", ['na"me', "select", "naïve 名", "a.b", "x" * 200])
 def test_odd_names_of_columns(name: str) -> None:
     with duckdb.connect() as connection:
         make(connection, {name: "'mail ann@example.org'"}, 5)
@@ -719,7 +719,7 @@ def test_a_proposed_policy_has_the_k_of_its_standards(in_tmp: Path, kanon: Calla
     assert "\nk = 15\n" in (in_tmp / "p.toml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", ["check", "init", "report"])
+@each("command", ["check", "init", "report"])
 def test_a_standard_that_does_not_exist(command: str, in_tmp: Path, kanon: Callable[..., Ended], clinic: Path) -> None:
     options = ["--qi", "age", "--count", "rows", "--rest", "drop", "--out", "r.html"] if command == "report" else []
     ended = kanon(command, clinic, "patients", *options, "--standard", "hipaa-safe-habor")

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,8 +44,8 @@ def loaded(path: Path, tree: dict[str, list[str]]) -> tuple[Hierarchy, dict[Any,
     return hierarchy, {row[0]: (list(row[1 : hierarchy.height + 1]), list(row[hierarchy.height + 1 :])) for row in rows}
 
 
-@pytest.mark.parametrize("written", ["{}", "{:04}"])
-@pytest.mark.parametrize("kind", ["TINYINT", "INTEGER", "UBIGINT", "HUGEINT"])
+@each("written", ["{}", "{:04}"])
+@each("kind", ["TINYINT", "INTEGER", "UBIGINT", "HUGEINT"])
 def test_whole_numbers_have_codes_in_their_order(kind: str, written: str, tmp_path: Path) -> None:
     """Numbers that are written as DuckDB writes them are put in their order without it; with zeros before, by it."""
     least = 0 if kind == "UBIGINT" else -100

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 import pytest
 from conftest import tables_of
+from each import each
 
 import kanon_sql as kanon
 
@@ -30,7 +32,7 @@ def anonymize(tmp_path: Path, hierarchy: str, values: list[object]) -> kanon.Rel
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("hierarchy", "values", "says"),
     [
         (
@@ -55,7 +57,7 @@ def test_what_is_wrong_is_counted_and_a_fix_is_named(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("hierarchy", "says"),
     [
         (
@@ -183,27 +185,29 @@ def test_of_two_files_for_one_column_none_is_guessed(clinic: Path, tmp_path: Pat
     assert "2 hierarchy files for column 'sex'" in ended.err
 
 
-@pytest.mark.quick(4)
-@pytest.mark.parametrize(
-    ("values", "hierarchy", "note"),
-    [
-        (pd.array([1, 2, 1, 2], dtype="int64"), "1;x;*\n2;x;*\n99999999999;y;*\n-9223372036854775808;y;*\n", ()),
-        (pd.array([1, 2, 1, 2], dtype="int32"), "1;x;*\n2;x;*\n2000000000;y;*\n3;y;*\n99999999999;y;*\n", ("INTEGER",)),
-        ([1.5, 2.5, 1.5, 2.5], "1.5;x;*\n2.5;x;*\n1e308;y;*\n-1e308;y;*\n", ()),
-        ([Decimal("1.50"), Decimal("1.51")] * 2, "1.50;x;*\n1.51;x;*\n9.99;y;*\n3;y;*\n99999999;y;*\n", ("DECIMAL",)),
-        (
-            pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:00:01"] * 2).astype("datetime64[us]"),
-            "2024-01-01 00:00:00;x;*\n2024-01-01 00:00:01;x;*\n9999-12-31;y;*\n0001-01-01;y;*\n",
-            (),
-        ),
-        (
-            pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:00:01"] * 2).astype("datetime64[ns]"),
-            "2024-01-01 00:00:00;x;*\n2024-01-01 00:00:01;x;*\n2200-01-01;y;*\n1700-01-01;y;*\n9999-12-31;y;*\n",
-            ("TIMESTAMP_NS",),
-        ),
-    ],
+FAR_OUTSIDE: list[tuple[Any, str, tuple[str, ...]]] = [
+    (pd.array([1, 2, 1, 2], dtype="int64"), "1;x;*\n2;x;*\n99999999999;y;*\n-9223372036854775808;y;*\n", ()),
+    (pd.array([1, 2, 1, 2], dtype="int32"), "1;x;*\n2;x;*\n2000000000;y;*\n3;y;*\n99999999999;y;*\n", ("INTEGER",)),
+    ([1.5, 2.5, 1.5, 2.5], "1.5;x;*\n2.5;x;*\n1e308;y;*\n-1e308;y;*\n", ()),
+    ([Decimal("1.50"), Decimal("1.51")] * 2, "1.50;x;*\n1.51;x;*\n9.99;y;*\n3;y;*\n99999999;y;*\n", ("DECIMAL",)),
+    (
+        pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:00:01"] * 2).astype("datetime64[us]"),
+        "2024-01-01 00:00:00;x;*\n2024-01-01 00:00:01;x;*\n9999-12-31;y;*\n0001-01-01;y;*\n",
+        (),
+    ),
+    (
+        pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:00:01"] * 2).astype("datetime64[ns]"),
+        "2024-01-01 00:00:00;x;*\n2024-01-01 00:00:01;x;*\n2200-01-01;y;*\n1700-01-01;y;*\n9999-12-31;y;*\n",
+        ("TIMESTAMP_NS",),
+    ),
+]
+
+
+@each(
+    ("values", "hierarchy", "note", "algorithm"),
+    [(*row, algorithm) for row, algorithm in product(FAR_OUTSIDE, ["optimal", "mondrian"])],
+    quick=4,
 )
-@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_values_far_outside_the_data_are_leaves_like_any_other(
     tmp_path: Path, values: Any, hierarchy: str, note: tuple[str, ...], algorithm: str
 ) -> None:
@@ -229,7 +233,7 @@ def test_values_far_outside_the_data_are_leaves_like_any_other(
             assert said.startswith(f"1 value is beyond what {kind}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "content"),
     [("c.csv", "a;A;*\nb;A;*\na;A;*\nb;A;*\n"), ("c.json", '[["a","A","*"],["b","A","*"],["a","A","*"]]')],
 )

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 from conftest import files_in, tables_of
+from each import each
 from rows import create_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Ended
 
 FLAT = "anonymize clinic.duckdb --qi sex --rest drop --into x"
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "code", "says"),
     [
         ("check clinic.duckdb --hierarchy zipp=flat", 2, "column 'zipp', which patients does not have"),
@@ -48,9 +50,11 @@ FLAT = "anonymize clinic.duckdb --qi sex --rest drop --into x"
         ("show ready:us_state -q -v", 2, "leave one of them out"),
         ("check clinic.duckdb --dialect postgres", 2, "add --sql"),
     ],
+    quick=12,
 )
 def test_mistakes(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], line: str, code: int, says: str) -> None:
     (in_tmp / "one.csv").write_text("a;*\nb;*\n", encoding="utf-8")
+    clinic = Path(shutil.copy(clinic, in_tmp))
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE SCHEMA kanon").execute("CREATE TABLE kanon.hierarchy_name (x INTEGER)")
     before, files = tables_of(clinic), files_in(in_tmp)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,7 +149,7 @@ def test_a_bound_is_a_round_number_and_not_the_value_of_somebody() -> None:
     assert shown == {"35000", "45000", "60000"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("low", "high", "wanted", "expected"),
     [
         ("41", "42", "42", "42"),
@@ -236,7 +237,7 @@ def test_prefixes_that_the_data_choose(values: list[str | None]) -> None:
     assert "chosen by the data" in hierarchy.origin
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "says"),
     [
         ("steps:from=3", "a power of ten"),
@@ -263,14 +264,12 @@ def test_a_rule_that_is_written_wrong(rule: str, says: str) -> None:
         parse_rule(rule)
 
 
-@pytest.mark.parametrize(
-    "rule", ["steps", "steps:from=0.01", "steps:from=100", "quantiles:16,8,4", "prefixes", "prefixes:3,1"]
-)
+@each("rule", ["steps", "steps:from=0.01", "steps:from=100", "quantiles:16,8,4", "prefixes", "prefixes:3,1"])
 def test_a_rule_reads_back_as_it_is_written(rule: str) -> None:
     assert str(parse_rule(rule)) == rule
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "kind", "says"),
     [
         ("steps", "VARCHAR", "needs numbers"),

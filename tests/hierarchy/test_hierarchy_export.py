@@ -10,6 +10,7 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import files_in, tables_of
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,7 +122,7 @@ def test_any_hierarchy_is_exported(clinic: Path, in_tmp: Path, kanon: Callable[.
         assert ("25", "20-29", "*") in connection.execute(script.out).fetchall()
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "code", "says"),
     [
         ("zip", 2, "Say which file to write"),

@@ -6,6 +6,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,7 +87,7 @@ def test_child_parent_pairs_of_several_depths_are_padded_upwards(tmp_path: Path)
     assert sorted(rows(found)) == [("a", "A", "AA", "*"), ("b", "A", "AA", "*"), ("x", "*", "*", "*")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("first_line", "column"),
     [("value;level_1;root", "age"), ("Age;band;all", "age"), ("leaf;group;everything", "x"), ("x;y;z", "w")],
 )
@@ -96,7 +97,7 @@ def test_a_header_is_seen(tmp_path: Path, first_line: str, column: str) -> None:
     assert found.values == ["1", "7"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "column"),
     [
         ("Male;*\nFemale;*\n", "sex"),
@@ -132,7 +133,7 @@ def test_byte_order_mark_tabs_quotes_and_line_breaks_in_quotes(tmp_path: Path) -
     assert rows(read(tmp_path, "a\tA\t*\nb\tB\t*\n")) == [("a", "A", "*"), ("b", "B", "*")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "says"),
     [
         ("", "has no rows"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from each import each
 
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.formats import read_hierarchy
@@ -158,7 +159,7 @@ def read(tmp_path: Path, content: str, column: str = "c") -> HierarchyRows | Int
     return read_hierarchy(path, column)
 
 
-@pytest.mark.parametrize(("name", "content", "column", "expected"), ROWS)
+@each(("name", "content", "column", "expected"), ROWS)
 def test_a_sample_is_recognised_and_read(
     tmp_path: Path, name: str, content: str, column: str, expected: list[tuple[str | None, ...]]
 ) -> None:
@@ -168,7 +169,7 @@ def test_a_sample_is_recognised_and_read(
     assert list(zip(found.values, *found.levels, strict=True)) == expected
 
 
-@pytest.mark.parametrize(("name", "content", "column", "expected"), INTERVALS)
+@each(("name", "content", "column", "expected"), INTERVALS)
 def test_a_tree_of_intervals_is_recognised_and_read(
     tmp_path: Path, name: str, content: str, column: str, expected: list[list[str]]
 ) -> None:
@@ -178,7 +179,7 @@ def test_a_tree_of_intervals_is_recognised_and_read(
     assert found.paths() == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "says"),
     [
         # ARX and its like

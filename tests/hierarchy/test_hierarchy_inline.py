@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from each import each
 
 import kanon_sql as kanon
 from kanon_sql.policy.policy import read_policy, write_policy
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import Ended
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "text"),
     [
         ("{ intervals = [5, 10, 20], top = 90 }", "intervals:5,10,20:top=90"),
@@ -50,7 +51,7 @@ def test_a_table_is_a_rule(tmp_path: Path, table: str, text: str) -> None:
         assert read_policy(path)[0].hierarchies == {"x": text}
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "says"),
     [
         ("3", r"hierarchies.x must be a text, or a table such as \{ intervals = \[5, 10\] \}"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from each import each
 
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, UsageError
@@ -104,7 +105,7 @@ def test_the_script_stands_alone_and_holds_no_value_of_the_table(groups: Path, k
         )
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "says"),
     [
         ("prefix", "needs a number of characters and a file"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,7 +129,7 @@ def test_any_interval_of_floating_point_numbers_holds_its_value(values: list[flo
             assert low <= value < high
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "kind", "says"),
     [
         ("intervals:5", "DATE", "(intervals:5) needs numbers, but the column is DATE: use a date rule"),
@@ -146,7 +147,7 @@ def test_a_rule_for_another_type_is_refused(rule: str, kind: str, says: str) -> 
         labels(rule, kind, [None])
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "kind", "asked"),
     [
         ("mask", "VARCHAR", ["MAX(LENGTH("]),
@@ -221,7 +222,7 @@ def test_flat() -> None:
     assert labels("flat", "BOOLEAN", ["true", "false"]) == {None: ["*"], True: ["*"], False: ["*"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "values", "rule"),
     [
         ("INTEGER", [17, 90], "intervals:5,10,20,40"),
@@ -275,7 +276,7 @@ def test_any_interval_holds_its_value_and_lies_in_the_one_above(
             assert (low - origin) % width == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "says"),
     [
         ("intervals", "at least one width"),
@@ -320,8 +321,6 @@ def test_a_file_may_be_called_like_anything(tmp_path: Path) -> None:
     assert parse_rule("none.csv", tmp_path) == FileRule(tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize(
-    "rule", ["intervals:5,10:bottom=18:top=90", "mask:left:1,3", "date:day,week", "round:-1,2", "flat"]
-)
+@each("rule", ["intervals:5,10:bottom=18:top=90", "mask:left:1,3", "date:day,week", "round:-1,2", "flat"])
 def test_a_rule_reads_back_as_it_is_written(rule: str) -> None:
     assert str(parse_rule(rule)) == rule

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import REPOSITORY, files_in, tables_of
+from each import each
 
 import kanon_sql as kanon_library
 from kanon_sql.engine.sources.open_source import open_source
@@ -98,7 +99,7 @@ def table(values: str, column: str = "x") -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@pytest.mark.parametrize("values", ["('110108'), ('110102'), ('130322')", "(110108), (110102), (130322)"])
+@each("values", ["('110108'), ('110102'), ('130322')", "(110108), (110102), (130322)"])
 def test_codes_of_chinese_divisions(values: str) -> None:
     """Haidian and Xicheng are districts of Beijing, Changli is a county of Qinhuangdao in Hebei."""
     codes = table(values, "code")
@@ -141,7 +142,7 @@ def test_values_that_all_get_one_label_at_once_say_nothing() -> None:
     assert rules(table("('m'), ('f')"))[0] == "ready:sex", "there is nothing but the root"
 
 
-@pytest.mark.parametrize("values", ["('春天'), ('夏天'), ('秋天')", "('Köln'), ('Bonn'), ('Jena')"])
+@each("values", ["('春天'), ('夏天'), ('秋天')", "('Köln'), ('Bonn'), ('Jena')"])
 def test_names_of_equal_length_are_no_codes(values: str) -> None:
     assert rules(table(values)) == ["flat"]
 
@@ -176,7 +177,7 @@ def test_what_is_missing_is_counted() -> None:
     assert first.reason == "the name of the column, and it has 2 of the 4 values"
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name", "first"),
     [
         ("VARCHAR", "sex", "ready:sex"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from conftest import REPOSITORY
+from each import each
 
 import kanon_sql as kanon_library
 from kanon_sql.hierarchy.formats import read_hierarchy
@@ -60,7 +61,7 @@ def test_the_readme_says_what_the_catalogue_says() -> None:
     assert [row + [""] * (6 - len(row)) for row in table] == expected
 
 
-@pytest.mark.parametrize("name", FILES)
+@each("name", FILES, quick=12)
 def test_a_file_is_a_sorted_tree_with_one_root(name: str) -> None:
     header, *lines = lines_of(name)
     values = [line[0] for line in lines]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_sql.hierarchy.vocabulary import KINDS, is_of_person, kinds_of_name, role_of_kind
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "names"),
     [
         ("person_name", ["name", "patient_name", "Mitarbeitername", "nombre_completo", "姓名", "员工姓名", "CustName"]),
@@ -54,7 +55,7 @@ def test_names_in_several_languages(kind: str, names: list[str]) -> None:
     assert {name: kinds_of_name(name)[:1] for name in names} == dict.fromkeys(names, (kind,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "names"),
     [
         (
@@ -78,7 +79,7 @@ def test_words_that_were_not_known(kind: str, names: list[str]) -> None:
     assert {name: kinds_of_name(name)[:1] for name in names} == dict.fromkeys(names, (kind,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "names"),
     [
         ("person_name", "户主 患者姓名 监护人姓名"),
@@ -124,7 +125,7 @@ def test_chinese_names_of_hospitals_and_censuses(kind: str, names: str) -> None:
     assert {name: kinds_of_name(name)[:1] for name in names.split()} == dict.fromkeys(names.split(), (kind,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "names"),
     [
         ("person_name", ["Personne à prévenir", "Médecin traitant"]),
@@ -155,15 +156,13 @@ def test_french_names_of_hospitals_and_censuses(kind: str, names: list[str]) -> 
     assert {name: kinds_of_name(name)[:1] for name in names} == dict.fromkeys(names, (kind,))
 
 
-@pytest.mark.parametrize(
-    "name", ["是否首诊", "是否有车", "满意度", "身份", "病案首页", "出院小结", "Évolution", "Terme"]
-)
+@each("name", ["是否首诊", "是否有车", "满意度", "身份", "病案首页", "出院小结", "Évolution", "Terme"])
 def test_what_is_unclear_stays_undecided(name: str) -> None:
     """``是否`` (whether) alone made a column insensitive."""
     assert kinds_of_name(name) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "names"),
     [
         ("city", ["city_id", "city_fk", "城市编号"]),
@@ -179,7 +178,7 @@ def test_what_a_key_does_not_change(kind: str, names: list[str]) -> None:
     assert {name: kinds_of_name(name)[:1] for name in names} == dict.fromkeys(names, (kind,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "kind"),
     [
         ("bank_name", "person_name"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from each import each
 from sqlglot import exp
 
 import kanon_sql as kanon
@@ -49,7 +50,7 @@ def test_an_open_transaction_of_the_caller_is_left_as_it_is(connection: duckdb.D
         release.to_table("released")
 
 
-@pytest.mark.parametrize("name", ["data.csv", "d*.csv"])
+@each("name", ["data.csv", "d*.csv"])
 def test_a_release_never_overwrites_the_file_it_is_made_from(tmp_path: Path, name: str) -> None:
     data = tmp_path / "data.csv"
     data.write_text("a\n" + "1\n" * 9, encoding="utf-8")
@@ -113,13 +114,13 @@ def test_a_script_that_replaces_can_be_run(tmp_path: Path) -> None:
 # Types and values
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "rule"),
     [("30", "intervals:5"), ("DATE '2024-01-01'", "date:year"), ("TIMESTAMP '2024-01-01 10:00:00'", "date:day")],
 )
 def test_a_column_with_one_value_beside_another(connection: duckdb.DuckDBPyConnection, value: str, rule: str) -> None:
     connection.execute(
-        "CREATE TABLE c AS SELECT CASE WHEN i > 5 THEN ... END AS a, i % 2 AS b FROM range(40) r(i)".replace(
+        "CREATE OR REPLACE TABLE c AS SELECT CASE WHEN i > 5 THEN ... END AS a, i % 2 AS b FROM range(40) r(i)".replace(
             "...", value
         )
     )
@@ -127,21 +128,21 @@ def test_a_column_with_one_value_beside_another(connection: duckdb.DuckDBPyConne
         connection, "c", quasi_identifiers=["a", "b"], hierarchies={"a": rule}, max_suppressed=0
     ) as release:
         assert release.levels["a"] in {0, 2}
-        assert release.to_table("released").verification.rows == 40
+        assert release.to_table("released", replace=True).verification.rows == 40
 
 
-@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
+@each("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
 def test_infinite_dates_go_to_the_root(connection: duckdb.DuckDBPyConnection, kind: str) -> None:
     connection.execute(
-        "CREATE TABLE c AS SELECT CAST(CASE WHEN i = 0 THEN 'infinity' ELSE '202' || (i % 4) || '-01-01' END AS ...) "
-        "AS a FROM range(40) r(i)".replace("...", kind)
+        "CREATE OR REPLACE TABLE c AS SELECT CAST(CASE WHEN i = 0 THEN 'infinity' "
+        "ELSE '202' || (i % 4) || '-01-01' END AS ...) AS a FROM range(40) r(i)".replace("...", kind)
     )
     with release_of(connection, "c", hierarchies={"a": "date:year"}, max_suppressed=0.1) as release:
         assert release.rows_suppressed == 1
         assert 0 <= (release.measures["gcp"] or 0) <= 1
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         "1e300 * (i - 20)",
@@ -152,7 +153,7 @@ def test_infinite_dates_go_to_the_root(connection: duckdb.DuckDBPyConnection, ki
 )
 def test_gcp_of_very_large_and_very_small_numbers(connection: duckdb.DuckDBPyConnection, value: str) -> None:
     """Every class holds the smallest and the largest value: all cells are as wide as the column."""
-    connection.execute("CREATE TABLE c AS SELECT ... AS a FROM range(40) r(i)".replace("...", value))
+    connection.execute("CREATE OR REPLACE TABLE c AS SELECT ... AS a FROM range(40) r(i)".replace("...", value))
     with release_of(connection, "c", hierarchies={"a": "flat"}) as release:
         assert release.measures["gcp"] == 1
 
@@ -170,7 +171,7 @@ def test_what_parquet_cannot_hold_is_refused(connection: duckdb.DuckDBPyConnecti
 
 
 def test_what_a_data_frame_cannot_hold_is_an_error_without_values(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("CREATE TABLE c AS SELECT DATE '5000000-03-15' AS a FROM range(20) r(i)")
+    connection.execute("CREATE OR REPLACE TABLE c AS SELECT DATE '5000000-03-15' AS a FROM range(20) r(i)")
     with release_of(connection, "c", hierarchies={"a": "flat"}) as release, pytest.raises(kanon.SourceError) as error:
         release.to_pandas()
     assert "5000000" not in str(error.value)
@@ -323,8 +324,7 @@ def test_ctrl_c_at_any_moment_proves_nothing_that_is_not_so(
         assert release.optimal == (release.loss == pytest.approx(best))
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("limit", [1e-9, 0.002, 0.01, 0.02, 0.03])
+@each("limit", [1e-9, 0.002, 0.01, 0.02, 0.03], quick=2)
 def test_a_search_always_ends_with_a_release(frame: dict[str, Any], limit: float) -> None:
     with release_of(**frame) as release:
         problem = problem_of(release.prepared, release.policy)

@@ -6,6 +6,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from each import each
 from rows import released_columns, released_rows
 
 import kanon_sql as kanon
@@ -31,8 +32,7 @@ def released(column: str, **settings: Any) -> list[str]:
             return released_columns(release)
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize(
+@each(
     ("column", "of"),
     [
         ("person", "person"),
@@ -42,6 +42,7 @@ def released(column: str, **settings: Any) -> list[str]:
         ("pay", "pay"),
         ("pay || '.0'", "pay"),
     ],
+    quick=2,
 )
 def test_a_copy_is_refused_until_it_has_a_role(column: str, of: str) -> None:
     with pytest.raises(UsageError, match=f"first 60 rows: 'other' those of '{of}'. They would be published"):
@@ -50,8 +51,7 @@ def test_a_copy_is_refused_until_it_has_a_role(column: str, of: str) -> None:
     assert "other" not in released(column, identifying=["name", "other"])
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         "age + 1",
@@ -60,6 +60,7 @@ def test_a_copy_is_refused_until_it_has_a_role(column: str, of: str) -> None:
         "NULL",
         "CASE WHEN name = 'Name 59' THEN 0 ELSE pay END",
     ],
+    quick=2,
 )
 def test_what_is_no_copy_is_kept(column: str) -> None:
     """Columns that are computed from others are, as the docs say."""

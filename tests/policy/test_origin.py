@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from each import each
 
 import kanon_sql as kanon
 from kanon_sql.policy.policy import parse_policy, policy_text, read_policy
@@ -223,7 +224,7 @@ SEEN = [  # from a file in jobs/; as it is from here; and as a file in other/ wr
 ]
 
 
-@pytest.mark.parametrize(("written", "here", "elsewhere"), SEEN)
+@each(("written", "here", "elsewhere"), SEEN)
 def test_paths_start_from_the_file(written: str, here: str, elsewhere: str) -> None:
     text = f'[source]\nfrom = "{written}"\ntable = "the ward"\n'
     policy, destination = parse_policy(text, Path("jobs/kanon.toml"))
@@ -235,7 +236,7 @@ def test_paths_start_from_the_file(written: str, here: str, elsewhere: str) -> N
     assert again.table == "the ward"
 
 
-@pytest.mark.parametrize(
+@each(
     ("section", "says"),
     [
         ('from = "postgresql://me:pass@host/db"', "has a password"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from each import each
 
 import kanon_sql as kanon
 from kanon_sql.cli.options.policy_options import overridden
@@ -86,7 +87,7 @@ def in_place(policy: kanon.Policy) -> kanon.Policy:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "release"),
     [
         ({}, 'into = "released"\nas = "view"\nreplace = true'),
@@ -156,7 +157,7 @@ def test_columns_called_directory_and_columns_have_hierarchies(tmp_path: Path, k
         }
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "says"),
     [
         ("[columns\n", "cannot be read as TOML"),
@@ -389,7 +390,7 @@ OF_SOME_ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@each("algorithm", ALGORITHMS)
 def test_an_algorithm_takes_the_options_that_the_table_says(algorithm: str) -> None:
     others = options_of_others(algorithm)
     assert {*others, *ALGORITHMS[algorithm].options} == set(OF_SOME_ALGORITHMS)

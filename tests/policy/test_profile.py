@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from each import each
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,8 +74,7 @@ def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> N
     assert {name for name, role in said.items() if role in expected[name]} == set(expected)
 
 
-@pytest.mark.quick(9)
-@pytest.mark.parametrize(
+@each(
     ("make", "role", "kind"),
     [
         (lambda row: f"someone{row % 7}@host{row % 3}.example", "identifying", "email"),
@@ -106,14 +106,13 @@ def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> N
         (lambda row: f"q{row:x}", "identifying", None),
         (lambda row: 7 * row, "identifying", None),
         (lambda row: f"went to see the doctor on day {row % 30} of spring, came home", "identifying", "notes"),
-    ],
-)  # fmt: skip
+    ], quick=9)  # fmt: skip
 def test_what_values_look_like_without_a_name_that_says_it(make: Any, role: str, kind: str | None) -> None:
     (column,) = kanon.profile(frame(x7=make)).columns
     assert (column.role, column.kind) == (role, kind), column.reason
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "make", "role"),
     [
         ("email_sent", lambda row: row % 2 == 0, "insensitive"),
@@ -135,7 +134,7 @@ def test_a_name_is_held_against_type_and_values(name: str, make: Any, role: str)
     assert column.role == role, column.reason
 
 
-@pytest.mark.parametrize("name", ["id", "ID", "identifier", "uuid"])
+@each("name", ["id", "ID", "identifier", "uuid"])
 def test_a_number_of_nothing_in_particular_is_not_said_to_be_of_a_person(name: str) -> None:
     """Fails on 0.1.0: the key of a table of prescriptions was the number of a person, "as the name says"."""
     bare, of_person = kanon.profile(frame(**{name: lambda row: row, "patient_id": lambda row: row})).columns
@@ -292,8 +291,7 @@ def test_spellings_of_the_same_are_counted() -> None:
     assert not hints(frame(city=lambda _: None))
 
 
-@pytest.mark.quick(4)
-@pytest.mark.parametrize(
+@each(
     ("make", "said"),
     [
         (lambda row: f"19{row % 50 + 20}-03-17", "dates"),
@@ -308,6 +306,7 @@ def test_spellings_of_the_same_are_counted() -> None:
         (lambda row: f"{row % 50}.13.1990", None),
         (lambda row: f"19{row % 50 + 20}-13-17", None),
     ],
+    quick=4,
 )
 def test_a_bad_cell_in_a_column_of_dates_or_numbers_is_said(make: Any, said: str | None) -> None:
     """One cell of 200 is neither: of N different values N - 1 are right."""
@@ -384,7 +383,7 @@ def test_a_sample_of_people_has_all_rows_of_each() -> None:
 # What tables can be
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2])
+@each("rows", [0, 1, 2])
 def test_tables_with_hardly_a_row(rows: int) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (name VARCHAR, birth_date DATE, diagnosis VARCHAR, x DOUBLE)")
@@ -500,7 +499,7 @@ def test_the_sql_is_shown_and_nothing_is_written(in_tmp: Path, kanon: Callable[.
         assert kanon("profile", "d.duckdb", "t", "--sql", "--dialect", dialect).code == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "code"),
     [
         (["profile", "t.csv", "--qi", "nobody"], 2),

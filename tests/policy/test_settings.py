@@ -12,9 +12,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import tomli_w
 import typer
+from each import each
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import root
@@ -207,7 +207,7 @@ def test_each_place_has_the_same_defaults() -> None:
             assert shown[1] == str(of_algorithm if default is None else default), name
 
 
-@pytest.mark.parametrize("name", sorted(SETTINGS))
+@each("name", sorted(SETTINGS))
 def test_each_place_gives_a_setting_the_same_value(name: str) -> None:
     value, others = VALUES[name]
     assert value != _plain(_defaults()[name])

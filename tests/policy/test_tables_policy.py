@@ -11,6 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
+from each import each
 from effort import examples
 from hospital import make_hospital
 from hypothesis import Phase, event, given
@@ -177,7 +178,7 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
     assert has_tables(tomllib.loads(text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "said"),
     [
         (lambda: TablesPolicy((PATIENTS,), km=0), "1 to 3: 0"),
@@ -251,7 +252,7 @@ def test_what_cannot_be_meant(make: Callable[[], object], said: str) -> None:
 TABLE = '[tables.t]\nperson = "id"\nquasi_identifiers = ["age"]\n'
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "said"),
     [
         ("[columns]\nrest = 'keep'", "there is no section [tables.NAME]: this is a policy of one table"),
@@ -420,7 +421,7 @@ def test_the_policy_leads_to_the_person_that_the_first_way_leads_to(
             event(f"{len(profile.persons[0])} steps, {person is not None}")
 
 
-@pytest.mark.parametrize("option", ["--qi", "--sensitive", "--entity", "--prepare", "--standard"])
+@each("option", ["--qi", "--sensitive", "--entity", "--prepare", "--standard"])
 def test_options_about_columns_are_for_one_table(in_tmp: Path, kanon: Callable[..., Ended], option: str) -> None:
     make_hospital(in_tmp / "clinic.duckdb", patients=20)
     value = {"--prepare": "sex=trim", "--standard": "hipaa-safe-harbor"}.get(option, "sex")
@@ -515,7 +516,7 @@ def test_a_row_that_has_the_key_of_the_row_above_goes_where_that_goes(in_tmp: Pa
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("statements", "said"),
     [
         (

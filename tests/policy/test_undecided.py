@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from each import each
 from profile_tables import frame
 
 import kanon_sql
@@ -132,9 +134,11 @@ def test_an_unedited_policy_publishes_no_column_that_no_person_decided_on(
     assert set(published[sex]) <= {*SEXES[language], "*"}
 
 
-@pytest.mark.quick(5)
-@pytest.mark.parametrize("what", ["person_name", "street_address", "coordinates", "notes", "phone"])
-@pytest.mark.parametrize("language", list(CONTENTS))
+@each(
+    ("language", "what"),
+    product(CONTENTS, ["person_name", "street_address", "coordinates", "notes", "phone"]),
+    quick=5,
+)
 def test_what_names_people_is_recognized_by_its_values(language: str, what: str) -> None:
     """Fails on 0.1.0: Chinese names, addresses of all three languages and coordinates with directions are not known."""
     draw = random.Random(language)  # noqa: S311 - as above
@@ -142,8 +146,7 @@ def test_what_names_people_is_recognized_by_its_values(language: str, what: str)
     assert (column.role, column.kind) == ("identifying", what), column.reason
 
 
-@pytest.mark.quick(4)
-@pytest.mark.parametrize(
+@each(
     ("make", "kind"),
     [
         (number(48, 54, 6), "coordinates"),
@@ -159,6 +162,7 @@ def test_what_names_people_is_recognized_by_its_values(language: str, what: str)
         (of("P.O. Box ####"), "street_address"),
         (of("上海市黄浦区南京东路##弄#号|长沙市五一大道#号##楼"), "street_address"),
     ],
+    quick=4,
 )
 def test_ways_of_writing(make: Make, kind: str) -> None:
     """Fails on 0.1.0."""
@@ -167,7 +171,7 @@ def test_ways_of_writing(make: Make, kind: str) -> None:
     assert (column.role, column.kind) == ("identifying", kind), column.reason
 
 
-@pytest.mark.parametrize(
+@each(
     "make",
     [
         of("北京|上海|广州|深圳|成都|武汉|杭州|南京|石家庄|马鞍山|江门|沈阳|常州|金华|温州|黄山|高雄|宁波|苏州|无锡"),

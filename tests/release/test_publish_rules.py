@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from each import each
 from rows import released_records, released_rows
 
 import kanon_sql as kanon
@@ -103,7 +104,7 @@ def test_round_of_fractions_and_of_what_is_no_number() -> None:
     assert released([7, 4], "UTINYINT", "round:10") == [10, 0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "data_type", "base"), [(127, "TINYINT", 10), (Decimal("99.99"), "DECIMAL(4,2)", 1), (255, "UTINYINT", 2)]
 )
 def test_what_is_rounded_to_a_number_that_the_type_does_not_have_is_refused(
@@ -181,8 +182,8 @@ def best_error(values: Sequence[tuple[float, int]], size: int) -> float:
     return min(errors)
 
 
-@pytest.mark.parametrize("weights", [(1,), (1, 1, 2, 3), (1, 9)])
-@pytest.mark.parametrize("size", [2, 3, 5])
+@each("weights", [(1,), (1, 1, 2, 3), (1, 9)])
+@each("size", [2, 3, 5])
 def test_microaggregation_has_the_least_error(weights: tuple[int, ...], size: int) -> None:
     drawn = random.Random(f"{weights} {size}")  # noqa: S311 - no secret
     for _ in range(40):
@@ -249,7 +250,7 @@ def days_of(person: str, most: int) -> int:
     return number - most if number < most else number - most + 1
 
 
-@pytest.mark.parametrize("data_type", ["DATE", "TIMESTAMP", "TIMESTAMP_S"])
+@each("data_type", ["DATE", "TIMESTAMP", "TIMESTAMP_S"])
 def test_dates_are_moved_by_the_days_of_the_person(key_file: Path, data_type: str) -> None:
     moment = dt.date(2020, 2, 28) if data_type == "DATE" else dt.datetime(2020, 2, 28, 23, 59, 58)
     values = [moment + dt.timedelta(days=place * 3) if place % 4 else None for place in range(60)]
@@ -270,7 +271,7 @@ def test_dates_beside_shifted_ones_are_named() -> None:
         assert ["may tell by how many days: went" in purpose for purpose in purposes] == [said] * len(rule)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data_type", "rule", "value", "made"),
     [
         ("DECIMAL(20,0)", "round:100", Decimal(10**18 + 1), False),
@@ -385,7 +386,7 @@ def test_numbers_whose_squares_are_infinite_are_microaggregated() -> None:
 # What is refused
 
 
-@pytest.mark.parametrize(
+@each(
     "rule",
     [
         *("round", "round:", "round:0", "round:-5", "round:1e3", "round:nan", "round:1,2", "round:inf", "round:1_000"),
@@ -400,7 +401,7 @@ def test_a_rule_that_is_not_written_so_is_refused(rule: str) -> None:
         parse_publish_rules("v", [rule])
 
 
-@pytest.mark.parametrize(
+@each(
     "rules", [[], ["top:9", "top:8"], ["round:5", "top:9"], ["top:9", "bottom:9"], ["hash", "hash"], ["bottom:1"] * 2]
 )
 def test_rules_that_do_not_go_together_are_refused(rules: list[str]) -> None:
@@ -408,7 +409,7 @@ def test_rules_that_do_not_go_together_are_refused(rules: list[str]) -> None:
         parse_publish_rules("v", rules)
 
 
-@pytest.mark.parametrize(
+@each(
     ("column", "rule", "said"),
     [
         ("age", "round:5", "is a quasi-identifier.*Give it a hierarchy"),

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import REPOSITORY
 from engines import PLACES, Place
 from rows import released_records, released_rows
+from test_sql import require_approved
 
 import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
@@ -203,13 +203,11 @@ def test_what_is_refused(place: Place, rule: dict[str, str], said: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("place", ["duckdb"], indirect=True)
 def test_approved_statements(place: Place, request: pytest.FixtureRequest) -> None:
     """To approve a change: pytest --approve, and read the diff."""
     with kanon.anonymize(place.source, "t", publish=PUBLISH, k=2, **ROLES) as release:
         rules = release.publication.rules
         assert rules is not None
         text = script([rules.view_statement()], place.name) + "\n"
-    path = REPOSITORY / "tests" / "snapshots" / f"rules.{place.name}.sql"
-    if request.config.getoption("--approve"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    require_approved(text, "rules.duckdb.sql", request)

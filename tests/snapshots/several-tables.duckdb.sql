@@ -117,31 +117,6 @@ SELECT
   COUNT(*)
 FROM kanon_left;
 
--- the rows of results with the person of each, and their labels
-CREATE TEMPORARY VIEW kanon_rows_3 AS
-SELECT
-  kanon_referred.number,
-  kanon_referred.class,
-  kanon_referred.event AS through,
-  kanon_referred.pseudonym AS "results.visit_id",
-  results.test AS "results.test"
-FROM results AS results
-JOIN kanon_left AS kanon_referred
-  ON results.visit_id = kanon_referred."visits.visit_id";
-
--- the kinds of events of results
-CREATE TEMPORARY TABLE kanon_kinds_2 AS
-SELECT
-  "results.test",
-  through,
-  1099511627776 + ROW_NUMBER() OVER (ORDER BY "results.test", through) AS event
-FROM (
-  SELECT DISTINCT
-    "results.test",
-    through
-  FROM kanon_rows_3
-) AS kinds;
-
 -- the rows of results with their kinds
 CREATE TEMPORARY TABLE kanon_left_2 AS
 SELECT
@@ -155,11 +130,6 @@ JOIN kanon_kinds_2 AS kinds
   ON rows_of_events."results.test" IS NOT DISTINCT FROM kinds."results.test"
   AND rows_of_events.through IS NOT DISTINCT FROM kinds.through;
 
--- rows of results of people
-SELECT
-  COUNT(*)
-FROM kanon_left_2;
-
 -- kinds of visits that fewer than 3 people of a class have
 CREATE TEMPORARY TABLE kanon_too_rare_2 AS
 SELECT
@@ -171,35 +141,6 @@ JOIN (
     class,
     event
   FROM kanon_left AS rows_of_events
-  WHERE
-    NOT class IS NULL
-  GROUP BY
-    class,
-    event
-  HAVING
-    BIT_COUNT(BIT_OR(CAST(1 AS BIGINT) << (
-      number % 62
-    ))) < 3
-) AS few
-  ON few.class = rows_of_events.class
-  AND rows_of_events.event IS NOT DISTINCT FROM few.event
-GROUP BY
-  rows_of_events.class,
-  rows_of_events.event
-HAVING
-  COUNT(DISTINCT rows_of_events.number) < 3;
-
--- kinds of results that fewer than 3 people of a class have
-CREATE TEMPORARY TABLE kanon_too_rare_3 AS
-SELECT
-  rows_of_events.class,
-  rows_of_events.event
-FROM kanon_left_2 AS rows_of_events
-JOIN (
-  SELECT
-    class,
-    event
-  FROM kanon_left_2 AS rows_of_events
   WHERE
     NOT class IS NULL
   GROUP BY
@@ -235,28 +176,8 @@ WHERE
       AND rows_of_events.event IS NOT DISTINCT FROM too_rare.event
   );
 
--- leave the rows of results out of people who are not released
-DELETE FROM kanon_left_2 AS rows_of_events
-WHERE
-  class IS NULL;
-
--- leave out what is too rare of results
-DELETE FROM kanon_left_2 AS rows_of_events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare_3 AS too_rare
-    WHERE
-      too_rare.class = rows_of_events.class
-      AND rows_of_events.event IS NOT DISTINCT FROM too_rare.event
-  );
-
 -- drop the list of it
 DROP TABLE IF EXISTS kanon_too_rare_2;
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare_3;
 
 -- which kinds of events each person has
 CREATE TEMPORARY TABLE kanon_events AS
@@ -308,9 +229,6 @@ WHERE
       too_rare.number = events.number AND too_rare.event = events.event
   );
 
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
 -- what fewer than 3 people of a class have of 2 known events
 CREATE TEMPORARY TABLE kanon_too_rare AS
 WITH counted AS (
@@ -336,20 +254,6 @@ FROM combinations
 WHERE
   people < 3;
 
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
 -- leave out what goes through it
 DELETE FROM kanon_events AS events
 WHERE
@@ -361,284 +265,9 @@ WHERE
     WHERE
       whole.number = events.number AND whole.event = events.through
   );
-
--- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare AS
-WITH counted AS (
-  SELECT
-    number,
-    class,
-    event,
-    COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events
-), combinations AS (
-  SELECT
-    counted.number,
-    counted.event AS event,
-    COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
-  FROM counted
-)
-SELECT DISTINCT
-  number,
-  event
-FROM combinations
-WHERE
-  people < 3;
-
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
--- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare AS
-WITH counted AS (
-  SELECT
-    number,
-    class,
-    event,
-    COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events
-), combinations AS (
-  SELECT
-    counted.number,
-    LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
-    COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
-  FROM counted
-  JOIN counted AS another_2
-    ON another_2.number = counted.number AND another_2.event > counted.event
-)
-SELECT DISTINCT
-  number,
-  event
-FROM combinations
-WHERE
-  people < 3;
-
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
--- leave out what goes through it
-DELETE FROM kanon_events AS events
-WHERE
-  NOT through IS NULL
-  AND NOT EXISTS(
-    SELECT
-      1
-    FROM kanon_events AS whole
-    WHERE
-      whole.number = events.number AND whole.event = events.through
-  );
-
--- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare AS
-WITH counted AS (
-  SELECT
-    number,
-    class,
-    event,
-    COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events
-), combinations AS (
-  SELECT
-    counted.number,
-    counted.event AS event,
-    COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
-  FROM counted
-)
-SELECT DISTINCT
-  number,
-  event
-FROM combinations
-WHERE
-  people < 3;
-
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
--- leave out what goes through it
-DELETE FROM kanon_events AS events
-WHERE
-  NOT through IS NULL
-  AND NOT EXISTS(
-    SELECT
-      1
-    FROM kanon_events AS whole
-    WHERE
-      whole.number = events.number AND whole.event = events.through
-  );
-
--- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare AS
-WITH counted AS (
-  SELECT
-    number,
-    class,
-    event,
-    COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events
-), combinations AS (
-  SELECT
-    counted.number,
-    LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
-    COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
-  FROM counted
-  JOIN counted AS another_2
-    ON another_2.number = counted.number AND another_2.event > counted.event
-)
-SELECT DISTINCT
-  number,
-  event
-FROM combinations
-WHERE
-  people < 3;
-
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
--- leave out what goes through it
-DELETE FROM kanon_events AS events
-WHERE
-  NOT through IS NULL
-  AND NOT EXISTS(
-    SELECT
-      1
-    FROM kanon_events AS whole
-    WHERE
-      whole.number = events.number AND whole.event = events.through
-  );
-
--- what fewer than 3 people of a class have of 1 known event
-CREATE TEMPORARY TABLE kanon_too_rare AS
-WITH counted AS (
-  SELECT
-    number,
-    class,
-    event,
-    COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events
-), combinations AS (
-  SELECT
-    counted.number,
-    counted.event AS event,
-    COUNT(*) OVER (PARTITION BY counted.class, counted.event) AS people
-  FROM counted
-)
-SELECT DISTINCT
-  number,
-  event
-FROM combinations
-WHERE
-  people < 3;
-
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
-
--- what fewer than 3 people of a class have of 2 known events
-CREATE TEMPORARY TABLE kanon_too_rare AS
-WITH counted AS (
-  SELECT
-    number,
-    class,
-    event,
-    COUNT(*) OVER (PARTITION BY class, event) AS people
-  FROM kanon_events
-), combinations AS (
-  SELECT
-    counted.number,
-    LEAST([counted.people, counted.event], [another_2.people, another_2.event])[2] AS event,
-    COUNT(*) OVER (PARTITION BY counted.class, counted.event, another_2.event) AS people
-  FROM counted
-  JOIN counted AS another_2
-    ON another_2.number = counted.number AND another_2.event > counted.event
-)
-SELECT DISTINCT
-  number,
-  event
-FROM combinations
-WHERE
-  people < 3;
-
--- leave out what is too rare
-DELETE FROM kanon_events AS events
-WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM kanon_too_rare AS too_rare
-    WHERE
-      too_rare.number = events.number AND too_rare.event = events.event
-  );
-
--- drop the list of it
-DROP TABLE IF EXISTS kanon_too_rare;
 
 -- leave the rows of visits out that are too rare
 DELETE FROM kanon_left AS rows_of_events
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM kanon_events AS events
-    WHERE
-      events.number = rows_of_events.number AND events.event = rows_of_events.event
-  );
-
--- leave the rows of results out that are too rare
-DELETE FROM kanon_left_2 AS rows_of_events
 WHERE
   NOT EXISTS(
     SELECT
@@ -666,43 +295,10 @@ FROM (
 ORDER BY
   HASH(rows_of_table.pseudonym, rows_of_table."patients.sex", 1);
 
--- make the released visits
-CREATE TABLE released.visits AS
-SELECT
-  rows_of_table.pseudonym AS visit_id,
-  rows_of_table."visits.patient_id" AS patient_id,
-  kinds."visits.ward" AS ward
-FROM kanon_left AS rows_of_table
-JOIN kanon_kinds AS kinds
-  ON kinds.event = rows_of_table.event
-ORDER BY
-  HASH(rows_of_table.pseudonym, rows_of_table."visits.patient_id", kinds."visits.ward", 1);
-
--- make the released results
-CREATE TABLE released.results AS
-SELECT
-  rows_of_table."results.visit_id" AS visit_id,
-  kinds."results.test" AS test
-FROM kanon_left_2 AS rows_of_table
-JOIN kanon_kinds_2 AS kinds
-  ON kinds.event = rows_of_table.event
-ORDER BY
-  HASH(rows_of_table."results.visit_id", kinds."results.test", 1);
-
 -- rows of the released patients
 SELECT
   COUNT(*)
 FROM released.patients AS patients;
-
--- rows of the released visits
-SELECT
-  COUNT(*)
-FROM released.visits AS visits;
-
--- rows of the released results
-SELECT
-  COUNT(*)
-FROM released.results AS results;
 
 -- people who share what is published of them
 /* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
@@ -907,11 +503,6 @@ SELECT
   COUNT(*) - COUNT(DISTINCT patient_id)
 FROM released.patients AS patients;
 
--- keys of the released visits that repeat
-SELECT
-  COUNT(*) - COUNT(DISTINCT visit_id)
-FROM released.visits AS visits;
-
 -- keys of the released patients that are no pseudonyms
 SELECT
   COUNT(*)
@@ -920,18 +511,6 @@ WHERE
   NOT (
     COALESCE(
       CAST(TRY_CAST(patient_id AS UUID) AS UINT128) & 1133385249711283953991680 = 604472133179351442128896,
-      FALSE
-    )
-  );
-
--- keys of the released visits that are no pseudonyms
-SELECT
-  COUNT(*)
-FROM released.visits AS visits
-WHERE
-  NOT (
-    COALESCE(
-      CAST(TRY_CAST(visit_id AS UUID) AS UINT128) & 1133385249711283953991680 = 604472133179351442128896,
       FALSE
     )
   );
