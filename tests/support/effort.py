@@ -1,7 +1,7 @@
 """How much a test does: little before every commit, more of it with `pytest --thorough` in CI.
 
-A test marked `thorough` does not run in the quick suite. A test marked `deeper` repeats the same for many examples, pairs
-or moments: the quick suite does a few of them, `--thorough` an eighth, `--thorough --all-examples` all.
+A test marked `thorough` does not run in the quick suite. A test marked `deeper` repeats the same for many examples,
+pairs or moments: the quick suite does a few, `--thorough` an eighth, `--thorough --all-examples` all.
 """
 
 from __future__ import annotations
