@@ -60,6 +60,7 @@ def test_dbt_makes_the_release_that_kanon_makes(kanon: Callable[..., Ended], in_
         assert connection.table("admissions_k5").fetchall() == rows
 
 
+@pytest.mark.thorough
 def test_the_tests_of_the_page_find_what_they_are_for(in_tmp: Path) -> None:  # noqa: ARG001 - no file is left behind
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE admissions AS SELECT 1 AS birth_date FROM range(100)")

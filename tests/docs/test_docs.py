@@ -22,51 +22,10 @@ DOCUMENTS = [
     REPOSITORY / "benchmarks/README.md",
     REPOSITORY / "CONTRIBUTING.md",
 ]
-# Pages whose commands take more than a second, with commands that other pages and tests have too.
-LONG = {
-    "algorithms",
-    "attacks",
-    "census",
-    "choose-k",
-    "choose-quasi-identifiers",
-    "clinic",
-    "datafly",
-    "dbt-model",
-    "dialects",
-    "differential-privacy",
-    "dp-answers",
-    "dp-release",
-    "every-month",
-    "explore",
-    "guard-a-pipeline",
-    "hierarchies",
-    "in-place",
-    "incognito",
-    "ledger",
-    "library",
-    "limits",
-    "local",
-    "measures",
-    "models",
-    "mondrian",
-    "office-files",
-    "own-hierarchies",
-    "policy",
-    "prepare",
-    "profile",
-    "pseudonyms",
-    "report",
-    "risk",
-    "samarati",
-    "search",
-    "sources",
-    "spolg",
-    "standards",
-    "utility",
-    "wide-tables",
-}
 BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT_CODE = "; echo $?"
+OF_THE_PACKAGE = ("kanon_sql/", "sql/")
+"""Files of the package, or lines of one: tests/docs/test_architecture.py runs kanon with them."""
 
 
 @dataclass(frozen=True)
@@ -129,18 +88,52 @@ def as_shown(shown: str, found: str) -> bool:
     return re.fullmatch(r"\s*" + r"\s*.*?\s*".join(parts) + r"\s*", found, re.DOTALL) is not None
 
 
+def blocks(path: Path) -> list[tuple[str, str, str]]:
+    """Return the kind, the file and the text of each block of a document."""
+    return BLOCK.findall(path.read_text(encoding="utf-8"))
+
+
 def run_block(path: Path, kind: str, block: str, names: dict[str, object]) -> None:
-    """Run what can be run in a block, in the working directory; read what cannot."""
+    """Run a block of commands or of Python in the working directory."""
+    for command in commands(block) if kind == "console" else ():
+        found = printed(command)
+        assert as_shown(command.shown, found), (
+            f"{path.name} shows for {command.line}:\n{command.shown}\nbut it prints:\n{found}"
+        )
+    if kind == "python":
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block, path.name, "exec"), names)  # noqa: S102 - our own documents
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("docs")  # they share what kanon demo makes
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if not {"console", "python"}.isdisjoint(kind for kind, _, _ in blocks(path))],
+    ids=lambda path: str(path.relative_to(REPOSITORY)),
+)
+def test_what_a_document_shows_is_what_happens(path: Path, in_tmp: Path) -> None:
+    names: dict[str, object] = {}
+    for kind, file, block in blocks(path):
+        if file.startswith(OF_THE_PACKAGE):
+            continue
+        if file:
+            (in_tmp / file).parent.mkdir(parents=True, exist_ok=True)
+            (in_tmp / file).write_text(block, encoding="utf-8")
+        run_block(path, kind, block, names)
+
+
+def test_blocks_that_are_not_run_can_be_read() -> None:
+    for path in DOCUMENTS:
+        for kind, file, block in blocks(path):
+            if file.startswith("sql/"):
+                assert block == (REPOSITORY / file).read_text(encoding="utf-8"), f"{file} is shown as it was before"
+            if not file.startswith(OF_THE_PACKAGE):
+                require_readable(path, kind, file, block)
+
+
+def require_readable(path: Path, kind: str, file: str, block: str) -> None:
     match kind:
-        case "console":
-            for command in commands(block):
-                found = printed(command)
-                assert as_shown(command.shown, found), (
-                    f"{path.name} shows for {command.line}:\n{command.shown}\nbut it prints:\n{found}"
-                )
-        case "python":
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(block, path.name, "exec"), names)  # noqa: S102 - our own documents
         case "toml":
             tomllib.loads(block)
         case "yaml":
@@ -149,40 +142,19 @@ def run_block(path: Path, kind: str, block: str, names: dict[str, object]) -> No
             assert "{{" in block, "dbt's SQL, which tests/docs/test_dbt_page.py runs; other SQL is what kanon prints"
         case "sh":
             assert block.count("\n") == 1, "an install command is one line"
-        case "csv" | "bash":
-            pass  # a table that is read by commands; a script, of which only our own commands can be looked at
+        case "csv":
+            assert file, "a table in a document is there to be read"
+        case "console" | "python" | "bash":
+            pass  # run above; a script, of which only our own commands can be looked at
         case _:
             pytest.fail(f"{path.name} has a block of an unknown kind: {kind!r}")
-
-
-@pytest.mark.xdist_group("docs")  # they share what kanon demo makes
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=pytest.mark.thorough if path.stem in LONG else ()) for path in DOCUMENTS],
-    ids=lambda path: str(path.relative_to(REPOSITORY)),
-)
-@pytest.mark.usefixtures("in_tmp")
-def test_what_a_document_shows_is_what_happens(path: Path, in_tmp: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    for kind, file, block in BLOCK.findall(text):
-        assert file or kind != "csv", "a table in a document is there to be read"
-        if file.startswith("kanon_sql/"):
-            continue  # a file of the package, or a line of one: tests/docs/test_architecture.py runs kanon with them
-        if file.startswith("sql/"):
-            assert block == (REPOSITORY / file).read_text(encoding="utf-8"), f"{file} is shown as it was before"
-            continue
-        if file:
-            (in_tmp / file).parent.mkdir(parents=True, exist_ok=True)
-            (in_tmp / file).write_text(block, encoding="utf-8")
-        run_block(path, kind, block, names)
 
 
 def test_commands_in_scripts_are_shown_to_work() -> None:
     found = []
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
-        scripts = [block for kind, _, block in BLOCK.findall(text) if kind in {"bash", "yaml"}]
+        scripts = [block for kind, _, block in blocks(path) if kind in {"bash", "yaml"}]
         for line in [line for script in scripts for line in of_a_script(script)]:
             assert re.search(rf"^\$ {re.escape(line)}(; echo|$)", text, re.MULTILINE), f"{path.name}: {line}"
             found.append(path.name)
@@ -196,8 +168,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
-    blocks = [block.strip() for kind, _, block in BLOCK.findall((REPOSITORY / "README.md").read_text()) if kind == "sh"]
-    demo, tests = blocks
+    demo, tests = (block.strip() for kind, _, block in blocks(REPOSITORY / "README.md") if kind == "sh")
     assert demo.endswith("kanon demo")
     assert tests.endswith("pytest")
     script = (REPOSITORY / ".ci/run").read_text()

@@ -157,6 +157,7 @@ def test_the_nav_is_in_the_order_of_the_four_kinds() -> None:
     assert titles == ["Start", "Tutorials", "How-to", "Explanation", "Reference"]
 
 
+@pytest.mark.thorough
 def test_every_command_has_its_section_with_every_option() -> None:
     text = hook("command_line").reference()
     sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]}

@@ -30,6 +30,7 @@ def difference_of_two_waits(value: int, epsilon: float) -> float:
     return math.fsum(waits[n] * waits[n + abs(value)] for n in range(1000))
 
 
+@pytest.mark.thorough
 def test_pictures_are_what_their_script_makes(tmp_path: Path) -> None:
     command = [sys.executable, str(REPOSITORY / "benchmarks/dp_pictures.py"), "--docs", str(tmp_path)]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True)  # noqa: S603 - our own script
