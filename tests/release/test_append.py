@@ -206,7 +206,7 @@ def members(rows: Sequence[Row], counts: str) -> int:
 
 
 @pytest.mark.quick(2)
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
     chance = random.Random(seed)  # noqa: S311 - a table for a test
