@@ -205,13 +205,13 @@ def members(rows: Sequence[Row], counts: str) -> int:
     return len(rows) if counts == "rows" else len({row[1] for row in rows} - {None})
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("seed", range(12))
 def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
     chance = random.Random(seed)  # noqa: S311 - a table for a test
-    k, l_values = chance.choice([2, 3]), chance.choice([1, 2])
-    counts = chance.choice(["people", "rows"])
+    k, l_values = 2 + seed % 2, 1 + seed // 2 % 2
+    counts = ["people", "rows"][seed // 4 % 2]
     path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
     make(path, "visits", drawn(chance, 0, 60))
     asked: dict[str, Any] = {"models": [kanon.DistinctLDiversity(l_values)]} if l_values > 1 else {}

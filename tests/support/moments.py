@@ -80,7 +80,7 @@ class _Connection:
             watch = _WATCHES.now
             if watch is not None:
                 said = " ".join(str(arguments[0]).split())[:80] if arguments else ""
-                watch.at(f"{name} {said}", duckdb.IOException(f"IO Error: Could not write file: {NO_ROOM}"))
+                watch.at(f"{name} {said}".strip(), duckdb.IOException(f"IO Error: Could not write file: {NO_ROOM}"))
             return found(*arguments, **named)
 
         return call
