@@ -212,8 +212,7 @@ def test_a_program_that_runs_kanon_goes_on_after_it() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("after", [0, 0.3, 1])
+@pytest.mark.parametrize(("after", "times"), [(0, 1), (0.3, 2), (1, 1)])
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_at_any_time_of_the_work_is_one_line_at_most(in_tmp: Path, after: float, times: int) -> None:
     process = subprocess.Popen(  # noqa: S603 - our own program
