@@ -110,6 +110,7 @@ main()
 """
 
 
+@pytest.mark.quick("duckdb")
 @pytest.mark.parametrize("module", ["typer", "duckdb", "kanon_sql.cli.commands.demo"])
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
@@ -139,6 +140,7 @@ finally:
 """
 
 
+@pytest.mark.quick("1")
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("code", [0, 1])
 def test_what_is_registered_for_the_end_is_called(code: int) -> None:
@@ -200,6 +202,7 @@ except SystemExit:
 """
 
 
+@pytest.mark.thorough
 def test_a_program_that_runs_kanon_goes_on_after_it() -> None:
     ended = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-c", EMBEDDED], capture_output=True, text=True, check=False
@@ -209,8 +212,7 @@ def test_a_program_that_runs_kanon_goes_on_after_it() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("after", [0, 0.3, 1])
+@pytest.mark.parametrize(("after", "times"), [(0, 1), (0.3, 2), (1, 1)])
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_at_any_time_of_the_work_is_one_line_at_most(in_tmp: Path, after: float, times: int) -> None:
     process = subprocess.Popen(  # noqa: S603 - our own program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -14,56 +14,59 @@ from kanon_sql.cli.commands import COMMANDS, EXAMPLES, GROUPS
 from kanon_sql.cli.main import root
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _RUN = """
-import sys
+import json, os, sys
 from kanon_sql.cli.process import main
-try:
-    main()
-except SystemExit as ended:
-    with open("modules", "w") as file:
-        file.write("\\n".join([str(ended.code or 0), *sys.modules]))
+for number, (arguments, environment) in enumerate(json.loads(sys.argv[1])):
+    if os.fork() == 0:
+        sys.argv[1:] = arguments
+        os.environ.update(environment)
+        try:
+            main()
+        except SystemExit as ended:
+            with open(f"modules{number}", "w") as file:
+                file.write("\\n".join([str(ended.code or 0), *sys.modules]))
+        os._exit(0)
+    os.wait()
 """
 HEAVY = {"duckdb", "sqlglot", "pandas", "rich", "pyarrow", "numpy"}
+NO_DATABASE = [
+    (["--version"], {}, 0, {*HEAVY, "typer"}),
+    (["--help"], {}, 0, HEAVY),
+    (["hierarchy", "--help"], {}, 0, HEAVY),
+    (["anonymise"], {}, 2, HEAVY),
+    (["--nothing"], {}, 2, HEAVY),
+    # For Tab, typer itself imports rich.
+    ([], {"_KANON_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "kanon "}, 0, HEAVY - {"rich"}),
+]
+"""Command lines with what is set in their environment, their exit codes and what they must not import."""
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 
 
-def modules_after(where: Path, *arguments: str, **environment: str) -> tuple[int, set[str]]:
-    """Return the exit code of a command line in a process of its own, and what it had imported at its end."""
+def modules_after(where: Path, *lines: tuple[list[str], dict[str, str]]) -> Iterator[tuple[int, set[str]]]:
+    """Yield the exit code of command lines, and what each had imported at its end.
+
+    One process is started, which imports nothing but the beginning, and each line is done in a fork of it.
+    """
     subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", _RUN, *arguments],
-        cwd=where,
-        env={**os.environ, **environment},
-        capture_output=True,
-        check=True,
+        [sys.executable, "-c", _RUN, json.dumps(lines)], cwd=where, capture_output=True, check=True
     )
-    code, *modules = (where / "modules").read_text().split("\n")
-    return int(code), set(modules)
+    for number in range(len(lines)):
+        code, *modules = (where / f"modules{number}").read_text().split("\n")
+        yield int(code), set(modules)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "heavy"),
-    [
-        (["--version"], {*HEAVY, "typer"}),
-        (["--help"], HEAVY),
-        (["hierarchy", "--help"], HEAVY),
-        (["anonymise"], HEAVY),
-        (["--nothing"], HEAVY),
-    ],
-)
-def test_what_needs_no_database_imports_none(tmp_path: Path, arguments: list[str], heavy: set[str]) -> None:
+def test_what_needs_no_database_imports_none(tmp_path: Path) -> None:
     """Fails on 0.1.0, which imports all of them, and every command."""
-    code, modules = modules_after(tmp_path, *arguments)
-    assert code == (0 if {"--version", "--help"} & set(arguments) else 2)
-    assert modules & heavy == set()
-    assert not {name for name in modules if name.startswith("kanon_sql.cli.commands.")}
-
-
-def test_tab_offers_commands_without_importing_them(tmp_path: Path) -> None:
-    tab = {"_KANON_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "kanon "}
-    code, modules = modules_after(tmp_path, **tab)
-    assert code == 0
-    assert modules & (HEAVY - {"rich"}) == set()  # typer itself imports rich where a shell asks
+    found = modules_after(tmp_path, *((arguments, environment) for arguments, environment, *_ in NO_DATABASE))
+    for (arguments, _, expected, heavy), (code, modules) in zip(NO_DATABASE, found, strict=True):
+        assert code == expected, arguments
+        assert modules & heavy == set(), arguments
+        assert not {name for name in modules if name.startswith("kanon_sql.cli.commands.")}, arguments
 
 
 @pytest.mark.thorough
@@ -71,11 +74,11 @@ def test_anonymize_imports_what_it_needs(tmp_path: Path) -> None:
     """Fails on 0.1.0, which imports Spark, attacks, budgets and reports."""
     with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT i // 6 AS age FROM range(24) AS r(i)")
-    code, modules = modules_after(
-        tmp_path,
+    line = [
         *("anonymize", "a.duckdb", "--qi", "age", "--hierarchy", "age=flat", "--into", "released"),
         *("--temp-dir", str(tmp_path), "--threads", "1", "--time-limit", "60.5"),
-    )
+    ]
+    ((code, modules),) = modules_after(tmp_path, (line, {}))
     assert code == 0
     unused = ("dp", "evidence", "engine.spark", "engine.postgres", "release.in_place", "risks", "hierarchy.suggest")
     assert not {

@@ -12,7 +12,7 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import files_in, tables_of
-from effort import examples
+from effort import count, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -205,13 +205,14 @@ def members(rows: Sequence[Row], counts: str) -> int:
     return len(rows) if counts == "rows" else len({row[1] for row in rows} - {None})
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.deeper
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("seed", range(12))
 def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
     """A simulation in plain Python says which rows are in each state; every difference of two is k-anonymous."""
     chance = random.Random(seed)  # noqa: S311 - a table for a test
-    k, l_values = chance.choice([2, 3]), chance.choice([1, 2])
-    counts = chance.choice(["people", "rows"])
+    k, l_values = 2 + seed % 2, 1 + seed // 2 % 2
+    counts = ["people", "rows"][seed // 4 % 2]
     path, lock = tmp_path / "clinic.duckdb", tmp_path / "kanon.lock"
     make(path, "visits", drawn(chance, 0, 60))
     asked: dict[str, Any] = {"models": [kanon.DistinctLDiversity(l_values)]} if l_values > 1 else {}
@@ -225,7 +226,7 @@ def test_what_is_added_between_two_states(seed: int, tmp_path: Path) -> None:
 
     people: dict[int, Row] = {}
     states, held = [released(path)], list[Row]()
-    for month in range(4):
+    for month in range(count(4, quick=2)):
         new = drawn(chance, 1000 * (month + 1), chance.randrange(1, 30))
         people |= {row[0]: row for row in new}
         make(path, f"month_{month}", new)
@@ -282,7 +283,7 @@ def labels_of(rule: Any, kind: str, values: Sequence[Any]) -> tuple[dict[Any, Ro
         return {row[0]: row[1 : made.height + 1] for row in rows}, made.rule
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("rule", VALUES)
 @given(data=st.data())
 @examples(24, quick=3)
@@ -308,7 +309,7 @@ def test_labels_of_a_lock_are_those_of_the_release(rule: str, data: st.DataObjec
 SECRETS = {"age": range(731_000_011, 731_000_911, 30), "zip": [f"Q{number}X" for number in range(7301, 7331)]}
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rule", ["intervals:1000,100000", "steps", "round:3,6", "flat"])
 def test_a_lock_holds_no_value(rule: str, tmp_path: Path) -> None:
     """Nor does it where values are published in labels: rules, levels and lengths are all that is needed."""
@@ -521,7 +522,7 @@ def test_a_lock_that_was_edited(visits: Path) -> None:
         append(visits, "november")
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("asked", "match"),
     [

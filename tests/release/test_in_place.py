@@ -179,7 +179,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@examples(20)
+@examples(20, quick=2)
 @given(
     names=st.lists(st.sampled_from(HOSTILE_NAMES), min_size=7, max_size=7, unique_by=str.casefold),
     stem=st.sampled_from(["plain", "memory", "kanon_new", 'a"b', "se lect", "temp", "x.y", "ünï"]),
@@ -491,6 +491,7 @@ def test_options_that_do_not_go_together(
 # Data files
 
 
+@pytest.mark.quick("csv")
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_data_files(tmp_path: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     path = tmp_path / f"people.{suffix}"

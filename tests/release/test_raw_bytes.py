@@ -173,7 +173,7 @@ def test_a_table_and_a_clean_up(marked: Path, markers: dict[str, list[str]], kan
     assert kanon("check", marked, "released", "--qi", "town,age", "-k", "5").code == 0
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick("local-duckdb")
 @pytest.mark.parametrize("suffix", ["duckdb", "parquet", "csv", "json", "jsonl"])
 @pytest.mark.parametrize("algorithm", ["optimal", "local"])
 def test_files_hold_the_release_and_nothing_else(
