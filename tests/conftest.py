@@ -190,7 +190,6 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run does not do, and say which tests share a worker."""
     cases: dict[tuple[pytest.Item, str], list[pytest.Item]] = {}
-    items[:] = [item for item in items if not is_spared(item)]
     for item in items:
         cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
     quick = {item for own in cases.values() for item in quick_of(own)}
@@ -212,21 +211,14 @@ def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
         if needs_a_server(item) or item.get_closest_marker("thorough") is not None:
             continue
         mark = item.get_closest_marker("quick")
-        case = case_of(item)
         wanted = mark.args if mark is not None else [min(len(cases), MOST_QUICK_CASES)]
-        if is_spread(place, len(cases), *wanted) or case.removeprefix("spark-") in wanted:
+        if is_spread(place, len(cases), *wanted) or case_of(item) in wanted:
             yield item
 
 
 def needs_a_server(item: pytest.Item) -> bool:
     """Return True if a test needs PostgreSQL, Spark or a browser: it is thorough."""
     return not SERVERS.isdisjoint([*getattr(item, "fixturenames", ()), *texts_of(item)])
-
-
-def is_spared(item: pytest.Item) -> bool:
-    """Tell whether it is a case that is not done on Spark, which takes a second for what others do in a hundredth."""
-    mark = item.get_closest_marker("not_on_spark")
-    return mark is not None and group_of(item) == "spark" and case_of(item).removeprefix("spark-") in mark.args
 
 
 def case_of(item: pytest.Item) -> str:

@@ -44,7 +44,6 @@ def loops(plan: dict[str, Any]) -> Iterator[str]:
         yield from loops(part)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_table(database: str, monkeypatch: pytest.MonkeyPatch, algorithm: str, *, holes: bool) -> None:
@@ -65,7 +64,6 @@ def test_a_table(database: str, monkeypatch: pytest.MonkeyPatch, algorithm: str,
     assert {*loops(plan["Plan"])} <= {"Function Scan"}  # a row is there as often as it was counted
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_view(database: str, algorithm: str, *, holes: bool) -> None:

@@ -786,14 +786,13 @@ def test_no_value_is_printed(kanon: Callable[..., Ended]) -> None:
             assert canary not in ended.out + ended.err, (options, canary)
 
 
-@pytest.fixture(params=[pytest.param("postgres"), pytest.param("spark", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     with PLACES[request.param](request, tmp_path) as found:
         yield found
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_a_table_in_a_warehouse_has_the_verdicts_that_it_has_in_duckdb(place: Place) -> None:
     columns = {
         "sex": "VARCHAR", "age": "BIGINT", "zip": "VARCHAR", "admission_date": "DATE", "remark": "VARCHAR",

@@ -47,12 +47,10 @@ def released(url: str, name: str, table: str = "alike", **asked: Any) -> tuple[l
     return run(url, f"TABLE {name}"), made
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("algorithm", "how"),
     [
         ("optimal", {}),
-        ("datafly", {}),
         ("local", {}),
         ("mondrian", {"cut": "strict"}),
         ("mondrian", {"cut": "node"}),
@@ -73,7 +71,6 @@ def test_it_is_the_same_release(
     assert list(map(repr, found)) == list(map(repr, expected))
 
 
-@pytest.mark.thorough
 def test_what_is_not_told_of_columns_is_not_guessed(database: str) -> None:
     """Nobody looked at the columns that are kept; the quasi-identifiers were counted."""
     run(database, ALIKE)
@@ -81,13 +78,11 @@ def test_what_is_not_told_of_columns_is_not_guessed(database: str) -> None:
     assert "GENERATE_SERIES" in released(database, "dropped", rest="drop")[1]
 
 
-@pytest.mark.thorough
 def test_rows_that_are_not_alike_are_not_counted(database: str) -> None:
     run(database, ALIKE, "ANALYZE alike")
     assert "GENERATE_SERIES" not in released(database, "with_numbers", identifying=[])[1]
 
 
-@pytest.mark.thorough
 def test_nothing_may_be_left_of_all_columns(database: str) -> None:
     asked: dict[str, Any] = {"quasi_identifiers": ["age", "n"], "identifying": [], "hierarchies": {}}
     run(database, ALIKE, "CREATE TABLE few AS SELECT age, n FROM alike LIMIT 60", "ANALYZE few")
@@ -98,7 +93,6 @@ def test_nothing_may_be_left_of_all_columns(database: str) -> None:
     assert released(database, "of_none", "few", **asked)[0] == []
 
 
-@pytest.mark.thorough
 def test_a_file_has_them_as_well(database: str, tmp_path: Path) -> None:
     run(database, ALIKE, "ANALYZE alike")
     with kanon_of.anonymize(database, "alike", **ASKED) as release:

@@ -1,4 +1,4 @@
-"""PostgreSQL and Spark as they run a script: statement by statement, on the same rows as DuckDB."""
+"""Engines as they run a script: statement by statement, on the same rows as DuckDB."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import sqlglot
 from sqlglot import exp
 
@@ -16,7 +17,6 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import duckdb
     import psycopg
 
 Rows = list[tuple[Any, ...]]
@@ -52,6 +52,40 @@ class DuckDB:
     def run(self, text: str) -> Rows:
         """Run a statement; return its rows."""
         return self.connection.execute(text).fetchall()
+
+
+class Transpiled:
+    """DuckDB that runs what was rendered for another dialect, as sqlglot reads it: no server, and the same results.
+
+    It stands for the logic of a script. How an engine itself computes is seen on the engine only.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self.plain = duckdb.connect()
+        for name, most in (("hash_record_extended", 2), ("hashtextextended", 2), ("xxhash64", 12)):
+            given = [", ".join("abcdefghijkl"[:number]) for number in range(1, most + 1)]
+            self.plain.execute(f"CREATE MACRO {name} {', '.join(f'({each}) AS hash({each})' for each in given)}")
+
+    def run(self, text: str) -> Rows:
+        """Run a statement; return its rows. What is about the session of Spark alone is left out."""
+        (one,) = sqlglot.parse(text, read=self.dialect)
+        if isinstance(one, exp.Cache | exp.Set):
+            return []
+        assert one is not None
+        return self.plain.execute(one.sql("duckdb")).fetchall()
+
+    def load(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        """Make a table of rows; types are DuckDB's."""
+        target = sql.relation(table)
+        kinds = [
+            exp.ColumnDef(this=sql.identifier(name), kind=exp.DataType.build(kind, dialect="duckdb"))
+            for name, kind in columns
+        ]
+        self.plain.execute(sql.drop(target).sql("duckdb"))
+        self.plain.execute(exp.Create(this=exp.Schema(this=target, expressions=kinds), kind="TABLE").sql("duckdb"))
+        into = exp.insert(exp.values([tuple(exp.Placeholder() for _ in kinds)]), target)
+        self.plain.executemany(into.sql("duckdb"), rows)
 
 
 class Postgres:
