@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parent.parent
 ADULT = REPOSITORY.parent / "shared" / "data" / "adult"
 ADULT_QI = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
-MOST_QUICK_CASES = 12
+MOST_QUICK_CASES = 6
 """Of one parametrized test in the quick run, spread evenly."""
 SERVERS = {"postgres", "spark", "browser"}
 """Fixtures, and names of engines, whose tests are thorough."""

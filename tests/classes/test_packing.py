@@ -153,6 +153,7 @@ def test_a_field_has_room_for_all_rows_of_the_table(connection: duckdb.DuckDBPyC
     assert different == min(rows, 2) + more
 
 
+@pytest.mark.thorough
 def test_columns_of_many_values_are_counted_one_by_one(connection: duckdb.DuckDBPyConnection) -> None:
     """Their counts would need more numbers than it is worth to add; the search is the same."""
     connection.execute("CREATE TABLE patients AS SELECT i // 10 AS q, i // 2 AS s FROM range(600) AS numbers(i)")

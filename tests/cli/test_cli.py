@@ -125,6 +125,7 @@ def test_an_empty_table_gives_an_empty_release(kanon: Callable[..., Ended]) -> N
     assert kanon("check", "empty.duckdb", "t", "--qi", "a").code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_names_with_commas_and_equals_signs(kanon: Callable[..., Ended]) -> None:
     names = ["a,b", "c=d", "e", 'f"g']

@@ -62,6 +62,7 @@ def test_what_would_be_ignored_or_fail_later_is_refused_at_once(
     assert Path("old.toml").read_text(encoding="utf-8") == ""
 
 
+@pytest.mark.thorough
 def test_a_policy_is_written_whole_and_reads_back(clinic: Path, kanon: Callable[..., Ended]) -> None:
     Path("p.toml").write_text("old", encoding="utf-8")
     ended = kanon(*shlex.split(SEX), "--into", "x", "--save-policy", "p.toml", "--replace", "-q")
@@ -89,6 +90,7 @@ def test_a_policy_that_cannot_be_written_is_one_line_and_the_release_is_there(
     assert files_in(in_tmp) == {"clinic.duckdb"}
 
 
+@pytest.mark.thorough
 def test_ctrl_c_after_the_release_says_that_it_is_there(
     clinic: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -174,6 +174,7 @@ def test_it_is_skewed_and_has_nulls(kanon: Callable[..., Ended]) -> None:
         assert named == (40_000,)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [0, 1, 4])
 def test_tables_too_small_for_k(kanon: Callable[..., Ended], rows: int) -> None:
     ended = kanon("demo", "--rows", rows)

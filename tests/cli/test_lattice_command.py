@@ -25,6 +25,7 @@ def five(in_tmp: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_the_minimal_nodes(five: Path, kanon: Callable[..., Ended]) -> None:
     """By hand, (1, 1, 1): 3 ages at (3 - 1)/4, 2 at (2 - 1)/4, 5 sexes at 1, 5 ZIPs at (2 - 1)/3, over 15 cells."""
     found = kanon("lattice", five, *ASKED, "--format", "json").json
@@ -79,6 +80,7 @@ def test_every_algorithm_from_the_command_line(five: Path, kanon: Callable[..., 
     assert ("proven optimal" if found["optimal"] else f"by {algorithm}: others may be better") in text
 
 
+@pytest.mark.thorough
 def test_settings_of_the_search_in_the_policy_file(five: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     asked = ("anonymize", five, "--qi", "age,sex,zip", *RULES, "-k", 2)
     said = ("--max-suppressed", "k rows", "--algorithm", "datafly", "--measure", "gcp")

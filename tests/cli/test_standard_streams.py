@@ -147,6 +147,7 @@ def test_ctrl_c_while_stdin_is_read_leaves_nothing(in_tmp: Path) -> None:
     assert files_in(in_tmp) == set()
 
 
+@pytest.mark.thorough
 def test_the_ledger_remembers_what_went_to_stdout(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     first = kanon("anonymize", clinic, "--qi", "age,zip", "--rest", "drop", "-k", "3", "--out", "-", "-q")
     assert (first.code, first.out.splitlines()[0]) == (0, "age,zip")

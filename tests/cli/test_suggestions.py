@@ -200,6 +200,7 @@ def test_people_of_several_rows_end_in_a_release(in_tmp: Path, kanon: Callable[.
     assert f"people ({entity})" in ended.out
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_what_the_refusal_of_repeated_people_says_works(kanon: Callable[..., Ended]) -> None:
     """Of --entity COLUMN and --count rows, both end in a release."""

@@ -199,6 +199,7 @@ def test_no_statement_draws_and_no_log_has_the_key(database: Path) -> None:
 # What is told
 
 
+@pytest.mark.thorough
 def test_a_release_from_the_command_line(
     database: Path, kanon: Callable[..., Ended], charged: list[tuple[Decimal, Decimal]]
 ) -> None:
@@ -278,6 +279,7 @@ def ended_rows(database: Path) -> int:
     return len(tables_of(database)["main.released"])
 
 
+@pytest.mark.thorough
 def test_the_sql_reads_nothing_and_shows_no_key(
     database: Path, kanon: Callable[..., Ended], charged: list[Any]
 ) -> None:

@@ -50,6 +50,7 @@ def published_delta(k: int, beta: Fraction, gamma: Fraction, most_rows: int) -> 
 E_TO_EPSILON = [Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(10)]
 
 
+@pytest.mark.thorough
 @each(("k", "e_to_epsilon"), product([1, 2, 3, 4, 5, 6, 8], E_TO_EPSILON), quick=12)
 def test_delta_is_that_of_the_formula(k: int, e_to_epsilon: Fraction) -> None:
     """Where e^epsilon is a fraction, so are beta and gamma, and gamma * n is a whole number for some n.
@@ -82,6 +83,7 @@ def test_a_tail_is_exact_and_never_too_small(rows: int, least: int) -> None:
     assert expected <= Fraction(tail(rows, least, rate)) <= expected * (1 + Fraction(1, 10**28))
 
 
+@pytest.mark.thorough
 @each("epsilon", ["0.3", "0.05", "1", "2.5"], quick=3)  # 0.05 takes a minute
 def test_what_is_reported_is_rounded_up(epsilon: str) -> None:
     """Beta is taken from below here: what is found must be more, by less than the six digits that are shown."""

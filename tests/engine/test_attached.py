@@ -264,6 +264,7 @@ def served(in_tmp: Path, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
 SERVER = f"mysql://ada:{ENCODED}@db/main"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("served")
 def test_tables_are_listed_and_chosen(kanon: Callable[..., Ended]) -> None:
     ended = kanon("profile", SERVER)
@@ -331,6 +332,7 @@ def test_the_script_begins_with_what_attaches_the_database(kanon: Callable[..., 
     assert sorted(made) == sorted(again)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("served")
 def test_what_is_only_read_is_not_written(kanon: Callable[..., Ended], lite: Path) -> None:
     before = lite.read_bytes()
@@ -350,6 +352,7 @@ def test_what_is_only_read_is_not_written(kanon: Callable[..., Ended], lite: Pat
     assert Path("lite.db").read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_other_tables_of_the_database(served: Callable[[], list[str]], kanon: Callable[..., Ended]) -> None:
     measured = kanon("measure", SERVER, "released", "--original", "patients", "--qi", "age,zip", "--format", "json")
     assert measured.code == 0, measured.err
@@ -360,6 +363,7 @@ def test_other_tables_of_the_database(served: Callable[[], list[str]], kanon: Ca
         assert len(open_beside(own, SERVER, "public.visits").columns) == 1
 
 
+@pytest.mark.thorough
 def test_the_table_is_that_of_one_moment(served: Callable[[], list[str]], in_tmp: Path) -> None:
     with kanon_release(SERVER) as release:
         with duckdb.connect("behind/clinic.duckdb") as connection:  # which nobody holds any more
@@ -386,6 +390,7 @@ def test_a_connection_of_ones_own_is_left_as_it_was() -> None:
         connection.rollback()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("served")
 def test_tab_asks_no_other_machine(kanon: Callable[..., Ended]) -> None:
     class Context:
@@ -438,6 +443,7 @@ def test_objects_are_read(store: Path, path: str, rows: int, columns: list[str])
             assert source.columns[0].family == "text"  # a zero leads in the last row
 
 
+@pytest.mark.thorough
 def test_objects_are_anonymized(store: Path, kanon: Callable[..., Ended], in_tmp: Path) -> None:
     source = f"file://{store}/year=*/*.parquet"
     asked = ("--qi", "city", "--rest", "drop", "-k", "2", "--seed", "1")
@@ -464,6 +470,7 @@ def test_objects_that_change_meanwhile_are_seen(store: Path) -> None:
     assert not Path("out.csv").exists()
 
 
+@pytest.mark.thorough
 def test_an_address_that_gives_access_is_in_no_log_and_in_no_script(
     store: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_header_with_another_number_of_fields_than_all_rows(tmp_path: Path) ->
     assert read(trailing)[0] == NAMES
 
 
+@pytest.mark.thorough
 @each(
     ("text", "columns", "rows"),
     [
@@ -331,6 +332,7 @@ def test_an_empty_text_in_quotes_is_null_among_numbers_and_dates(tmp_path: Path)
     assert read(path, as_text=True)[1][1] == ("",) * 8
 
 
+@pytest.mark.thorough
 @each(
     ("text", "rows"),
     [

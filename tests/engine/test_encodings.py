@@ -383,6 +383,7 @@ def test_the_script_can_be_run(encoding: str, in_tmp: Path, private: Path, kanon
     assert released(Path(after[1].split("> ")[1]), encoding) == expected(encoding)
 
 
+@pytest.mark.thorough
 def test_statements_name_no_private_file(in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
     write(in_tmp / "t.csv", "gb18030")
     for command in (["profile"], ["anonymize", *options_for("gb18030")]):

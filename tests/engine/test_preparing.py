@@ -50,6 +50,7 @@ def column(values: Sequence[Any], *rules: str) -> list[Any]:
 # What each rule is
 
 
+@pytest.mark.thorough
 @given(st.lists(st.none() | st.text("aÄß \t\u00a0\u3000BZé好", max_size=6), max_size=12))
 @examples(25)
 def test_trim_and_lower(values: list[str | None]) -> None:
@@ -105,6 +106,7 @@ def test_decimal_point(text: str, value: float) -> None:
     assert column([text, None, " "], "decimal:.") == [value, None, None]
 
 
+@pytest.mark.thorough
 @each(
     "text", ["12a", "1.23.4", "1,2,3", "abc", "1,23", "12,3456", "+-5", "1 23", "€", ",", "nan", "inf", "1e5", "0x10"]
 )
@@ -132,6 +134,7 @@ def test_dates_of_one_digit_and_with_a_time() -> None:
     assert column(["4.3.1990 7:05"], "date:%d.%m.%Y %H:%M") == [dt.datetime(1990, 3, 4, 7, 5)]
 
 
+@pytest.mark.thorough
 @each("text", ["31.02.1990", "4.3.90", "1990-03-04", "4.3.1990 x", "0.1.1990"])
 def test_what_is_no_date(text: str) -> None:
     assert column([text, "04.03.1990"], "date:%d.%m.%Y or null") == [None, dt.date(1990, 3, 4)]
@@ -225,6 +228,7 @@ FRAME = pd.DataFrame({"n": [4], "t": ["abc7"], "d": pd.to_datetime(["2020-01-01"
 FRAME["z"] = pd.to_datetime(["2020-01-01T10:00Z"])
 
 
+@pytest.mark.thorough
 @each("text", ALLOWED, quick=12)
 def test_an_expression_that_may_be(text: str) -> None:
     *_, (row,), source = prepared(FRAME, {"new": text})
@@ -232,6 +236,7 @@ def test_an_expression_that_may_be(text: str) -> None:
     assert row[-1] == ALLOWED[text]
 
 
+@pytest.mark.thorough
 @each("text", REFUSED, quick=12)
 def test_an_expression_that_may_not_be(text: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -248,6 +253,7 @@ def test_a_macro_is_no_function_that_may_be_called() -> None:
             prepared(connection, {"new": "mine(n)"}, "t")
 
 
+@pytest.mark.thorough
 @each(
     ("rules", "said"),
     [
@@ -446,6 +452,7 @@ FOUND: dict[str, tuple[list[str], list[str] | None]] = {
 }
 
 
+@pytest.mark.thorough
 @each("name", FOUND, quick=4)
 def test_columns_to_prepare_are_found(name: str, in_tmp: Path) -> None:
     values, rules = FOUND[name]
@@ -511,6 +518,7 @@ def test_currencies_that_end_in_a_point(text: str, rule: str, value: float) -> N
     assert column([text], rule) == [value]
 
 
+@pytest.mark.thorough
 @each(
     ("text", "rule"),
     [
@@ -540,6 +548,7 @@ def test_a_number_of_many_digits_is_not_rounded() -> None:
     assert rows == [(None,), (None,)]
 
 
+@pytest.mark.thorough
 @each(
     "rules",
     [
@@ -577,6 +586,7 @@ def test_a_macro_in_a_schema_is_refused() -> None:
             prepared(connection, {"new": "m.upper(x)"}, "t")
 
 
+@pytest.mark.thorough
 def test_rules_that_find_nothing_are_said(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "t.csv").write_text("day,g\n1900-01-01,a\n1950-02-03,a\n", encoding="utf-8")
     job = (
@@ -652,6 +662,7 @@ def test_a_release_that_cannot_be_compared_is_not_published(
     assert kanon(*job, *first, "--out", "again.csv", "-k", 6).code in {0, 1}
 
 
+@pytest.mark.thorough
 def test_a_copy_of_an_identifying_column_needs_a_role(people: Path, kanon: Callable[..., Ended]) -> None:
     job = ("anonymize", people, "p", "--id", "id,v", "--qi", "sex", "--rest", "keep", "-k", 5, "--count", "rows")
     refused = kanon(*job, "--prepare", "who=upper(id::varchar)", "--out", "o.csv")
@@ -660,6 +671,7 @@ def test_a_copy_of_an_identifying_column_needs_a_role(people: Path, kanon: Calla
     assert kanon(*job, "--prepare", "who=upper(id::varchar)", "--id", "who", "--out", "o.csv").code == 0
 
 
+@pytest.mark.thorough
 @each(
     ("expression", "options"),
     [("v + 0", ["--publish", "v=round:1000"]), ("sex || 1", []), ("upper(sex)", ["--sensitive", "id"])],

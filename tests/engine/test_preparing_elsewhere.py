@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from engines import PLACES, Place
 from needs import needs
+from rows import released_records
 from sqlglot import exp
 from test_preparing import grouped
 from test_sql import require_approved
@@ -377,6 +378,6 @@ def test_a_connection_of_its_owner_gets_back_what_it_had(request: pytest.Fixture
                 connection, "t", **settings, prepare={"x": ["trim", "cast:INTEGER"]}, publish={"x": "top:3"}
             ) as release:
                 for _ in range(2):
-                    assert {row["x"] for row in release.to_arrow().to_pylist()} == {"0", "1", "2", "3+"}
+                    assert {row["x"] for row in released_records(release)} == {"0", "1", "2", "3+"}
         left = connection.execute("SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()").fetchone()
         assert left == (0,)

@@ -204,6 +204,7 @@ def test_columns_that_only_some_text_files_have(in_tmp: Path, suffix: str) -> No
     assert in_tmp.is_dir()
 
 
+@pytest.mark.thorough
 def test_a_directory_that_is_no_table(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "empty").mkdir()
     mixed = parts(in_tmp / "mixed")

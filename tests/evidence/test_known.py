@@ -189,6 +189,7 @@ def test_of_no_row_and_of_one(rows: int) -> None:
     assert [one.smallest_class for one in found.by_number] == [1 if rows else None] * 2
 
 
+@pytest.mark.thorough
 def test_rows_of_people_who_have_several_are_not_verified(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """As ``check`` says then: 6 rows of one person in a class are no 6 people."""
     lines = ["patient_id,sex,town", *(f"p{number // 6},{'FM'[number // 12]},A" for number in range(24))]
@@ -282,6 +283,7 @@ def test_bad_calls_are_refused() -> None:
             kanon.known(frame, quasi_identifiers=["a"], max_columns=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_pairs_of_twenty_four_columns() -> None:
     """All pairs of a wide table, of which there are more than stand in one statement."""
     draw = random.Random(24)  # noqa: S311 - a made table

@@ -107,6 +107,7 @@ def test_by_hand(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     assert found["measures"] == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.thorough
 def test_a_label_on_several_levels_is_taken_for_what_all_labels_of_the_column_have_in_common(tmp_path: Path) -> None:
     """``x`` is a value, and the label of x and y on level 1. Beside Z, of level 1, it is that; alone, the value."""
     (tmp_path / "c.csv").write_text("x;x;*\ny;x;*\nz;Z;*\n", encoding="utf-8")
@@ -204,6 +205,7 @@ def test_two_tables_of_one_name_are_named_with_their_schemas(database: Path, kan
         assert ended.out.startswith("released.patients against patients"), ended.err
 
 
+@pytest.mark.thorough
 def test_without_its_original_a_table_has_classes_alone(database: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("measure", database, "patients_k20", "--qi", "age,sex", "-k", 20, "--format", "json")
     assert ended.code == 0
@@ -224,6 +226,7 @@ def test_sql_is_what_was_run(database: Path, kanon: Callable[..., Ended]) -> Non
     assert "-- KL divergence" in ended.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -273,6 +276,7 @@ def test_a_divergence_that_takes_long_is_left_to_measure(monkeypatch: pytest.Mon
     assert found.measures["kl_divergence"] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_label_that_has_more_rows_than_the_original_is_no_value(tmp_path: Path) -> None:
     """Rounded to tens, 40 is an age too: five rows are 40, and two people are; so it is a label, and none is lost."""
     original = pd.DataFrame({"age": [20, 20, 21, 23, 30, 31, 34, 36, 40, 40, 41, 43]})

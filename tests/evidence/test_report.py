@@ -443,6 +443,7 @@ def test_columns_published_as_they_are_are_counted_by_rows_that_are_alone() -> N
     assert "Columns that are published as they are" in page
 
 
+@pytest.mark.thorough
 def test_the_release_in_place_of_the_original_is_refused(town: Path, kanon: Kanon) -> None:
     options = [*DROPPED, "--save-policy", "kanon.toml", "-q"]
     assert kanon("anonymize", town, "people", *options, "--out", "released.csv").code == 0
@@ -545,6 +546,7 @@ def test_models_of_a_sensitive_column_are_reported(town: Path, model: Any) -> No
     assert [marker for marker in ("SENSMARK", "HAMLETLABEL") if marker in "".join(texts(report).values())] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_where_no_k_was_asked_for_few_are_fewer_than_five() -> None:
     """k-map: ten of each in the population, of whom six of A, three of B and one of C are in the table."""
@@ -593,6 +595,7 @@ def test_a_table_without_rows_has_a_report(algorithm: str) -> None:
         assert "no rows" in text or '"rows_in": 0' in text
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_values_of_every_kind_are_compared(kanon: Kanon) -> None:
     with duckdb.connect("all.duckdb") as connection:

@@ -122,6 +122,7 @@ def test_the_population_is_a_table_beside_it_or_a_file(
     assert "journalist, highest 0.0179" in words(shown.out)
 
 
+@pytest.mark.thorough
 def test_sql_is_what_was_run(clinic_release: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("measure", clinic_release, "released", *QI, "--population", "everybody", "--sql")
     assert ended.code == 0
@@ -158,6 +159,7 @@ def test_what_is_wrong_is_said(
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.thorough
 def test_a_table_without_rows(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE nobody AS FROM patients WHERE false")
@@ -171,6 +173,7 @@ def test_a_table_without_rows(clinic: Path, kanon: Callable[..., Ended]) -> None
     assert found["uniqueness"]["pitman"]["uniques"] is None
 
 
+@pytest.mark.thorough
 def test_no_subsets_and_all_of_them(clinic_release: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon("measure", clinic_release, "patients", "--qi", "id,age,sex,zip,disease", "--subsets", 0)
     assert "known" not in ended.out

@@ -409,6 +409,7 @@ def test_cells_of_a_table_of_counts(counts: tuple[int, ...], small: int) -> None
     assert cells.measured == (f"n: {small} small cell{'' if small == 1 else 's'}" if small else "no small cell")
 
 
+@pytest.mark.thorough
 def test_other_numbers_of_a_table_of_counts_are_for_a_person() -> None:
     columns = {"region": "'r' || i", "count": "100 + i", "male": "1 + i % 5"}
     found = rules(columns, "cells-11", 9)["cells"]
@@ -455,6 +456,7 @@ def test_named_quasi_identifiers_make_a_table_one_of_people() -> None:
     assert rules(columns, "cells-11", quasi_identifiers=["age", "zip3x"], k=1)["cells"].verdict == "fails"
 
 
+@pytest.mark.thorough
 def test_a_table_with_a_row_per_person_and_a_column_called_count_is_no_table_of_counts() -> None:
     columns = {"sex": CLEAN["sex"], "visit_count": "1 + i % 3"}
     assert rules(columns, "cells-11", quasi_identifiers=["sex"])["cells"].verdict == "holds"
@@ -547,6 +549,7 @@ def test_hidden_values_are_gone() -> None:
     assert {found[rule].verdict for rule in ("A", "G", "D, E")} == {"holds"}
 
 
+@pytest.mark.thorough
 @each("name", ['na"me', "select", "naïve 名", "a.b", "x" * 200])
 def test_odd_names_of_columns(name: str) -> None:
     with duckdb.connect() as connection:
@@ -648,6 +651,7 @@ def test_a_proposal_for_wp216_asks_for_two_values(kanon: Callable[..., Ended]) -
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_a_year_of_birth_that_is_none() -> None:
     with duckdb.connect("z.duckdb") as connection:
@@ -719,6 +723,7 @@ def test_a_proposed_policy_has_the_k_of_its_standards(in_tmp: Path, kanon: Calla
     assert "\nk = 15\n" in (in_tmp / "p.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @each("command", ["check", "init", "report"])
 def test_a_standard_that_does_not_exist(command: str, in_tmp: Path, kanon: Callable[..., Ended], clinic: Path) -> None:
     options = ["--qi", "age", "--count", "rows", "--rest", "drop", "--out", "r.html"] if command == "report" else []

@@ -44,6 +44,7 @@ def loaded(path: Path, tree: dict[str, list[str]]) -> tuple[Hierarchy, dict[Any,
     return hierarchy, {row[0]: (list(row[1 : hierarchy.height + 1]), list(row[hierarchy.height + 1 :])) for row in rows}
 
 
+@pytest.mark.thorough
 @each("written", ["{}", "{:04}"])
 @each("kind", ["TINYINT", "INTEGER", "UBIGINT", "HUGEINT"])
 def test_whole_numbers_have_codes_in_their_order(kind: str, written: str, tmp_path: Path) -> None:
@@ -88,6 +89,7 @@ def test_same_prefix_exactly_if_same_label(
         assert all(0 <= code < 2**WORD_BITS for code in codes)
 
 
+@pytest.mark.thorough
 @given(st.permutations(range(-30, 30)), st.sampled_from(["VARCHAR", "INTEGER", "DOUBLE"]), st.integers(0, 60))
 @examples(20)
 def test_codes_of_a_file_are_those_that_sql_gives(
@@ -168,6 +170,7 @@ def optimum_of_many(rows: list[tuple[str, ...]], tree: dict[str, list[str]], k: 
     return best
 
 
+@pytest.mark.thorough
 def test_more_than_124_bits_of_codes_in_one_table(tmp_path: Path) -> None:
     tree = deep_tree(30, 6)
     paths = {}

@@ -203,6 +203,7 @@ FAR_OUTSIDE: list[tuple[Any, str, tuple[str, ...]]] = [
 ]
 
 
+@pytest.mark.thorough
 @each(
     ("values", "hierarchy", "note", "algorithm"),
     [(*row, algorithm) for row, algorithm in product(FAR_OUTSIDE, ["optimal", "mondrian"])],

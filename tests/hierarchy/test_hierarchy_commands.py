@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FLAT = "anonymize clinic.duckdb --qi sex --rest drop --into x"
 
 
+@pytest.mark.thorough
 @each(
     ("line", "code", "says"),
     [

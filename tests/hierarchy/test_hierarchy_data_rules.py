@@ -134,6 +134,7 @@ def test_quantiles_have_equal_counts() -> None:
     assert "chosen by the data" in hierarchy.notes[0]
 
 
+@pytest.mark.thorough
 def test_equal_values_stay_together() -> None:
     found = labels("quantiles:4,2", "INTEGER", [*[0] * 60, *range(1, 41)])
     assert found[0] == ["<1", "<1", "*"]
@@ -168,6 +169,7 @@ def test_the_roundest_number_of_a_gap(low: str, high: str, wanted: str, expected
     assert found == Decimal(expected or high)
 
 
+@pytest.mark.thorough
 @given(
     st.lists(st.one_of(st.none(), st.integers(-1000, 1000), st.integers(0, 3)), min_size=1, max_size=80),
     st.sampled_from([(2,), (4, 2), (8, 4, 2), (6, 3), (16, 4)]),

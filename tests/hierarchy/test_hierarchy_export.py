@@ -122,6 +122,7 @@ def test_any_hierarchy_is_exported(clinic: Path, in_tmp: Path, kanon: Callable[.
         assert ("25", "20-29", "*") in connection.execute(script.out).fetchall()
 
 
+@pytest.mark.thorough
 @each(
     ("line", "code", "says"),
     [

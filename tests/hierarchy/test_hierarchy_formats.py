@@ -245,6 +245,7 @@ def test_a_broken_one_is_refused_with_its_line_and_the_reason(tmp_path: Path, co
     assert message.startswith(str(tmp_path / "tree"))
 
 
+@pytest.mark.thorough
 def test_the_command_line_says_which_format_it_was(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "age.txt").write_text(RANGES.replace("40.0", "100.0"), encoding="utf-8")
     (in_tmp / "sex.json").write_text('[["F", "woman"], ["M", "man"]]', encoding="utf-8")

@@ -38,6 +38,7 @@ def labels(tmp_path: Path, content: str, kind: str, values: list[Any]) -> tuple[
         return {value: list(own) for value, *own in rows}, count_missing(engine, relation("source"), made).values
 
 
+@pytest.mark.thorough
 def test_open_and_closed_bounds_decide_in_sql(tmp_path: Path) -> None:
     low, high, above, root = ["[0, 25)", "[0, 50)"], ["[25, 50)", "[0, 50)"], ["[50, 100]", "[50, 100]"], ["*", "*"]
     assert labels(tmp_path, TREE, "INTEGER", [0, 24, 25, 49, 50, 100, None]) == (

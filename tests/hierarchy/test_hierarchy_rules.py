@@ -100,6 +100,7 @@ def test_intervals_of_decimals_and_of_the_largest_numbers() -> None:
     assert labels("intervals:1000", "BIGINT", [huge, 1])[huge][0] == "9223372036854775000-9223372036854775999"
 
 
+@pytest.mark.thorough
 def test_a_number_just_below_a_bound_is_not_in_the_interval_above() -> None:
     """Ten places are kept; what is rounded up to a bound would be given an interval that does not hold it."""
     found = labels("intervals:5", "DOUBLE", [4.99999999999, 5, -0.000000000001, 0.3])
@@ -222,6 +223,7 @@ def test_flat() -> None:
     assert labels("flat", "BOOLEAN", ["true", "false"]) == {None: ["*"], True: ["*"], False: ["*"]}
 
 
+@pytest.mark.thorough
 @each(
     ("kind", "values", "rule"),
     [

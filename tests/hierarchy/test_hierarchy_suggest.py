@@ -99,6 +99,7 @@ def table(values: str, column: str = "x") -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@pytest.mark.thorough
 @each("values", ["('110108'), ('110102'), ('130322')", "(110108), (110102), (130322)"])
 def test_codes_of_chinese_divisions(values: str) -> None:
     """Haidian and Xicheng are districts of Beijing, Changli is a county of Qinhuangdao in Hebei."""
@@ -120,6 +121,7 @@ def rules(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [suggestion.rule for suggestion in suggestions(source)]
 
 
+@pytest.mark.thorough
 def test_values_speak_where_the_name_says_nothing() -> None:
     assert rules(table("('Texas'), ('Ohio'), ('Maine')")) == ["ready:us_state_name", "flat"]
     assert rules(table("('E11.9'), ('I21'), ('C50.1')"))[0] == "ready:icd10"
@@ -177,6 +179,7 @@ def test_what_is_missing_is_counted() -> None:
     assert first.reason == "the name of the column, and it has 2 of the 4 values"
 
 
+@pytest.mark.thorough
 @each(
     ("kind", "name", "first"),
     [

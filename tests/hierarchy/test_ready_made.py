@@ -232,6 +232,7 @@ def shown_rows(kanon: Callable[..., Ended], name: str) -> list[list[str]]:
     return rows
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_rules_show_what_they_do_to_examples(kanon: Callable[..., Ended]) -> None:
     assert shown_rows(kanon, "age")[-1] == ["95", ">=90", ">=90", ">=90", "*"]

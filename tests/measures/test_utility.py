@@ -21,6 +21,7 @@ from effort import examples
 from engines import PLACES
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from needs import needs
 from strategies import TABLE, Case, cases, database_with, load
 
 import kanon_sql as kanon
@@ -55,6 +56,7 @@ def education(tmp_path: Path) -> dict[str, str]:
     return {"education": str(path)}
 
 
+@pytest.mark.thorough
 def test_by_hand(education: dict[str, str]) -> None:
     """Rows B B B M of sex f f m m, published as Higher with the last row left out.
 
@@ -62,6 +64,7 @@ def test_by_hand(education: dict[str, str]) -> None:
     in the original and 1/3, 1/6, 1/3, 1/6 in the release, where f is two of three rows: they differ by 1/6 + 1/12 + 1/3
     + 1/12 = 2/3. Spread as in the original, Higher is 3/4 B: 1/2, 1/4, 1/6, 1/12, which differ by 1/6 + 1/6.
     """
+    needs("sklearn")
     original = pd.DataFrame({"education": ["Bachelors"] * 3 + ["Masters"], "sex": ["f", "f", "m", "m"]})
     release = pd.DataFrame({"education": ["Higher"] * 3, "sex": ["f", "f", "m"]})
     asked: dict[str, Any] = {"target": "sex"}
@@ -221,6 +224,7 @@ def test_pmse_is_that_of_newtons_method_and_of_a_plain_tree(seed: int) -> None:
 @pytest.mark.thorough
 def test_values_are_drawn_from_what_a_label_covers(education: dict[str, str]) -> None:
     """Of 4,000 rows of Higher half are each value: a model distinguishes them from the original by that."""
+    needs("sklearn")
     original = pd.DataFrame({"education": ["Bachelors"] * 3600 + ["Masters"] * 400, "n": range(4000)})
     release = original.assign(education="Higher")
     for spread, likely in (("even", 0.5), ("marginal", 0.9)):
@@ -273,6 +277,7 @@ def test_numbers_and_dates_that_the_original_does_not_have_are_predicted_too() -
         assert min(found.from_original, found.from_release) > 0.98
 
 
+@pytest.mark.thorough
 def test_a_column_of_many_values_is_put_into_bins_of_like_size() -> None:
     """Each bin has four of 200 values: a release with two of them has half of each bin, and the same marginal."""
     original = pd.DataFrame({"n": [*range(200)] * 2})
@@ -285,6 +290,7 @@ def test_a_column_of_many_values_is_put_into_bins_of_like_size() -> None:
     assert halved.marginals.score == pytest.approx(500)
 
 
+@pytest.mark.thorough
 def test_a_frequent_value_has_a_bin_of_its_own(tmp_path: Path) -> None:
     """4,900 zeros, 60 values of one row and 40 of four: the others are in 50 bins, so that merging them shows."""
     values = [0] * 4900 + list(range(1, 61)) + [n for n in range(61, 101) for _ in range(4)]
@@ -399,6 +405,7 @@ def test_people_and_sensitive_columns_of_a_policy() -> None:
     assert connection.execute("SELECT COUNT(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -419,6 +426,7 @@ def test_people_and_sensitive_columns_of_a_policy() -> None:
     ],
 )
 def test_bad_input(asked: dict[str, Any], said: str) -> None:
+    needs("sklearn")
     original = pd.DataFrame(
         {"a": [1, 2] * 60, "b": [0, 1, 1] * 40, "one": 1, "many": range(120), "rounded": [1.5, 2.5] * 60, "gone": 1}
     )
@@ -432,6 +440,7 @@ def test_utility_needs_an_original() -> None:
         kanon.measure(pd.DataFrame({"a": [1]}), quasi_identifiers=["a"], utility=True)
 
 
+@pytest.mark.thorough
 def test_without_scikit_learn_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(utility, "can_learn", lambda: False)
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [1, 2, 2]})

@@ -39,6 +39,7 @@ def release_of(connection: duckdb.DuckDBPyConnection, **settings: Any) -> kanon.
 # Hierarchies
 
 
+@pytest.mark.thorough
 @each(
     ("kind", "value", "rule"),
     [
@@ -60,6 +61,7 @@ def test_a_rule_that_has_no_digits_left_is_refused(
 # Releases of nothing
 
 
+@pytest.mark.thorough
 @each("limit", [1, "k rows", "18 rows"])
 def test_an_empty_table_is_no_release_of_a_table_that_has_rows(
     connection: duckdb.DuckDBPyConnection, limit: float | str
@@ -80,6 +82,7 @@ def test_the_end_of_a_line_in_a_name_is_none_of_the_file(connection: duckdb.Duck
         assert release.to_file(tmp_path / "o.csv").verification.rows == 20
 
 
+@pytest.mark.thorough
 @each("suffix", ["csv", "json", "parquet"])
 def test_a_tuple_does_not_come_back_from_a_file(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path, suffix: str
@@ -103,6 +106,7 @@ def test_an_enum_in_a_type_that_cannot_be_written_anew_is_refused(connection: du
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.thorough
 @each("kind", ["TIMESTAMPTZ_NS", '"NULL"'])
 @each("suffix", ["csv", "json"])
 def test_types_that_sqlglot_does_not_read_are_carried(
@@ -125,6 +129,7 @@ NOT_IN_JSON = [
 ]
 
 
+@pytest.mark.thorough
 @each(
     ("kind", "value", "says", "suffix", "quasi"),
     [(*row, suffix, quasi) for row, suffix, quasi in product(NOT_IN_JSON, ["json", "jsonl"], [False, True])],
@@ -143,6 +148,7 @@ def test_what_json_does_not_have_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 @each(
     ("kind", "value"),
     [
@@ -177,6 +183,7 @@ def test_json_as_a_quasi_identifier(connection: duckdb.DuckDBPyConnection, tmp_p
 # Data frames
 
 
+@pytest.mark.thorough
 @each(("kind", "value"), [("TIMETZ", "'12:00:00+01'"), ("BIT", "'0101'")])
 @each("frame", ["pandas", "polars", "arrow"])
 def test_what_a_data_frame_would_change_is_refused(
@@ -189,6 +196,7 @@ def test_what_a_data_frame_would_change_is_refused(
         assert release.verify().rows == 9
 
 
+@pytest.mark.thorough
 @each(
     ("frame", "kind", "value"),
     [
@@ -221,6 +229,7 @@ def test_what_polars_does_not_take_is_an_error_of_ours(connection: duckdb.DuckDB
 # Views
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_a_sensitive_value_that_no_tree_knows_is_not_in_a_view(
     connection: duckdb.DuckDBPyConnection, algorithm: str

@@ -114,6 +114,7 @@ def test_a_script_that_replaces_can_be_run(tmp_path: Path) -> None:
 # Types and values
 
 
+@pytest.mark.thorough
 @each(
     ("value", "rule"),
     [("30", "intervals:5"), ("DATE '2024-01-01'", "date:year"), ("TIMESTAMP '2024-01-01 10:00:00'", "date:day")],
@@ -131,6 +132,7 @@ def test_a_column_with_one_value_beside_another(connection: duckdb.DuckDBPyConne
         assert release.to_table("released", replace=True).verification.rows == 40
 
 
+@pytest.mark.thorough
 @each("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
 def test_infinite_dates_go_to_the_root(connection: duckdb.DuckDBPyConnection, kind: str) -> None:
     connection.execute(

@@ -32,6 +32,7 @@ def released(column: str, **settings: Any) -> list[str]:
             return released_columns(release)
 
 
+@pytest.mark.thorough
 @each(
     ("column", "of"),
     [

@@ -393,6 +393,7 @@ def test_another_source(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     assert "another table" not in same.err
 
 
+@pytest.mark.thorough
 def test_the_library_knows_what_a_release_is_of(in_tmp: Path) -> None:
     write_ages(in_tmp / "one.csv", 20)
     kanon.init_policy("one.csv", out="kanon.toml", quasi_identifiers=["age"])

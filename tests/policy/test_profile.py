@@ -74,6 +74,7 @@ def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> N
     assert {name for name, role in said.items() if role in expected[name]} == set(expected)
 
 
+@pytest.mark.thorough
 @each(
     ("make", "role", "kind"),
     [
@@ -112,6 +113,7 @@ def test_what_values_look_like_without_a_name_that_says_it(make: Any, role: str,
     assert (column.role, column.kind) == (role, kind), column.reason
 
 
+@pytest.mark.thorough
 @each(
     ("name", "make", "role"),
     [
@@ -134,6 +136,7 @@ def test_a_name_is_held_against_type_and_values(name: str, make: Any, role: str)
     assert column.role == role, column.reason
 
 
+@pytest.mark.thorough
 @each("name", ["id", "ID", "identifier", "uuid"])
 def test_a_number_of_nothing_in_particular_is_not_said_to_be_of_a_person(name: str) -> None:
     """Fails on 0.1.0: the key of a table of prescriptions was the number of a person, "as the name says"."""
@@ -291,6 +294,7 @@ def test_spellings_of_the_same_are_counted() -> None:
     assert not hints(frame(city=lambda _: None))
 
 
+@pytest.mark.thorough
 @each(
     ("make", "said"),
     [
@@ -383,6 +387,7 @@ def test_a_sample_of_people_has_all_rows_of_each() -> None:
 # What tables can be
 
 
+@pytest.mark.thorough
 @each("rows", [0, 1, 2])
 def test_tables_with_hardly_a_row(rows: int) -> None:
     with duckdb.connect() as connection:
@@ -402,6 +407,7 @@ def test_tables_with_hardly_a_row(rows: int) -> None:
     assert any("no rows" in note for note in found.notes) == (rows == 0)
 
 
+@pytest.mark.thorough
 def test_types_of_every_sort() -> None:
     with duckdb.connect() as connection:
         connection.execute("""

@@ -421,6 +421,7 @@ def test_the_policy_leads_to_the_person_that_the_first_way_leads_to(
             event(f"{len(profile.persons[0])} steps, {person is not None}")
 
 
+@pytest.mark.thorough
 @each("option", ["--qi", "--sensitive", "--entity", "--prepare", "--standard"])
 def test_options_about_columns_are_for_one_table(in_tmp: Path, kanon: Callable[..., Ended], option: str) -> None:
     make_hospital(in_tmp / "clinic.duckdb", patients=20)
@@ -493,6 +494,7 @@ def test_people_who_may_be_others_wait_for_a_decision(in_tmp: Path) -> None:
     assert {one.table.name: one.rows for one in alone.tables} == {"a": "undecided", "b": "events", "c": "events"}
 
 
+@pytest.mark.thorough
 def test_a_row_that_has_the_key_of_the_row_above_goes_where_that_goes(in_tmp: Path) -> None:
     """``details`` has one row for each visit, under the number of the visit; ``words`` refer to these numbers."""
     path = database(
@@ -516,6 +518,7 @@ def test_a_row_that_has_the_key_of_the_row_above_goes_where_that_goes(in_tmp: Pa
     }
 
 
+@pytest.mark.thorough
 @each(
     ("statements", "said"),
     [
@@ -580,6 +583,7 @@ def test_hostile_names_and_a_schema(in_tmp: Path, kanon: Callable[..., Ended]) -
     assert policy.into_schema == "released_2"
 
 
+@pytest.mark.thorough
 def test_a_database_of_tables_without_rows_or_quasi_identifiers(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     database(
         in_tmp / "empty.duckdb",

@@ -146,6 +146,7 @@ def test_what_names_people_is_recognized_by_its_values(language: str, what: str)
     assert (column.role, column.kind) == ("identifying", what), column.reason
 
 
+@pytest.mark.thorough
 @each(
     ("make", "kind"),
     [
@@ -171,6 +172,7 @@ def test_ways_of_writing(make: Make, kind: str) -> None:
     assert (column.role, column.kind) == ("identifying", kind), column.reason
 
 
+@pytest.mark.thorough
 @each(
     "make",
     [
@@ -207,6 +209,7 @@ def patients(path: Path, rows: int = 200) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_what_is_not_published_is_said_and_how_to_publish_it(in_tmp: Path, kanon: Kanon) -> None:
     """Fails on 0.1.0: diagnosis, cost and blurb were published."""
     patients(in_tmp / "t.csv")
@@ -278,6 +281,7 @@ def test_roles_that_a_person_names_are_confirmed(in_tmp: Path, kanon: Kanon) -> 
     assert kanon(*asked, "--qi", "SEX").json["columns_proposed"] == []
 
 
+@pytest.mark.thorough
 def test_a_saved_policy_keeps_what_is_only_proposed(in_tmp: Path, kanon: Kanon) -> None:
     patients(in_tmp / "t.csv")
     assert kanon("init", "t.csv").code == 0

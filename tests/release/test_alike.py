@@ -121,6 +121,7 @@ def test_small_tables_of_every_kind(case: Case) -> None:
         assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "why"),
     [

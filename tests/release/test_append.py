@@ -283,7 +283,7 @@ def labels_of(rule: Any, kind: str, values: Sequence[Any]) -> tuple[dict[Any, Ro
         return {row[0]: row[1 : made.height + 1] for row in rows}, made.rule
 
 
-@pytest.mark.quick(4)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", VALUES)
 @given(data=st.data())
 @examples(24, quick=3)
@@ -309,7 +309,7 @@ def test_labels_of_a_lock_are_those_of_the_release(rule: str, data: st.DataObjec
 SECRETS = {"age": range(731_000_011, 731_000_911, 30), "zip": [f"Q{number}X" for number in range(7301, 7331)]}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["intervals:1000,100000", "steps", "round:3,6", "flat"])
 def test_a_lock_holds_no_value(rule: str, tmp_path: Path) -> None:
     """Nor does it where values are published in labels: rules, levels and lengths are all that is needed."""
@@ -326,6 +326,7 @@ def test_a_lock_holds_no_value(rule: str, tmp_path: Path) -> None:
     assert [value for value in held if value in text] == []
 
 
+@pytest.mark.thorough
 def test_a_lock_is_a_policy_that_leaves_nothing_to_the_data(visits: Path) -> None:
     text = visits.with_name("kanon.lock").read_text(encoding="utf-8")
     assert 'zip = "mask:right:length=3"' in text
@@ -522,7 +523,7 @@ def test_a_lock_that_was_edited(visits: Path) -> None:
         append(visits, "november")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
@@ -580,6 +581,7 @@ def test_rows_that_wait_stay_when_a_file_is_cleaned(visits: Path) -> None:
 # Elsewhere
 
 
+@pytest.mark.thorough
 def test_a_connection(tmp_path: Path) -> None:
     lock = tmp_path / "kanon.lock"
     with duckdb.connect() as connection:
@@ -811,6 +813,7 @@ def test_a_lock_that_cannot_be_written(tmp_path: Path) -> None:
     assert tables_of(path) == before
 
 
+@pytest.mark.thorough
 def test_the_release_itself_holds_no_new_rows(tmp_path: Path) -> None:
     path = tmp_path / "clinic.duckdb"
     with duckdb.connect(str(path)) as connection:

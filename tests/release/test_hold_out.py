@@ -66,6 +66,7 @@ def test_rows_are_either_held_out_or_released_and_their_number_is_the_share(
     assert kept + rest == Counter((one, other) for one, other in values)
 
 
+@pytest.mark.thorough
 def test_all_rows_of_a_person_are_held_out_whatever_the_order_of_the_table() -> None:
     found = []
     for frame in (stays(), stays()[::-1]):
@@ -229,6 +230,7 @@ def test_the_ledger_refuses_them_beside_a_release_of_the_whole_table(
     assert "were checked together on the rows of now" in " ".join(whole.err.split())
 
 
+@pytest.mark.thorough
 def test_the_library_writes_them(tmp_path: Path) -> None:
     with kanon_of.anonymize(
         stays(), quasi_identifiers=["zip"], rest="drop", count="rows", k=2, hold_out=0.5

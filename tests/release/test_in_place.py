@@ -179,6 +179,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@pytest.mark.thorough
 @examples(20, quick=2)
 @given(
     names=st.lists(st.sampled_from(HOSTILE_NAMES), min_size=7, max_size=7, unique_by=str.casefold),
@@ -298,6 +299,7 @@ def refused(path: Path, what: str, error: type[kanon.KanonError] = UsageError, *
     assert files_in(path.parent) == names
 
 
+@pytest.mark.thorough
 def test_a_foreign_key_of_another_table(hospital: Path) -> None:
     change(hospital, "CREATE TABLE visits (patient INTEGER REFERENCES patients(id))")
     refused(hospital, "visits has a foreign key")
@@ -396,6 +398,7 @@ def test_a_read_only_directory(hospital: Path) -> None:
         hospital.parent.chmod(0o700)
 
 
+@pytest.mark.thorough
 def test_another_process_has_the_file(
     hospital: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -438,6 +441,7 @@ class _Disk:
     free = 1000
 
 
+@pytest.mark.thorough
 def test_a_release_that_fails_its_check(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object, **__: object) -> None:
         raise VerificationError("The release has a class of 1 row.")
@@ -491,7 +495,7 @@ def test_options_that_do_not_go_together(
 # Data files
 
 
-@pytest.mark.quick("csv")
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_data_files(tmp_path: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     path = tmp_path / f"people.{suffix}"
@@ -562,6 +566,7 @@ def test_a_type_in_the_definition_of_another_table(hospital: Path) -> None:
         kanon.clean(hospital, drop=["patients"])
 
 
+@pytest.mark.thorough
 def test_clean_keeps_everything(hospital: Path) -> None:
     names = "SELECT schema_name, table_name, sql, comment FROM duckdb_tables() ORDER BY ALL"
     before = asked_of(hospital, names), asked_of(hospital, "SELECT * FROM patients ORDER BY id")

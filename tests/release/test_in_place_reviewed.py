@@ -98,6 +98,7 @@ def test_a_list_of_values_that_no_column_has(ward: Path) -> None:
     assert not is_left(ward, "TOWN7")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "user", ["CREATE MACRO m(a) AS a::towns", "CREATE VIEW w AS SELECT enum_range(NULL::towns)::VARCHAR[] AS x"]
 )

@@ -361,6 +361,7 @@ def test_a_table_of_somebody_elses_is_no_ledger(square: Path) -> None:
     assert tables_of(square) == before
 
 
+@pytest.mark.thorough
 def test_without_an_earlier_release_nothing_is_looked_up(square: Path) -> None:
     with release_of(square, **BY_A) as release:
         release.to_table("one")

@@ -305,6 +305,7 @@ def _refused(table: pd.DataFrame, quasi_identifiers: list[str] = QI) -> bool:
     return False
 
 
+@pytest.mark.thorough
 def test_the_warning_is_on_stderr(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: nothing is said of names that repeat."""
     visits(patients(300, namesakes=3), 1)[["name", *QI]].to_csv(in_tmp / "people.csv", index=False)
@@ -561,7 +562,7 @@ def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_comp
     assert f"{number} has repeated values (60 in 480 rows)" in ended.err
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("named", ["email", "phone", "name", "patient", "username", "device_id", "account_no"])
 def test_what_a_person_is_known_by_is_looked_at_without_a_role(named: str) -> None:
     """Fails on 0.1.0: published with k counted in rows. Namesakes stop nothing."""
@@ -676,6 +677,7 @@ def test_attack_does_not_exclude_linkage_where_people_repeat(ward: Path, kanon: 
     assert not kanon_of.attack(ward, "released", **of_python, count="rows").endangered
 
 
+@pytest.mark.thorough
 def test_people_who_are_spelled_in_several_ways_are_noted(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: one patient is five people, and nothing is said."""
     spellings = ["u@x.org", "U@X.ORG", " u@x.org", "U@x.org", "u@x.org "]
@@ -704,6 +706,7 @@ def test_people_without_a_name_are_noted(in_tmp: Path, kanon: Callable[..., Ende
     assert "blank" not in kanon("check", "t.parquet", *asked).err
 
 
+@pytest.mark.thorough
 def test_people_who_are_not_a_number_are_noted(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     """Fails before: NaN is a person of each class that has one, without a word."""
     with duckdb.connect(str(in_tmp / "t.duckdb")) as connection:
@@ -719,6 +722,7 @@ def test_people_who_are_not_a_number_are_noted(kanon: Callable[..., Ended], in_t
         assert "who is NaN in 3 rows. NaN is counted as a person: write NULL" in kanon(*command).err
 
 
+@pytest.mark.thorough
 def test_sensitive_values_of_several_spellings_are_noted(kanon: Callable[..., Ended], in_tmp: Path) -> None:
     """Fails before: "l = 2 holds" for a class of which all have flu, written in two ways, and nothing is said."""
     table = pd.DataFrame({"town": ["A"] * 6, "illness": ["flu", "Flu", "flu ", None, "cold", ""]})

@@ -86,6 +86,7 @@ def kanon_release(source: Any, **settings: Any) -> kanon.Release:
     )
 
 
+@pytest.mark.thorough
 def test_a_connection_that_profiles_its_statements_is_refused(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("PRAGMA enable_profiling = 'no_output'")

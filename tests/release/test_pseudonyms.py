@@ -208,6 +208,7 @@ def test_every_algorithm_and_destination(
     assert left == {"patients", "releases"} | ({"released"} if destination == "table" else set())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["pandas", *IN_OTHER_FRAMES])
 def test_frames(kind: str, key_file: Path) -> None:
     frame: Any = pd.DataFrame({"who": ["Ann", "Bob", None, "Cy"], "sex": ["F", "M", "F", "M"]})
@@ -286,6 +287,7 @@ def test_neither_the_key_nor_a_name_is_anywhere(tmp_path: Path, kanon: Callable[
     assert tomllib.loads((tmp_path / "kanon.toml").read_text())["release"]["key_file"] == "key"
 
 
+@pytest.mark.thorough
 def test_what_the_library_keeps_does_not_show_the_key(clinic: Path, key_file: Path) -> None:
     with kanon.anonymize(
         clinic, "patients", quasi_identifiers=["sex"], pseudonymize=["name"], rest="drop", key_file=key_file
@@ -321,7 +323,7 @@ def test_the_script_makes_the_same_pseudonyms_with_the_key_bound(
         assert connection.table("pasted").fetchall() == connection.table("made").fetchall()
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ['a"b; DROP TABLE x --', "select", "Größe Ω", "pseudonym", "value", "source", "class"])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_hostile_names(name: str, algorithm: str) -> None:

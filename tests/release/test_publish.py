@@ -46,6 +46,7 @@ def rows_of(path: Path, table: str) -> list[tuple[Any, ...]]:
         return connection.table(table).fetchall()
 
 
+@pytest.mark.thorough
 def test_a_table_has_the_columns_in_order_and_no_identifying_one(clinic: Path) -> None:
     with anonymize(clinic) as release:
         published = release.to_table("released")
@@ -59,6 +60,7 @@ def test_a_table_has_the_columns_in_order_and_no_identifying_one(clinic: Path) -
     assert sorted(left) == ["patients", "released", "releases"]  # the last one is the ledger
 
 
+@pytest.mark.thorough
 def test_rest_decides_about_columns_without_a_role(clinic: Path) -> None:
     for rest, columns in [("drop", ["age"]), ("keep", ["id", "name", "age", "sex", "zip", "disease"])]:
         with kanon.anonymize(clinic, quasi_identifiers=["age"], rest=rest) as release:
@@ -290,6 +292,7 @@ def test_a_release_holds_nothing_in_the_callers_connection_after_it_is_closed(cl
         assert names == [("patients",)]
 
 
+@pytest.mark.thorough
 def test_a_file_is_not_left_half_written_when_its_directory_goes(clinic: Path, tmp_path: Path) -> None:
     with anonymize(clinic) as release:
         with pytest.raises(kanon.SourceError, match="does not exist"):

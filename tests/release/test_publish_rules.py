@@ -104,6 +104,7 @@ def test_round_of_fractions_and_of_what_is_no_number() -> None:
     assert released([7, 4], "UTINYINT", "round:10") == [10, 0]
 
 
+@pytest.mark.thorough
 @each(
     ("value", "data_type", "base"), [(127, "TINYINT", 10), (Decimal("99.99"), "DECIMAL(4,2)", 1), (255, "UTINYINT", 2)]
 )
@@ -150,6 +151,7 @@ def test_bins_are_half_open(kind: str, bounds: str) -> None:
             assert found == label
 
 
+@pytest.mark.thorough
 def test_what_is_not_a_number_is_coded_with_the_largest() -> None:
     values = [math.nan, math.inf, -math.inf, 1.0]
     assert released(values, "DOUBLE", "top:90") == ["90+", "90+", "-inf", "1.0"]
@@ -182,6 +184,7 @@ def best_error(values: Sequence[tuple[float, int]], size: int) -> float:
     return min(errors)
 
 
+@pytest.mark.thorough
 @each("weights", [(1,), (1, 1, 2, 3), (1, 9)])
 @each("size", [2, 3, 5])
 def test_microaggregation_has_the_least_error(weights: tuple[int, ...], size: int) -> None:
@@ -271,6 +274,7 @@ def test_dates_beside_shifted_ones_are_named() -> None:
         assert ["may tell by how many days: went" in purpose for purpose in purposes] == [said] * len(rule)
 
 
+@pytest.mark.thorough
 @each(
     ("data_type", "rule", "value", "made"),
     [
@@ -409,6 +413,7 @@ def test_rules_that_do_not_go_together_are_refused(rules: list[str]) -> None:
         parse_publish_rules("v", rules)
 
 
+@pytest.mark.thorough
 @each(
     ("column", "rule", "said"),
     [

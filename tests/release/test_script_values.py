@@ -172,7 +172,7 @@ def test_values_of_people_whom_pseudonyms_tie_are_not_written_out(
         assert "zedtown" not in release.sql("duckdb", INTO)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_materialized_view_is_no_plain_view_in_a_script(tmp_path: Path, dialect: str) -> None:
     """Fails on 0.1.0: DuckDB got a plain view, whose reader can find out values of rows that it leaves out."""
@@ -265,7 +265,7 @@ def test_lookups_are_files_that_the_script_loads(tmp_path: Path) -> None:
     assert rows_of(script.text, path) == expected
 
 
-@pytest.mark.quick(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_script_loads_its_lookups_or_says_how(tmp_path: Path, dialect: str) -> None:
     """Fails on 0.1.0: there were no lookups."""
@@ -296,6 +296,7 @@ def test_texts_that_a_csv_file_must_quote_come_back(tmp_path: Path) -> None:
     assert len(set(expected)) == 8
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_of_lookups_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, directory = by_hand(tmp_path / "people.duckdb"), tmp_path / "lookups"
 

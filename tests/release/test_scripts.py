@@ -150,6 +150,7 @@ def test_dialects_of_the_command_line_are_those_of_the_library() -> None:
     assert DialectName.__args__ == DIALECTS  # type: ignore[attr-defined]  # a Literal has its values there
 
 
+@pytest.mark.thorough
 def test_the_library_shows_what_it_runs() -> None:
     frame = pd.DataFrame({"a": [1, 1, 2, 2], "b": list("xxyy")})
     with kanon.anonymize(frame, quasi_identifiers=["a", "b"], models=[kanon.KAnonymity(2)]) as release:

@@ -98,6 +98,7 @@ def test_the_attacks_find_the_row_in_a_plain_view(ward: Path, attack: str) -> No
         assert leaks(found_by(connection, attack, "plain"))
 
 
+@pytest.mark.thorough
 def test_no_attack_reads_a_suppressed_row_through_a_view(ward: Path) -> None:
     """Fails on 0.1.0: ``stats(cost)`` gives the cost of the suppressed row, as the largest one."""
     make_view(str(ward), "optimal")

@@ -209,6 +209,7 @@ def test_the_inpatients_by_hand(inpatients: Path, kanon: Callable[..., Ended]) -
     assert (linkage["rows_below_k"], linkage["succeeded"]) == (12, True)
 
 
+@pytest.mark.thorough
 def test_what_is_printed_for_people(inpatients: Path, kanon: Callable[..., Ended]) -> None:
     assert inpatients.is_dir()
     ended = kanon(*INPATIENT_ATTACK, "-k", 4)
@@ -243,6 +244,7 @@ def test_rows_of_another_table_find_nothing() -> None:
     assert linkage["outcome"] == "not excluded"
 
 
+@pytest.mark.thorough
 def test_rows_that_were_published_several_times_do_not_hide_anyone() -> None:
     """Ten people, each alone, each published five times: "linkage fails" on 0.1.0, and before an adversary found it."""
     original = pd.DataFrame({"age": range(20, 30), "sex": list("FM") * 5})
@@ -313,6 +315,7 @@ def test_what_is_wrong_is_said(
     assert "13053" not in ended.err
 
 
+@pytest.mark.thorough
 def test_sql_is_what_was_run(inpatients: Path, kanon: Callable[..., Ended]) -> None:
     assert inpatients.is_dir()
     ended = kanon(*INPATIENT_ATTACK, "--sql")
@@ -321,6 +324,7 @@ def test_sql_is_what_was_run(inpatients: Path, kanon: Callable[..., Ended]) -> N
     assert "-- how far it follows the original" in ended.out
 
 
+@pytest.mark.thorough
 def test_a_policy_names_the_columns(inpatients: Path, kanon: Callable[..., Ended]) -> None:
     (inpatients / "kanon.toml").write_text(
         '[columns]\nquasi_identifiers = ["zip", "age", "nationality"]\nsensitive = ["condition"]\n'
@@ -335,6 +339,7 @@ def test_a_policy_names_the_columns(inpatients: Path, kanon: Callable[..., Ended
     assert ended.json["attacks"][1]["column"] == "condition"
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_in_a_connection() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE o AS SELECT i % 3 AS a, i % 2 AS s FROM range(30) AS t(i)")

@@ -439,6 +439,7 @@ def test_a_quarter_of_copied_rows_is_found_and_its_risk_is_about_a_quarter() -> 
 # People
 
 
+@pytest.mark.thorough
 def test_a_person_is_one_target_and_rows_of_the_control_group_go(tmp_path: Path) -> None:
     rows = [
         (person, f"{'ab'[person % 2]}{stay % 2 + 1}", "flu" if person < 4 else "cold")
@@ -561,6 +562,7 @@ def test_adult_ends_soon(adult: Path) -> None:
     assert any(isinstance(attack, Controlled) and attack.succeeded for attack in found.attacks)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_guesses_are_the_same_with_any_number_of_threads() -> None:
     table = pd.DataFrame({"age": [20 + row % 40 for row in range(400)]})

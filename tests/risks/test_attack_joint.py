@@ -50,12 +50,14 @@ def test_two_releases_that_leave_single_rows_by_hand() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_release_beside_itself_adds_nothing() -> None:
     found = kanon.attack(BY_A, original=CORNERS, others=[BY_A], models=[kanon.KAnonymity(2)], **ASKED)
     (joint,) = joint_of(found)
     assert (joint["succeeded"], joint["smallest"], joint["groups"]) == (False, 2, 2)
 
 
+@pytest.mark.thorough
 def test_a_release_without_a_column_is_joined_by_the_others() -> None:
     other = BY_B[["b", "s"]]
     (joint,) = joint_of(kanon.attack(BY_A, original=CORNERS, others=[other], models=[kanon.KAnonymity(2)], **ASKED))
@@ -127,6 +129,7 @@ def test_a_row_that_one_release_left_out_is_what_remains() -> None:
         assert (known["rows_certain_right"], known["rows_certain_together"], joint["succeeded"]) == (1, 1, True)
 
 
+@pytest.mark.thorough
 def test_what_remains_may_be_many_people_with_one_value() -> None:
     """Five are left when five are subtracted from ten, enough for k = 5; all of them have gout.
 
@@ -140,6 +143,7 @@ def test_what_remains_may_be_many_people_with_one_value() -> None:
     assert (joint["columns"][0]["rows_certain_together"], joint["columns"][0]["rows_alike"]) == (5, 5)
 
 
+@pytest.mark.thorough
 def test_people_are_counted_once_each() -> None:
     """One person with two rows in two small groups is one person.
 

@@ -58,6 +58,7 @@ def test_one_who_knows_the_algorithm_knows_all_values() -> None:
     assert (attack.rows_certain, attack.rows_certain_right) == (5, 5)
 
 
+@pytest.mark.thorough
 def test_other_assignments_are_left_where_no_cheaper_release_depends_on_them() -> None:
     """Where k alone rules out every cheaper release, all assignments are possible and nothing is certain."""
     people = pd.DataFrame([("p", "x", "b"), ("p", "y", "c"), ("q", "x", "b"), ("r", "y", "c")], columns=list("abs"))
@@ -70,6 +71,7 @@ def test_other_assignments_are_left_where_no_cheaper_release_depends_on_them() -
     assert not any(found.name == "minimality" for found in kanon.attack(released, original=people, **asked).attacks)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("algorithm", "models", "reason"),
     [
@@ -88,6 +90,7 @@ def test_what_is_not_counted_is_said(algorithm: str, models: list[Any], reason: 
     assert "at most 40 rows" in attack.reason
 
 
+@pytest.mark.thorough
 def test_the_command_takes_the_algorithm_of_the_policy(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: "no attack succeeds"."""
     policy = tmp_path / "kanon.toml"

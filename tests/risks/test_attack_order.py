@@ -60,7 +60,7 @@ def test_the_labels_are_those_of_the_hierarchy() -> None:
     assert kanon.measure(labelled(patients()), original=patients(), **ASKED).levels == {"age": 1, "sex": 0}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("column", [None, "name", "age"])
 def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) -> None:
     original = patients() if column is None else patients().sort_values(column)
@@ -77,7 +77,7 @@ def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) ->
     assert order["orders"]["position"]["correlation"] == pytest.approx(-1)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "columns", [["age"], ["disease"], ["cost"], ["age", "sex", "disease", "cost"], ["sex", "cost"], ["disease", "age"]]
 )
@@ -145,6 +145,7 @@ def test_z_is_what_all_orders_of_a_few_rows_make_it() -> None:
     assert order["orders"]["position"]["correlation"] == pytest.approx(found / 10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [20, 2000])
 def test_a_release_that_is_the_original_is_caught_however_few_rows_differ(rows: int) -> None:
     """Fails on 0.1.0, and before an adversary found it: 60 different rows have no place of their own in the mean."""
@@ -205,6 +206,7 @@ def test_a_view_has_no_order(kanon: Callable[..., Ended]) -> None:
     assert "order    SUCCEEDS: the rows follow position (correlation 1.00)" in ended.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_files_are_read_in_their_order(in_tmp: Path, suffix: str) -> None:
     original = patients(2000)

@@ -298,6 +298,7 @@ def test_five_visits_of_one_patient_are_found(visits: Path, kanon: Callable[...,
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_check_counts_the_people_of_a_release(visits: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: with an entity, check refuses every release, and has no --original."""
     assert visits.is_dir()
@@ -384,6 +385,7 @@ def test_rows_to_choose_from_are_counted_on_the_safe_side() -> None:
     assert {k: attack.open for k, attack in linked.items()} == {1: False, 2: True, 4: False}
 
 
+@pytest.mark.thorough
 def test_full_classes_settle_others() -> None:
     """Fails on 0.1.0. {1, 2} covers all, but both rows of 1 must be in the class of 1: the other has two people."""
     original = pd.DataFrame({"who": ["ann", "ann", "bob", "cem"], "a": ["x", "x", "x", "y"], "b": [1, 1, 2, 2]})
@@ -417,6 +419,7 @@ def test_pseudonyms_of_people_are_counted_as_they_stand() -> None:
     assert (measured.people.smallest_class, measured.smallest_class) == (1, 5)
 
 
+@pytest.mark.thorough
 def test_people_that_cannot_be_counted_are_an_error(visits: Path, kanon: Callable[..., Ended]) -> None:
     assert visits.is_dir()
     asked = ("released.csv", "--qi", "age,town", *BY_ORIGINAL)
@@ -473,6 +476,7 @@ def test_numbers_of_rows_under_the_name_of_people_are_not_counted(in_tmp: Path, 
     assert (checked["smallest_class_people"], checked["original"]) == (1, None)
 
 
+@pytest.mark.thorough
 def test_shares_of_people_are_not_known_where_classes_are_not() -> None:
     """Fails before: ann and bob are two people in each class, four together, and a share of four is too small."""
     original = pd.DataFrame({"who": [*["ann"] * 3, *["bob"] * 2], "a": [1, 1, 2, 1, 2]})

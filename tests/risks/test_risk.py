@@ -121,6 +121,7 @@ def check_subsets(found: Any, case: Case, largest: int) -> None:
     assert order == sorted(order)
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=15), st.data())
 @examples(30)
 def test_the_journalist_goes_by_the_classes_of_the_population(case: Case, data: st.DataObject) -> None:

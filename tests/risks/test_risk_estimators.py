@@ -238,7 +238,7 @@ def negative_binomial(classes: int, a: int, b: float) -> list[int]:
     return [number for number, others in enumerate(failures) for _ in range(1 + others)]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("theta", "alpha"), [(100, 0.5), (2000, 0.2)])
 @pytest.mark.parametrize(("fraction", "of_one", "of_all"), [(0.05, 0.6, 0.2), (0.2, 0.15, 0.1), (0.5, 0.1, 0.05)])
 def test_pitman_finds_the_truth_in_populations_of_its_kind(

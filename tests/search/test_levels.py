@@ -67,6 +67,7 @@ def test_one_node_is_taken_as_it_is_given_under_every_measure() -> None:
             assert release.optimal
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_meant_is_refused() -> None:
     def of(**asked: Any) -> None:
         kanon.anonymize(FRAME, k=2, **SETTINGS, **asked).close()
@@ -86,6 +87,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
             levels_of({"age": wrong})
 
 
+@pytest.mark.thorough
 def test_a_policy_file_the_command_line_and_the_library_say_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

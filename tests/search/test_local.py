@@ -347,6 +347,7 @@ def test_many_columns_start_at_once_and_probes_change_the_way_only() -> None:
             assert release.to_pandas().value_counts().min() >= 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("measure", ["gcp", "precision"])
 def test_other_measures_lead_the_steps_too(measure: str) -> None:
     generator = random.Random(4)  # noqa: S311 - values for a test

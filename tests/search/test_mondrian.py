@@ -179,6 +179,7 @@ def test_a_view_shows_what_a_table_has_and_stays_anonymous(
     assert set(after) <= set(before)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [{"labels": "set"}, {"cut": "relaxed"}, {"numbers": "mean"}])
 def test_what_cannot_be_a_view(asked: dict[str, Any]) -> None:
     connection = database_with({"x": ("VARCHAR", ["a", "b", "b"])})

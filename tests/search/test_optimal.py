@@ -60,6 +60,7 @@ def test_same_optimum_and_same_release_as_the_exhaustive_search(case: Case) -> N
         assert Counter(released_rows(release)) == ours.published
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=12))
 @examples(12)
 def test_without_limit_on_time_or_with_one_that_is_not_reached_the_answer_is_the_same(case: Case) -> None:

@@ -136,6 +136,7 @@ def test_what_spolg_found_is_taken_and_named_where_it_loses_less(
     assert published.groupby(list(published.columns), dropna=False).size().min() >= 5
 
 
+@pytest.mark.thorough
 def test_a_step_whose_statement_ended_when_the_search_was_stopped_is_taken_back(
     prepared: kanon.PreparedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,7 @@ def test_a_wide_table_ends_in_time(wide: kanon.PreparedTable, algorithm: str) ->
     assert took < 1 + BEYOND + SLOW
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "incognito", "samarati", "datafly", "local", "mondrian-plus"])
 def test_a_long_table_ends_in_time(long: kanon.PreparedTable, algorithm: str) -> None:
     """Statements that take long are stopped, in the search and after it."""
@@ -150,6 +150,7 @@ def test_a_release_that_is_stopped_while_it_is_published_leaves_nothing(
         assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (1,)
 
 
+@pytest.mark.thorough
 def test_a_limit_counts_preparing_searching_and_publishing(tmp_path: Path) -> None:
     """What ``to_file`` may take is what ``anonymize`` left of the limit."""
     frame = wide_table(2, 200)

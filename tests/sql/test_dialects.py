@@ -16,6 +16,7 @@ from conftest import REPOSITORY, make_clinic
 from each import each
 from foreign_engines import counted
 from needs import needs
+from rows import released_rows
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 from test_sql import require_approved
@@ -126,7 +127,7 @@ def scripts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     where = Destination(into="released")
     statements: dict[str, list[str]] = {}
     with made(path, request.param) as release:
-        rows = counted([tuple(row.values()) for row in release.to_arrow().to_pylist()])
+        rows = counted(released_rows(release))
         for dialect in ("duckdb", *OTHERS):
             if request.param == "mondrian" and dialect in NO_RECURSION:
                 with pytest.raises(kanon.UsageError, match=r"Step 'The release.*recursive"):
@@ -137,7 +138,7 @@ def scripts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Scripts(path, statements, rows)
 
 
-@pytest.mark.quick("optimal")
+@pytest.mark.thorough
 def test_no_script_has_what_its_dialect_lacks_or_what_transpiling_breaks(scripts: Scripts) -> None:
     found = []
     for dialect in scripts.statements.keys() & OTHERS:
@@ -287,6 +288,7 @@ def test_a_type_that_there_is_not_is_refused() -> None:
         rendered(exp.select(sql.cast(sql.column("a"), "INTERVAL")), "bigquery")
 
 
+@pytest.mark.thorough
 def test_a_view_is_refused_where_its_tables_cannot_have_their_names(clinic: Path) -> None:
     with made(clinic, "optimal") as release:
         assert "CREATE VIEW released" in release.sql("postgres", Destination(into="released", kind="view"))
@@ -294,6 +296,7 @@ def test_a_view_is_refused_where_its_tables_cannot_have_their_names(clinic: Path
             release.sql("spark", Destination(into="released", kind="view"))
 
 
+@pytest.mark.thorough
 def test_sql_server_has_two_names(clinic: Path, kanon: Callable[..., Ended]) -> None:
     asked = ("anonymize", clinic, "patients", "--qi", "age,sex", "--rest", "drop", "--seed", 1, "--sql", "--dialect")
     one, other = kanon(*asked, "tsql"), kanon(*asked, "sqlserver")
@@ -371,6 +374,7 @@ def rules_as_queries() -> dict[tuple[str, str], exp.Select]:
     }
 
 
+@pytest.mark.thorough
 @each("dialect", [*OTHERS, "duckdb"], quick=3)
 def test_every_rule_is_an_expression(dialect: str) -> None:
     """Fails on 0.1.0, where rules for DuckDB alone could be rendered. ClickHouse computes otherwise with decimals."""

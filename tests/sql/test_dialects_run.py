@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from foreign_engines import DuckDB, Postgres, Spark, Transpiled, counted, is_query
 from needs import needs
+from rows import released_rows
 from sqlglot import exp
 from test_dialects import made
 
@@ -78,7 +79,7 @@ def require_same(foreign: Any, connection: duckdb.DuckDBPyConnection, table: str
     rows = connection.execute(f"FROM {quoted}").fetchall()
     with kanon.anonymize(connection, table, seed=1, **asked) as release:
         where = Destination(into=RELEASED)
-        expected = counted([tuple(row.values()) for row in release.to_arrow().to_pylist()])
+        expected = counted(released_rows(release))
         plain_script = release.plan(where, stands_alone=True).statements_for("duckdb")
         elsewhere = release.plan(where, stands_alone=True, dialect=foreign.dialect).statements_for(foreign.dialect)
     with duckdb.connect() as other:
@@ -361,7 +362,7 @@ def test_lookups_are_loaded(foreign: Any, people: duckdb.DuckDBPyConnection) -> 
         asked = {**ASKED, "algorithm": "mondrian"}
         with kanon.anonymize(people, "people", seed=1, **asked) as release:
             script = release.script(foreign.dialect, Destination(into=RELEASED), lookups=Path(directory) / "lookups")
-            expected = counted([tuple(row.values()) for row in release.to_arrow().to_pylist()])
+            expected = counted(released_rows(release))
         assert script.held
         for path in (Path(directory) / "lookups", *script.files):
             path.chmod(0o755)

@@ -613,6 +613,7 @@ def test_the_source_is_read_once_for_the_frequency_set(release: kanon.Release) -
         assert scans_of(connection, query, "patients") == 1
 
 
+@pytest.mark.thorough
 def test_publishing_reads_the_source_twice_and_the_first_time_only_what_makes_classes(release: kanon.Release) -> None:
     """Once for the classes (narrow), once for the rows; docs/sql.md tells what a single scan would cost."""
     (query,) = release.plan().statements("release")

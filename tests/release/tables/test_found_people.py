@@ -100,6 +100,7 @@ def visited(tmp_path: Path) -> Path:
     return tmp_path / "clinic.duckdb"
 
 
+@pytest.mark.thorough
 def test_by_hand(visited: Path) -> None:
     attacked = attack_tables(visited, visited.with_name("kanon.toml"), schema="released")
     assert figures(attacked.found) == [(6, 0, 0, 2), (6, 0, 0, 2), (6, 1, 1, 1)]
@@ -115,6 +116,7 @@ def test_by_hand(visited: Path) -> None:
     assert attacked.verdicts[3].found.endswith("; not looked at, as the policy does not name it: names")
 
 
+@pytest.mark.thorough
 def test_too_many_combinations(visited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Released people have four kinds of events, and one combination of two; the originals have five."""
     monkeypatch.setattr(found_people, "MOST_COMBINATIONS", 4)

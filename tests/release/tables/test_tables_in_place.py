@@ -458,6 +458,7 @@ def test_a_view_cannot_be_replaced(clinic: Path) -> None:
         release.in_place()
 
 
+@pytest.mark.thorough
 def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     """The command says what stays and goes, takes a policy that names another place, and combines with what it can."""
     monkeypatch.chdir(clinic.parent)

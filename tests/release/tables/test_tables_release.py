@@ -89,6 +89,7 @@ def raw_values(file: Path, policy: TablesPolicy) -> dict[tuple[str, str], set[An
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("km", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_hospital(tmp_path: Path, km: int) -> None:
     """Nobody, and no m events of anybody, is shared by fewer than k people; no row leads nowhere; no key is raw."""
@@ -611,6 +612,7 @@ def test_rows_of_people_that_another_column_names_again_are_refused() -> None:
         anonymize_tables(connection, policy)
 
 
+@pytest.mark.thorough
 def test_people_of_whom_nothing_is_left_are_not_counted() -> None:
     """Without a table of people, a person is in a release by rows alone."""
     connection = duckdb.connect()
@@ -636,6 +638,7 @@ def test_not_all_people_are_left_out_where_the_root_costs_as_much() -> None:
     assert (release.people_out, release.cost, release.optimal) == (3, 3, True)
 
 
+@pytest.mark.thorough
 def test_keys_that_are_equal_have_one_pseudonym(tmp_path: Path) -> None:
     """Zero and negative zero are one key, in each of two releases with one key file."""
     (tmp_path / "key").write_bytes(b"k" * 32)
