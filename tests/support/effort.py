@@ -57,10 +57,10 @@ def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Calla
         else quick
     )
     whole = settings.get_current_profile_name() == "all"
+    deep = thorough if whole else max(part, thorough // THOROUGH_PART)
 
     def decorate(test: Any) -> Any:
-        deep = thorough if whole else max(part, thorough // THOROUGH_PART)
         limited = settings(max_examples=count(deep, quick=part), **others)(test)
-        return pytest.mark.deeper(limited) if part < thorough else limited
+        return pytest.mark.deeper(limited) if part < deep else limited
 
     return decorate
