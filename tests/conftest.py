@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from effort import is_thorough, load_profile
-from needs import missing, needs
+from needs import THOROUGH_FILES, missing, needs
 from servers import java, postgres_programs, postgres_server, spark_session
 
 from kanon_sql.cli.main import run
@@ -208,7 +208,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Yield the quick cases of a test: at most `MOST_QUICK_CASES`, spread evenly, or those that `quick` names."""
     for place, item in enumerate(cases):
-        if needs_a_server(item) or item.get_closest_marker("thorough") is not None:
+        thorough = str(item.path) in THOROUGH_FILES or item.get_closest_marker("thorough") is not None
+        if thorough or needs_a_server(item):
             continue
         mark = item.get_closest_marker("quick")
         wanted = mark.args if mark is not None else [min(len(cases), MOST_QUICK_CASES)]

@@ -123,6 +123,7 @@ def test_what_a_document_shows_is_what_happens(path: Path, in_tmp: Path) -> None
         run_block(path, kind, block, names)
 
 
+@pytest.mark.thorough
 def test_blocks_that_are_not_run_can_be_read() -> None:
     for path in DOCUMENTS:
         for kind, file, block in blocks(path):

@@ -301,6 +301,7 @@ def test_ctrl_c_ends_the_job(spark: Any) -> None:
     spark.sql("DROP VIEW slow")
 
 
+@pytest.mark.thorough
 def test_no_server_is_told_in_one_line() -> None:
     needs("grpc")
     with pytest.raises(kanon.SourceError, match=r"sc://127\.0\.0\.1:1 cannot be reached") as told:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import Any, NoReturn
 
 import pytest
+from effort import is_thorough
 
 EXTRAS = {
     "highspy": "prove",
@@ -29,8 +31,20 @@ EVERYTHING = "KANON_TEST_EVERYTHING"
 """Environment variable set by `.ci/run`: a test fails if something it needs is missing."""
 
 
+IN_DEV = {"duckdb", "pandas"}
+"""What the quick suite has: cases of other engines and frames ask for these too."""
+
+THOROUGH_FILES: set[str] = set()
+"""Files that need something at their top, so that all of their tests are thorough."""
+
+
 def needs(module: str) -> Any:
     """Import a module. Skip the test, or the file if called at its top, if the module is not installed."""
+    caller = sys._getframe(1)  # noqa: SLF001 - as inspect.stack(), which reads every file of the stack
+    if caller.f_code.co_name == "<module>":
+        THOROUGH_FILES.add(caller.f_code.co_filename)
+    elif not is_thorough() and module not in IN_DEV:
+        pytest.fail(f"A test that needs {module} must be thorough: the quick suite runs without it.", pytrace=False)
     try:
         return importlib.import_module(module)
     except ImportError:
