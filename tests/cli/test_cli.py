@@ -111,6 +111,7 @@ def test_exit_codes_and_one_line_errors_that_leave_everything_as_it_was(
     assert files_in(in_tmp) == files
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_an_empty_table_gives_an_empty_release(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("empty.duckdb") as connection:

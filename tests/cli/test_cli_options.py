@@ -70,6 +70,7 @@ def test_a_policy_is_written_whole_and_reads_back(clinic: Path, kanon: Callable[
     assert kanon("check", clinic, "x", "--policy", "p.toml").code == 0
 
 
+@pytest.mark.thorough
 def test_a_policy_that_cannot_be_written_is_one_line_and_the_release_is_there(
     clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,7 @@ def test_every_command_is_here() -> None:
     assert set(commands(root())) - NOTHING_NAMED == set(COMMANDS)
 
 
-@pytest.mark.quick("anonymize", "attack", "hierarchy export", "profile")
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_control_character_of_a_name_is_printed(tmp_path: Path, kanon: Callable[..., Ended], command: str) -> None:
     """Fails on 0.1.0 for ``attack``: the name of a column is printed as it is, and clears the line it stands in."""

@@ -42,6 +42,7 @@ def test_the_minimal_nodes(five: Path, kanon: Callable[..., Ended]) -> None:
     assert "2 minimal satisfying nodes of 32" in text.out
 
 
+@pytest.mark.thorough
 def test_its_statements_can_be_run_again(five: Path, kanon: Callable[..., Ended]) -> None:
     script = kanon("lattice", five, *ASKED, "--sql").out
     with duckdb.connect() as connection:

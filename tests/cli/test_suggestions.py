@@ -97,6 +97,7 @@ def test_suggestions_of_the_demo_run(kanon: Callable[..., Ended]) -> None:
     assert kanon(*init).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_suggestions_of_hierarchies_run(kanon: Callable[..., Ended]) -> None:
     """The query that lists missing values is printed by a command that names the table, also beside other tables."""

@@ -253,6 +253,7 @@ def test_json(in_tmp: Path) -> None:
     assert read(TextFile("t.json", "latin-1")) == (["name", "age"], [["Zoé", "31"], ["Noël", "32"]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "encoding",
     [pytest.param(name, marks=() if name == "gb18030" else pytest.mark.thorough) for name in TEXTS],
@@ -334,6 +335,7 @@ def test_options_that_would_be_ignored(in_tmp: Path, kanon: Callable[..., Ended]
     assert "--out-encoding is for a CSV file" in ended.err
 
 
+@pytest.mark.thorough
 def test_the_command_line_over_the_policy_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write(in_tmp / "t.csv", "gb18030")
     assert kanon("init", "t.csv", "--encoding", "gb18030").code == 0

@@ -686,6 +686,7 @@ def test_a_copy_of_a_changed_column_needs_a_role(
     assert "not published as it is" in " ".join(refused.err.split())
 
 
+@pytest.mark.thorough
 def test_prepared_columns_are_published_by_rules(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """Both together, in a CSV file: what one rule reads, the other rounds; a check of the file knows the values."""
     (in_tmp / "office.csv").write_text(OFFICE, encoding="utf-8")

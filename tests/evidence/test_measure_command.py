@@ -319,6 +319,7 @@ def test_rows_that_nothing_covers_are_no_release() -> None:
         kanon.measure(release, original=original, quasi_identifiers=["a", "b"], hierarchies={"a": "flat", "b": "flat"})
 
 
+@pytest.mark.thorough
 def test_values_may_be_written_as_other_tools_write_them() -> None:
     with duckdb.connect() as connection:
         connection.execute(

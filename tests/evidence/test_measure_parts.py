@@ -228,6 +228,7 @@ def test_a_text_that_reads_both_ways_is_a_value_where_the_original_has_so_many()
     assert found.measures["loss"] == pytest.approx(1 / 2)
 
 
+@pytest.mark.thorough
 def test_beside_sets_a_value_is_a_value_however_labels_are_called(tmp_path: Path) -> None:
     """``x`` is also the label of x and y. Nobody who writes sets writes it."""
     (tmp_path / "c.csv").write_text("x;x;*\ny;x;*\nz;Z;*\nw;Z;*\n", encoding="utf-8")

@@ -34,6 +34,7 @@ def words(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+@pytest.mark.thorough
 def test_a_table_alone(clinic_release: Path, kanon: Callable[..., Ended]) -> None:
     """29 women and 28 men."""
     ended = kanon("measure", clinic_release, "released", *QI, "--threshold", "1/28")

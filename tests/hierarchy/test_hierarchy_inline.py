@@ -90,6 +90,7 @@ def test_what_cannot_be_meant_names_the_setting(tmp_path: Path, table: str, says
         read_policy(path)
 
 
+@pytest.mark.thorough
 def test_a_release_by_tables(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "kanon.toml").write_text(
         '[columns]\nquasi_identifiers = ["age", "zip"]\nrest = "drop"\n'

@@ -138,6 +138,7 @@ def test_values_do_not_speak_against_the_name() -> None:
     assert rules(table("('Texas'), ('Ohio'), ('Maine')", "Ward")) == ["flat"]
 
 
+@pytest.mark.thorough
 def test_values_that_all_get_one_label_at_once_say_nothing() -> None:
     assert rules(table("('B86014'), ('B86025'), ('B86031')")) == ["mask:right"], "B86 is all that would be left"
     assert rules(table("('DEU'), ('FRA'), ('AUT')")) == ["mask:right"], "western Europe, all of them"
@@ -219,6 +220,7 @@ def test_hostile_names_and_values(tmp_path: Path, kanon: Callable[..., Ended]) -
     assert "kanon hierarchy check" in ended.out
 
 
+@pytest.mark.thorough
 def test_columns_that_identify_are_left_out_unless_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     before = tables_of(clinic)
     everything = kanon("hierarchy", "suggest", clinic, "--format", "json")

@@ -168,6 +168,7 @@ def test_what_json_has_is_written(connection: duckdb.DuckDBPyConnection, tmp_pat
     assert len(json.loads((tmp_path / "o.json").read_text())) == 9
 
 
+@pytest.mark.thorough
 @each("suffix", ["json", "csv"])
 def test_json_as_a_quasi_identifier(connection: duckdb.DuckDBPyConnection, tmp_path: Path, suffix: str) -> None:
     """Two texts that differ in white space are two values in a table and one in a file of JSON."""

@@ -99,6 +99,7 @@ def test_a_file_of_that_name_is_meant_and_no_pattern(tmp_path: Path) -> None:
         assert set(release.to_pandas().a) == {1}
 
 
+@pytest.mark.thorough
 def test_a_script_that_replaces_can_be_run(tmp_path: Path) -> None:
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as opened:
@@ -144,6 +145,7 @@ def test_infinite_dates_go_to_the_root(connection: duckdb.DuckDBPyConnection, ki
         assert 0 <= (release.measures["gcp"] or 0) <= 1
 
 
+@pytest.mark.thorough
 @each(
     "value",
     [
@@ -256,6 +258,7 @@ def test_every_statement_is_shown_the_loading_of_files_among_them(tmp_path: Path
         opened.execute(searched)
 
 
+@pytest.mark.thorough
 def test_a_release_can_be_measured_again_after_it_was_published(tmp_path: Path) -> None:
     """The file was read; to publish, it is opened for writing, and what was prepared stays."""
     path = tmp_path / "d.duckdb"
@@ -301,7 +304,7 @@ def frame(tmp_path: Path) -> dict[str, Any]:
     return {"source": table, "quasi_identifiers": ["a", "b", "c"], "hierarchies": rules, "max_suppressed": 0}
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", ["_split", "lower_for_free", "_tighten"])
 @pytest.mark.parametrize("visit", [1, 2, 4])
 @pytest.mark.usefixtures("hears_ctrl_c")

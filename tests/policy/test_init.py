@@ -135,6 +135,7 @@ def test_a_table_without_quasi_identifiers_says_so(in_tmp: Path, kanon: Callable
     assert "quasi-identifier" in ended.err
 
 
+@pytest.mark.thorough
 def test_a_table_without_rows_gets_a_policy_that_fails_for_no_type(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """All columns of a file with a header alone are text; with rows the same file has dates and numbers."""
     (in_tmp / "t.csv").write_text("birth_date,age,zip,diagnosis\n", encoding="utf-8")

@@ -382,6 +382,7 @@ def test_a_copy_of_a_release_in_place(in_tmp: Path, kanon: Callable[..., Ended])
         assert "name a backup" in refused.err
 
 
+@pytest.mark.thorough
 def test_another_source(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """A note says so when a policy file is used for another table than it names."""
     write_ages(in_tmp / "one.csv", 20)

@@ -319,6 +319,7 @@ def test_a_column_named_on_the_command_line_moves_to_that_role(clinic: Path, kan
     assert both.code == 2
 
 
+@pytest.mark.thorough
 def test_another_person_leaves_the_one_of_the_file_identifying(clinic: Path, kanon: Callable[..., Ended]) -> None:
     ended, named = roles(kanon, clinic, "--entity", "id", entity='entity = "zip"')
     assert (named.entity, named.identifying) == ("id", ("name", "zip"))

@@ -271,6 +271,7 @@ def hints(table: pd.DataFrame, **known: Any) -> tuple[str, ...]:
     return column.hints
 
 
+@pytest.mark.thorough
 def test_values_that_are_there_once_and_would_be_published_are_said() -> None:
     table = frame(amount=lambda row: 10 + row / 100)
     (said,) = hints(table)
@@ -335,6 +336,7 @@ def test_dates_in_several_ways_are_said() -> None:
     assert "in 2 ways" in one
 
 
+@pytest.mark.thorough
 def test_columns_that_tell_each_other() -> None:
     table = frame(
         400,
@@ -350,6 +352,7 @@ def test_columns_that_tell_each_other() -> None:
     assert any("diagnosis_code and diagnosis_text tell each other" in note for note in found.notes)
 
 
+@pytest.mark.thorough
 def test_a_column_that_gives_a_quasi_identifier_away_is_said() -> None:
     found = kanon.profile(frame(400, city=lambda row: f"c{row % 5}", tour=lambda row: row % 40))
     assert roles(found) == {"city": "quasi-identifying", "tour": "undecided"}

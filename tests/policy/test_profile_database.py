@@ -293,6 +293,7 @@ def test_references_and_ways_are_what_plain_python_finds(tables: dict[str, dict[
             assert table.rows_of_others == expected_rows_of_others(tables, table.name, table.persons, known)
 
 
+@pytest.mark.thorough
 def test_releases_are_no_tables_of_their_own(tmp_path: Path) -> None:
     path = make_hospital(tmp_path / "clinic.duckdb", patients=200)
     how: dict[str, Any] = {"quasi_identifiers": ["sex"], "rest": "drop", "models": [kanon_sql.KAnonymity(2)]}

@@ -432,6 +432,7 @@ def test_options_about_columns_are_for_one_table(in_tmp: Path, kanon: Callable[.
     assert not (in_tmp / "kanon.toml").exists()
 
 
+@pytest.mark.thorough
 def test_other_ways_are_said_and_other_references_are_left_out(in_tmp: Path) -> None:
     path = database(
         in_tmp / "clinic.duckdb",
@@ -563,6 +564,7 @@ def test_databases_that_no_policy_can_be_written_for(
     assert not (in_tmp / "kanon.toml").exists()
 
 
+@pytest.mark.thorough
 def test_hostile_names_and_a_schema(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     database(
         in_tmp / "clinic.duckdb",

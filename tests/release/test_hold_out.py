@@ -140,6 +140,7 @@ def test_the_command_writes_who_is_not_in_the_release(
     assert attacked.json["control"] == f"kept.{suffix}"
 
 
+@pytest.mark.thorough
 def test_it_is_said_that_held_out_people_are_not_in_the_release(
     kanon: Callable[..., Ended], database: Path, tmp_path: Path
 ) -> None:

@@ -432,6 +432,7 @@ def test_backups_that_cannot_be(hospital: Path) -> None:
     assert asked_of(taken, "SELECT count(name) FROM patients") == [(60,)]
 
 
+@pytest.mark.thorough
 def test_no_room(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kanon_sql.engine.files.shutil.disk_usage", lambda _: _Disk())
     refused(hospital, "0 MB are free", SourceError)
@@ -603,6 +604,7 @@ def test_a_database_of_its_own(hospital: Path, kanon: Callable[..., Ended]) -> N
     assert files_in(hospital.parent) == {"hospital.duckdb", "released.duckdb"}
 
 
+@pytest.mark.thorough
 def test_a_database_from_a_data_frame(tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         frame = connection.execute("SELECT i % 3 AS age, 'z' AS zip FROM range(30) n(i)").df()
@@ -611,6 +613,7 @@ def test_a_database_from_a_data_frame(tmp_path: Path) -> None:
     assert asked_of(tmp_path / "released.duckdb", "SELECT count(*) FROM release") == [(30,)]
 
 
+@pytest.mark.thorough
 def test_a_log_beside_the_new_database(hospital: Path, kanon: Callable[..., Ended]) -> None:
     out = hospital.with_name("released.duckdb")
     out.with_name("released.duckdb.wal").write_bytes(b"of something else")

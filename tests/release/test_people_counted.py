@@ -320,6 +320,7 @@ def test_the_warning_is_on_stderr(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     assert [one["columns"] for one in found.json["repeated_columns"]] == [["name"]]
 
 
+@pytest.mark.thorough
 @examples(30)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([1, 2, 3, None])), max_size=12))
 def test_agreement_is_that_of_all_pairs(rows: list[tuple[str | None, int | None]]) -> None:
@@ -549,7 +550,7 @@ def test_a_column_called_identifying_is_looked_at_whatever_its_name_and_type(
         kanon_of.anonymize(ward, "t", identifying=[number], quasi_identifiers=QI, k=5)
 
 
-@pytest.mark.quick(4)
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", ["file_no", "staff_id", "code", "hospital_no", "geheim", "health_no"])
 def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_compared(
     ward: Path, kanon: Callable[..., Ended], number: str

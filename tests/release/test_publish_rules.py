@@ -222,6 +222,7 @@ def test_microaggregated_values_are_the_means_of_their_groups(kind: str) -> None
             assert (mean is None) if value is None else math.isclose(mean, means[value], rel_tol=1e-12, abs_tol=1e-12)
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_microaggregated_is_refused() -> None:
     with pytest.raises(UsageError, match="has values in 3 rows, and microaggregate:4 makes groups of 4 rows"):
         released([1, 2, 3, None, None], "INTEGER", "microaggregate:4")
@@ -330,6 +331,7 @@ def test_hashes_and_days_agree_across_columns_and_tables_under_one_key(key_file:
         assert not {row["code"] for row in drawn} & hashes
 
 
+@pytest.mark.thorough
 def test_the_days_are_not_in_the_pseudonym_of_the_person(key_file: Path) -> None:
     """A pseudonym is published, and made with the same key: the days are made of another message."""
     start = dt.date(2020, 1, 1)

@@ -115,6 +115,7 @@ def test_the_script_without_these_values_makes_the_same_release(tmp_path: Path, 
 ALPHA = [kanon.KAnonymity(2), kanon.AlphaKAnonymity(0.5, sensitive="disease")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
 def test_a_script_that_would_publish_more_is_refused(tmp_path: Path, dialect: str) -> None:
     """By hand: 8 of the 13 of sex x have flu, and their class fails alpha = 0.5. The 10 of sex y are published.

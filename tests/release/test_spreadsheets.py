@@ -99,6 +99,7 @@ def test_other_destinations_are_refused(ward: Path, kanon: Callable[..., Ended],
     assert (ended.code, "--spreadsheet-safe is for a CSV file" in " ".join(ended.err.split())) == (2, True)
 
 
+@pytest.mark.thorough
 def test_the_script_writes_the_same(ward: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0."""
     out = tmp_path / "safe.csv"

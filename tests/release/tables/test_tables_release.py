@@ -164,7 +164,7 @@ def small_policy(*, with_people: bool, **settings: Any) -> TablesPolicy:
 
 
 @given(databases(), st.booleans(), st.integers(1, 3), st.integers(1, 2))
-@examples(60, quick=10)
+@examples(60, quick=5)
 def test_small_databases(tables: dict[str, list[tuple[Any, ...]]], with_people: bool, k: int, km: int) -> None:
     """Whatever stands in the tables: the promise holds in what is released, or nothing is."""
     policy = small_policy(with_people=with_people, k=k, km=km, max_suppressed=1.0)
@@ -694,6 +694,7 @@ def test_repeated_keys_are_counted_wherever_numbers_lie(kind: str, keys: str) ->
         assert release.people_in == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
