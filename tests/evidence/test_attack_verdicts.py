@@ -73,7 +73,7 @@ def published(directory: Path, asked: dict[str, Any]) -> Path:
     return database
 
 
-@pytest.mark.thorough
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_command_says_the_same_of_a_release(  # noqa: PLR0915 - every command, one release
     in_tmp: Path, kanon: Kanon, name: str

@@ -45,6 +45,8 @@ ROOMS = (
 )
 """What protects people: below `kanon_sql/`."""
 SUITES = {"quick": [], "thorough": ["--thorough"]}
+NO_TESTS_RAN = 5
+"""Exit code of pytest."""
 ONLY = "KANON_MUTANT_TESTS"
 """Environment variable: a file with the tests that `pytest -p mutants` runs, in their order."""
 
@@ -234,7 +236,8 @@ def verdict(
         Path(file.name).unlink()
     failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     by = failed[0].partition(" - ")[0] if failed else f"exit code {ended.returncode}"
-    return ("killed" if ended.returncode else "survived"), by if ended.returncode else "", time.monotonic() - begin
+    killed = ended.returncode not in {0, NO_TESTS_RAN}
+    return ("killed" if killed else "survived"), by, time.monotonic() - begin
 
 
 def read_results(directory: Path) -> dict[Mutant, dict[str, list[Any]]]:
