@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from effort import is_thorough, load_profile
+from effort import is_spread, is_thorough, load_profile
 from needs import THOROUGH_FILES, missing, needs
 from servers import java, postgres_programs, postgres_server, spark_session
 
@@ -225,11 +225,6 @@ def needs_a_server(item: pytest.Item) -> bool:
 def case_of(item: pytest.Item) -> str:
     """Return what a test calls one of its cases; nothing where it has one only."""
     return item.callspec.id if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ""
-
-
-def is_spread(place: int, number: int, *wanted: object) -> bool:
-    """Tell whether a place of a number of places is one of as many as are wanted."""
-    return any(place == 0 or place * n // number > (place - 1) * n // number for n in wanted if isinstance(n, int))
 
 
 def group_of(item: pytest.Item) -> str | None:

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from effort import count
+from effort import count, is_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ def each(names: str | tuple[str, ...], table: Iterable[Any], *, quick: int | Non
     rows = [row_of(row, len(parameters)) for row in table]
     assert rows, "a table without rows tests nothing"
     wanted = count(len(rows), quick=min(quick or len(rows), len(rows)))
-    done = [row for place, row in enumerate(rows) if place * wanted // len(rows) != (place - 1) * wanted // len(rows)]
+    done = [row for place, row in enumerate(rows) if is_spread(place, len(rows), wanted)]
 
     def decorate(test: Any) -> Any:
         signature = inspect.signature(test)

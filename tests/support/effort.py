@@ -43,6 +43,11 @@ def count(thorough: int, *, quick: int) -> int:
     return thorough if is_thorough() else quick
 
 
+def is_spread(place: int, number: int, *wanted: object) -> bool:
+    """Return True if a place is one of those wanted, spread evenly over a number of places."""
+    return any(place == 0 or place * n // number > (place - 1) * n // number for n in wanted if isinstance(n, int))
+
+
 def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Callable[[Any], Any]:
     """Return the decorator that sets the number of examples of a property.
 
