@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-
 ROWS = 60
 DRAWN = random.Random("texts")  # noqa: S311 - no secret
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?", re.ASCII)

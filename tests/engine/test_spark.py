@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-
 ROWS = """
     SELECT i AS id, 20 + (i * 7) % 30 AS age, CASE i % 3 WHEN 0 THEN 'F' WHEN 1 THEN 'M' END AS sex,
            CAST(10000 + 10 * (i % 6) + i % 3 AS {text}) AS zip,

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-
 KINDS = {"INTEGER": "i", "DECIMAL(9,2)": "d", "DOUBLE": "f", "BIGINT": "b"}
 RULES: dict[str, list[tuple[str, ...]]] = {
     "INTEGER": [("round:7",), ("round:50",), ("top:90", "bottom:-25"), ("bins:-25,0.5,90",), ("microaggregate:5",)],
