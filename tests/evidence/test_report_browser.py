@@ -66,9 +66,15 @@ def opened(browser: Browser, path: Path, width: int, **options: Any) -> tuple[Pa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "scheme"), [("plain", "light"), ("plain", "dark"), ("hostile", "light"), ("empty", "dark")]
+    ("name", "scheme", "screen"),
+    [
+        ("plain", "light", "desktop"),
+        ("plain", "dark", "phone"),
+        ("hostile", "light", "phone"),
+        ("hostile", "dark", "tablet"),
+        ("empty", "dark", "phone"),
+    ],
 )
-@pytest.mark.parametrize("screen", SCREENS)
 def test_a_page_is_quiet_accessible_and_fits(
     browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str
 ) -> None:
