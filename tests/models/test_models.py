@@ -153,9 +153,8 @@ def with_tree(one: Sick, directory: str) -> dict[str, str]:
     return {**paths, one.names[0]: str(tree)}
 
 
-@pytest.mark.thorough
 @given(sick())
-@examples(12)
+@examples(12, quick=2)
 def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
     asked = models(one.names)
     with tempfile.TemporaryDirectory() as directory:

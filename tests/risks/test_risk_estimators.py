@@ -62,7 +62,7 @@ def one_of(size: int, population: int, drawn: int) -> Fraction:
 
 
 @given(HISTOGRAMS, st.integers(0, 500))
-@examples(100)
+@examples(100, quick=100)
 def test_zayatz_is_its_definition_in_fractions(classes_of: dict[int, int], others: int) -> None:
     members = sum(size * classes for size, classes in classes_of.items())
     population = members + others
@@ -99,7 +99,7 @@ def log_probability(classes_of: dict[int, int], theta: float, alpha: float) -> f
 
 
 @given(HISTOGRAMS)
-@examples(30)
+@examples(30, quick=10)
 def test_pitmans_parameters_are_the_most_likely(classes_of: dict[int, int]) -> None:
     """No slope in either direction, and no point of a grid is better."""
     fit = pitman_model.fit_pitman(classes_of)
@@ -172,7 +172,7 @@ def drawn_of_size(drawn: int, fit: snb_model.SnbFit, fraction: float) -> float:
 
 
 @given(st.integers(5, 400), st.integers(1, 200), st.integers(1, 100), st.floats(0.02, 0.9))
-@examples(30)
+@examples(30, quick=10)
 def test_the_slide_negative_binomial_gives_the_uniques_and_pairs_of_the_sample(
     uniques: int, pairs: int, triples: int, fraction: float
 ) -> None:
@@ -331,7 +331,7 @@ def test_the_whole_population_is_counted() -> None:
 
 
 @given(HISTOGRAMS, st.floats(1e-6, 1))
-@examples(75)
+@examples(75, quick=25)
 def test_an_estimate_is_nobody_to_everybody_or_none_with_a_reason(classes_of: dict[int, int], fraction: float) -> None:
     members = sum(size * classes for size, classes in classes_of.items())
     sample = Sample(classes_of, max(members, round(members / fraction)))
