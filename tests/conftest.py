@@ -206,13 +206,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield the quick cases of a test: at most `MOST_QUICK_CASES`, spread evenly, or those that `quick` names."""
+    """Yield the quick cases of a test: at most `MOST_QUICK_CASES`, spread evenly; those that `quick` names, or all."""
     for place, item in enumerate(cases):
         thorough = str(item.path) in THOROUGH_FILES or item.get_closest_marker("thorough") is not None
         if thorough or needs_a_server(item):
             continue
         mark = item.get_closest_marker("quick")
-        wanted = mark.args if mark is not None else [min(len(cases), MOST_QUICK_CASES)]
+        wanted = (mark.args or [len(cases)]) if mark is not None else [min(len(cases), MOST_QUICK_CASES)]
         if is_spread(place, len(cases), *wanted) or case_of(item) in wanted:
             yield item
 

@@ -60,7 +60,7 @@ SEX = "anonymize clinic.duckdb --qi sex --rest drop --into x"
 AGE = "anonymize clinic.duckdb --qi age --rest drop --into x"
 
 
-@pytest.mark.quick(33)
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [

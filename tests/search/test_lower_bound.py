@@ -276,15 +276,17 @@ def test_too_many_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("solver", "in_tmp")
-def test_adult(adult: Path, kanon: Callable[..., Ended]) -> None:
-    """The optimum of the program, by another implementation, is 0.0427 (docs/local.md).
+@pytest.mark.parametrize(("k", "known", "most", "limit"), [(5, 0.0425, 0.0428, 400), (10, 0.04, 0.0647, 100)])
+def test_adult(adult: Path, kanon: Callable[..., Ended], k: int, known: float, most: float, limit: int) -> None:
+    """The optima of the program, by another implementation, are 0.0427 and 0.0646 (docs/local.md).
 
-    The proof ends by itself long before the limit, on a slow or busy machine too.
+    The limit is such that a slow or busy machine gets to ``known`` too. With k = 5 the proof ends by itself long before
+    it; with k = 10 it is cut off on its way to the optimum, and at how much depends on the machine.
     """
     ended = kanon(
         "anonymize", adult / "adult.csv", "--qi", ",".join(ADULT_QI), "--rest", "drop", "--hierarchies", adult,
-        "-k", 5, "--max-suppressed", "1", "--algorithm", "local", "--prove", "--time-limit", 400, "--out", "o.csv",
+        "-k", k, "--max-suppressed", "1", "--algorithm", "local", "--prove", "--time-limit", limit, "--out", "o.csv",
         "--format", "json",
     )  # fmt: skip
     assert ended.code == 0, ended.err
-    assert 0.0425 <= ended.json["bound"] <= 0.0428
+    assert known <= ended.json["bound"] <= most
