@@ -42,10 +42,12 @@ on_command_line: ContextVar[bool] = ContextVar("kanon_on_command_line", default=
 PYTHON_NAMES = {
     "id": "identifying",
     "qi": "quasi_identifiers",
+    "keep": "insensitive",
     "in-place": "in_place()",
     "as view": "to_view()",
     "into": "to_table()",
     "into NAME": "to_table(NAME)",
+    "no-backup": "backup=False",
     "out": "to_file()",
     "out FILE": "to_file(FILE)",
     "sql": "sql()",
@@ -139,7 +141,7 @@ class PolicyError(UsageError):
 
 
 class UnsuitableError(UsageError):
-    """An algorithm cannot search under the required privacy models, or in so large a lattice."""
+    """A search or its result does not suit what is required: privacy models, the size of the lattice, roles."""
 
 
 class SourceError(KanonError):

@@ -23,7 +23,9 @@ from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import Source, is_database, open_source
 from kanon_sql.errors import BudgetError, UsageError
-from kanon_sql.policy.profile.people import repeated_columns
+from kanon_sql.policy.gate import people_are_counted, refused_of
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
@@ -173,18 +175,18 @@ def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count
         raise UsageError("An entity names people, and rows are to be counted: leave one of the two out.")
     with closing(open_budgets(opened, kept_in, make=True)) as budgets:
         before = budgets.read()
-        if count == "people" and limits.entity is None and (before is None or before.entity is None):
-            _require_one_row_each(opened)
+        if count == "people" and (limits.entity is not None or before is None or before.entity is None):
+            _require_one_row_each(opened, limits.entity)
         return budgets.set(limits)
 
 
-def _require_one_row_each(opened: Source) -> None:
+def _require_one_row_each(opened: Source, entity: str | None) -> None:
     """Raise where a budget of rows would protect each row of a person, and not the person."""
-    repeated = repeated_columns(opened.holder.rows, opened.relation, opened.columns, (), ())
-    if people := next((one for one in repeated if one.names_people), None):
+    found = people_are_counted(opened, Policy(columns=NamedColumns(entity=entity)))
+    if people := refused_of([*found]):
         raise UsageError(
-            f"{opened.name} has several rows of one person: {people.found()}. A budget of rows hides whether one row "
-            f"is in the table, not whether a person is. {people.ways_on()}"
+            f"{opened.name}: {people.text}. A budget of rows hides whether one row is in the table, not whether a "
+            f"person is. {people.ways_on}"
         )
 
 

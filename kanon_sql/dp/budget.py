@@ -25,6 +25,7 @@ from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
+from kanon_sql.hierarchy.vocabulary import is_of_person
 from kanon_sql.policy.profile.people import numbers_people
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -257,7 +258,9 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     require_table(source)
     schema, name = folded(source.relation.db or source.engine.current_schema()), folded(source.relation.name)
     own, named = _own_keeper(source), _named(source)
-    person = next((column.name for column in source.columns if numbers_people(column)), None)
+    person = next(
+        (column.name for column in source.columns if is_of_person(column.name) and numbers_people(column)), None
+    )
     if kept_in is None:
         if own is None:
             raise UsageError(

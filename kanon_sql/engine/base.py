@@ -73,6 +73,11 @@ class Column:
         return self.family in {"integer", "decimal", "float", "date", "timestamp"}
 
     @property
+    def is_zoned(self) -> bool:
+        """Whether values are instants, or have some in them: their texts and days are those of a time zone."""
+        return "TIMESTAMP WITH TIME ZONE" in self.type or "TIMESTAMPTZ" in self.type
+
+    @property
     def decimals(self) -> int:
         """Digits after the decimal point of a DECIMAL; 0 of other types."""
         return int(self.type.rstrip(")").partition(",")[2]) if self.family == "decimal" else 0

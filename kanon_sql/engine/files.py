@@ -9,6 +9,7 @@ it ends. Where a file system has no such locks, or the system has none, nothing 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -286,8 +287,9 @@ def write_whole(path: Path, text: str, what: str) -> None:
         raise SourceError(f"{what} cannot be written to {path}: {error.strerror}.") from None
 
 
-def copy_whole(file: Path, target: Path) -> None:
-    """Copy a file to another name, all of it on the disk, or not at all."""
+def back_up(file: Path, target: Path) -> None:
+    """Copy a file to a free name, all of it on the disk, or not at all; only its owner can read the copy."""
+    require_no_backup(target)
     try:
         with workspace(target) as directory:
             partial = directory / "copy"
@@ -297,15 +299,27 @@ def copy_whole(file: Path, target: Path) -> None:
         raise SourceError(f"The backup {target} cannot be written: {error.strerror}. Nothing was changed.") from None
 
 
+def require_no_backup(target: Path) -> None:
+    """Refuse to replace a backup, which may be the only file with the raw rows."""
+    if target.exists():
+        raise UsageError(f"{target} exists already, and a backup replaces no file: give another name after --backup.")
+
+
 def _copy(file: Path, target: Path) -> None:
-    """Copy a file that may be a database which is open.
+    """Copy a file that may be a database which is open, and compare both.
 
     Its descriptor is never closed: POSIX takes all locks of a process on a file away when it closes any descriptor of
     it, DuckDB's lock among them, and others could write to a database that is about to be replaced.
     """
-    with target.open("wb") as copy, open(os.open(file, os.O_RDONLY), "rb", closefd=False) as original:
+    with target.open("w+b") as copy, open(os.open(file, os.O_RDONLY), "rb", closefd=False) as original:
+        target.chmod(0o600)
         shutil.copyfileobj(original, copy)
-    shutil.copystat(file, target)
+        digests = []
+        for one in (original, copy):
+            one.seek(0)
+            digests.append(hashlib.file_digest(one, "sha256").digest())
+    if digests[0] != digests[1]:
+        raise SourceError("The backup is not the same as the file. Nothing was changed.")
 
 
 def sync(path: Path) -> None:

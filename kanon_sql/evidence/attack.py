@@ -22,6 +22,7 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside
 from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.control import (
     TARGETS,
@@ -40,6 +41,7 @@ from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
+from kanon_sql.policy.gate import ROLES, judge, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
@@ -60,7 +62,7 @@ from kanon_sql.risks.attacks.minimality import MOST_ROWS, Minimality, minimality
 from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
 from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
-from kanon_sql.search.prepare import prepare_source, repeated_in
+from kanon_sql.search.prepare import prepare_source
 from kanon_sql.search.problem import rows_allowed
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -74,8 +76,8 @@ if TYPE_CHECKING:
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Destination
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count, Policy
-    from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.linkage import Linkage
     from kanon_sql.risks.attacks.released import ClassPeople
@@ -96,8 +98,7 @@ class Attacked:
         attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
             column, order, and joint release for each other release; with a control group then singling out, linkability
             and inference.
-        repeated: columns of the original that may name people and have repeated values, where it was not said how
-            people are counted; those first that do name people. Then linkage, which counts rows, is not known to fail.
+        findings: what the checks of ``kanon_sql.policy.gate`` found.
         contradicted: whether the release has rows that the original cannot have. Then no attack by it is known to fail.
         control: the control group; None where there is none.
         left_out: what was left out of the original because it is of the control group, in words.
@@ -109,7 +110,7 @@ class Attacked:
     rows_out: int
     classes: int
     attacks: tuple[Attack, ...]
-    repeated: tuple[RepeatedColumn, ...] = ()
+    findings: tuple[Finding, ...] = ()
     contradicted: bool = False
     control: str | None = None
     left_out: str | None = None
@@ -122,9 +123,9 @@ class Attacked:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdict on each attack, in their order."""
-        people = next((one for one in self.repeated if one.names_people), None)
-        several = None if people is None else (people.found(), people.ways_on())
-        return verdicts_on(self.attacks, several_rows=several, contradicted=self.contradicted)
+        refusal = refused_of(self.findings)
+        refused = None if refusal is None else (refusal.text, refusal.ways_on)
+        return verdicts_on(self.attacks, refused=refused, contradicted=self.contradicted)
 
     @property
     def said(self) -> str:
@@ -148,7 +149,7 @@ class Attacked:
             "classes": self.classes,
             "succeeded": self.succeeded or (None if self.endangered else False),
             "said": self.said,
-            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "findings": [finding.summary() for finding in self.findings],
             "attacks": [
                 {
                     "attack": attack.name,
@@ -171,6 +172,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
     others: Sequence[Any] = (),
     control: Any = None,  # noqa: ANN401 - as ``original``
     knows: Sequence[Sequence[str]] = (),
@@ -180,6 +182,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
+    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     entity: str | None = None,
     count: Count = "people",
@@ -209,8 +212,10 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         seed: of what is drawn for these guesses.
         hierarchies: those that the releases were made with, as for ``anonymize``.
         prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
         k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
         models: what the release was to satisfy, beside ``k``: for what follows from an algorithm.
+        time_zone: that of the release, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
         entity: the column of the original that names the person: then fewer than k people are a success too.
         count: "people", or "rows" also where several are of one person. Where people have several rows and there is no
@@ -229,6 +234,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     required = make_policy(
         from_file,
         quasi_identifiers=quasi_identifiers,
+        insensitive=insensitive,
         sensitive=sensitive,
         hierarchies=hierarchies,
         k=k,
@@ -236,11 +242,13 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         rest="drop",
         entity=entity,
         count=count,
+        time_zone=time_zone,
     )
     guessing = Guessing(tuple(tuple(names) for names in knows), targets, seed)
     refuse_without_control(guessing, control)
     named = attacked_release(NamedRelease(source, table, original, original_table), required, in_file)
-    opened, release = named.opened(resources)
+    with computing_in(required.time_zone):
+        opened, release = named.opened(resources)
     try:
         group = None
         if control is not None:
@@ -317,11 +325,12 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
-    repeated = repeated_in(original, policy)
+    by_rows = judge(original, policy, handed_out=False)
+    findings = (*by_rows, *(one for one in judge(release, policy) if one.check == ROLES))
     no_order = _no_order(original, release)
     left_out = None
     if control is not None:
-        require_one_row_each(repeated, original)
+        require_one_row_each(by_rows, original)
         if prepared is None:
             original, left_out = without_control(original, control.source, _person_of(policy.columns.entity, original))
     _bring(original, release, policy)
@@ -380,7 +389,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         rows_out,
         classes,
         tuple(attacks),
-        repeated,
+        findings,
         candidates.contradicted,
         None if control is None else control.source.name,
         left_out,

@@ -12,6 +12,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.known import known_source
 from kanon_sql.evidence.people import columns_of, models_of, source_with_people
@@ -21,6 +22,7 @@ from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
+from kanon_sql.policy.gate import PEOPLE, judge, refused_of
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.policy.standards import standard_named
@@ -36,7 +38,7 @@ from kanon_sql.release.verify.classes import (
     worst_classes_query,
 )
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
-from kanon_sql.search.prepare import open_population, repeated_in
+from kanon_sql.search.prepare import open_population
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
 
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.standards.judge import CheckedStandard, Facts
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count
-    from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.risks.attacks.released import ClassPeople
 
 
@@ -94,8 +96,7 @@ class CheckResult:
         not_by_rule: of columns that are published by a rule, how many values the rule does not make.
         rules_not_checked: those of which the table does not tell whether their rule made them.
         standards: the rules of standards, each with its verdict.
-        repeated: columns that may name people and have repeated values, where it was not said how people are counted;
-            those first that do name people.
+        findings: what the checks of ``kanon_sql.policy.gate`` found.
     """
 
     table: str
@@ -113,20 +114,25 @@ class CheckResult:
     original: str | None = None
     smallest_class_people: int | None = None
     smallest_class_people_at_most: int | None = None
-    repeated: tuple[RepeatedColumn, ...] = ()
+    findings: tuple[Finding, ...] = ()
     not_by_rule: dict[str, int] = field(default_factory=dict)
     rules_not_checked: tuple[str, ...] = ()
     standards: tuple[CheckedStandard, ...] = ()
 
     @property
-    def people_repeat(self) -> RepeatedColumn | None:
-        """The column that names people who have several rows each, though rows were counted."""
-        return next((one for one in self.repeated if one.names_people), None)
+    def refusal(self) -> Finding | None:
+        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
+        return refused_of(self.findings)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether people are to be counted: an entity names them, or rows of one person repeat."""
+        return self.entity is not None or refused_of(self.findings, PEOPLE) is not None
 
     @property
     def verified(self) -> bool:
-        """Whether it is known of every model if it holds, and that rows were counted where rows are meant."""
-        return self.people_repeat is None and all(model.verified for model in self.models)
+        """Whether it is known of every model if it holds, and no check refused the table."""
+        return self.refusal is None and all(model.verified for model in self.models)
 
     @property
     def fails(self) -> bool:
@@ -148,12 +154,12 @@ class CheckResult:
         Nor has a column values that the rule by which it is published does not make. A model of which that could not be
         verified does not hold.
         """
-        return all(model.holds for model in self.models) and not self.fails and self.people_repeat is None
+        return all(model.holds for model in self.models) and not self.fails and self.refusal is None
 
     @property
     def k(self) -> int | float | None:
         """The measure of k-anonymity: people where they are counted, else rows; None where it is not known."""
-        if (self.entity is not None or self.people_repeat is not None) and self.smallest_class_people is None:
+        if self.counts_people and self.smallest_class_people is None:
             return None
         return k_of(self.models, self.smallest_class)
 
@@ -179,7 +185,7 @@ class CheckResult:
             "identifying_columns": list(self.identifying),
             "pseudonyms": [tied.stated() for tied in self.pseudonyms],
             "hidden_rows": self.hidden_rows,
-            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "findings": [finding.summary() for finding in self.findings],
             "not_by_rule": self.not_by_rule,
             "rules_not_checked": list(self.rules_not_checked),
             "standards": [standard.summary() for standard in self.standards],
@@ -195,6 +201,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     quasi_identifiers: Sequence[str] = (),
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     entity: str | None = None,
@@ -203,6 +210,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     standards: Sequence[str] = (),
+    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
 ) -> CheckResult:
@@ -230,10 +238,12 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
             those of the table.
         hierarchies: of sensitive columns, for the hierarchical distance of t-closeness; with an original, those that
             the table was made with, as for ``anonymize``.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
         k: the smallest class that is allowed; 5 if neither this nor ``models`` says so.
         models: what every class must satisfy, beside ``k``.
         standards: names of standards, such as "hipaa-safe-harbor", whose rules are checked too; those of a policy file
             where none are named here. Without quasi-identifiers, they alone are checked.
+        time_zone: that of the release, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above but for the original and standards.
         resources: what may be taken of the machine; a connection has settings of its own.
 
@@ -245,12 +255,15 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     if policy is None:
         rules = hierarchies if isinstance(hierarchies, Mapping) else {}
         policy = Policy(
-            NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive), entity=entity),
+            NamedColumns(
+                names(identifying), names(quasi_identifiers), names(sensitive), names(insensitive), entity=entity
+            ),
             models_with_k(models, k),
             {column: str(rule) for column, rule in rules.items()},
             None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
             population=population,
             count=count,
+            time_zone=time_zone,
         )
     if standards:
         policy = replace(policy, standards=names(standards))
@@ -260,7 +273,8 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         in_file,
         against_original=source is None and policy.columns.entity is not None,
     )
-    opened, release = named.opened(resources)
+    with computing_in(policy.time_zone):
+        opened, release = named.opened(resources)
     try:
         opened = prepared_original(opened, release, policy.prepare, rules_of(prepare or {}))
         return check_source(release, policy, None if release is opened else opened)
@@ -335,7 +349,9 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     if known is not None:
         by_all = replace(policy, models=(KAnonymity(1, known.entity),))
         return _with_known(_of_policy(source, by_all, original), known_source(source, policy, known.m, original), known)
-    repeated = repeated_in(source, policy)
+    findings = judge(source, policy)
+    if original is not None:  # its rows are rows of the same people
+        findings += judge(original, policy, handed_out=False)
     identifying = _identifying(source, policy, original)
     named, people = source_with_people(source, policy, original)
     required = _required(source, policy, named)
@@ -343,7 +359,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     row = source.engine.row(required.query(), "check the classes of the table")
     found = read_verification(row, required.models)
     models = tuple(
-        _known(result, _counting(model, repeated), required, people)
+        _known(result, _counting(model, findings), required, people)
         for result, model in zip(found.models, required.models, strict=True)
     )
     smallest = next(
@@ -375,7 +391,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
         ),
         pseudonyms=_ties(source, policy, required),
         hidden_rows=hidden_rows(source),
-        repeated=repeated,
+        findings=findings,
         not_by_rule=not_by_rule,
         rules_not_checked=tuple(not_checked),
     )
@@ -403,9 +419,9 @@ def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) ->
     )
 
 
-def _counting(model: PrivacyModel, repeated: Sequence[RepeatedColumn]) -> PrivacyModel:
+def _counting(model: PrivacyModel, findings: Sequence[Finding]) -> PrivacyModel:
     """Return a model that counts people where a table is found to have several rows of one."""
-    people = next((one for one in repeated if one.names_people), None)
+    people = refused_of(findings, PEOPLE)
     return model if people is None else model.counting(people.columns[0])
 
 

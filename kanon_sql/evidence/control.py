@@ -12,6 +12,7 @@ from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import read_as
+from kanon_sql.policy.gate import PEOPLE, refused_of
 from kanon_sql.risks.attacks.coded import code_tables
 from kanon_sql.risks.attacks.controlled import Controlled, found_in_original, infer, link_sources, single_out
 from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.coded import Coded
     from kanon_sql.risks.attacks.released import Released
@@ -231,13 +232,13 @@ def _subtracted(original: Source, control: Source) -> exp.Query:
     )
 
 
-def require_one_row_each(repeated: Sequence[RepeatedColumn], original: Source) -> None:
+def require_one_row_each(findings: Sequence[Finding], original: Source) -> None:
     """Raise where rows are counted and one person has several: they could be on both sides."""
-    if (people := next((one for one in repeated if one.names_people), None)) is not None:
+    if (people := refused_of(findings, PEOPLE)) is not None:
         raise UsageError(
-            f"{original.name} has several rows of one person: {people.found()}. Some of them could be in the control "
+            f"{original.name}: {people.text}. Some of them could be in the control "
             f"group and others in the release, and what is right about both would hide what the release gives away. "
-            f"{people.ways_on()}"
+            f"{people.ways_on}"
         )
 
 

@@ -23,15 +23,16 @@ from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.people import source_with_people
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
+from kanon_sql.policy.gate import PEOPLE, judge, refused_of
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.risks.estimators.subsets import code, subsets_up_to
 from kanon_sql.risks.estimators.tuples import collect
-from kanon_sql.search.prepare import repeated_in
 
 if TYPE_CHECKING:
     import os
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count
-    from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.risks.estimators.tuples import Tuples
 
 
@@ -111,8 +112,7 @@ class KnownResult:
         people_known: whether people were counted where people are to be counted; otherwise rows were.
         at_least: where they were not: how many each class by all columns has at least, by the original, and so each
             class by fewer columns, which is a union of such; None where that is not known.
-        repeated: columns that may name people and have repeated values, where it was not said how people are counted;
-            those first that do name people.
+        findings: what the checks of ``kanon_sql.policy.gate`` found.
     """
 
     table: str
@@ -129,12 +129,17 @@ class KnownResult:
     nameless: bool = False
     people_known: bool = True
     at_least: int | None = None
-    repeated: tuple[RepeatedColumn, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
-    def people_repeat(self) -> RepeatedColumn | None:
-        """The column that names people who have several rows each, though rows were counted."""
-        return next((one for one in self.repeated if one.names_people), None)
+    def refusal(self) -> Finding | None:
+        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
+        return refused_of(self.findings)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether people are to be counted: an entity names them, or rows of one person repeat."""
+        return self.entity is not None or refused_of(self.findings, PEOPLE) is not None
 
     @property
     def smallest_class(self) -> int | None:
@@ -150,7 +155,7 @@ class KnownResult:
     def verified(self) -> bool:
         """Whether it is known if every class has k members."""
         enough = self.at_least is not None and self.at_least >= self.k
-        return self.fails or ((self.people_known or enough) and self.people_repeat is None)
+        return self.fails or ((self.people_known or enough) and self.refusal is None)
 
     @property
     def holds(self) -> bool | None:
@@ -176,7 +181,7 @@ class KnownResult:
             "at_least": self.at_least,
             "by_number": [asdict(one) for one in self.by_number],
             "subsets": [{**asdict(one), "columns": list(one.columns)} for one in self.subsets],
-            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "findings": [finding.summary() for finding in self.findings],
         }
 
 
@@ -185,6 +190,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
     max_columns: int | None = None,
     k: int | None = None,
     entity: str | None = None,
@@ -193,6 +199,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     original_table: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
+    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -205,6 +212,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
         quasi_identifiers: columns of which a few may be known of a person; NULL is a value like any other.
         max_columns: how many of them are known at most, 1 or more; all of them where there are fewer. By default as
             many as the policy says, or 3.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
         k: the smallest class that is allowed. Without it, and without a policy, nothing is required, and classes of
             fewer than 5 are called too small.
         entity: the column that names the person: people are counted, not rows.
@@ -214,6 +222,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
         original_table: the name of the original, where ``original`` is a database.
         hierarchies: those that a release was made with, to look its labels up in the original.
         prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
+        time_zone: that of the release, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the columns, k, entity and count above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -230,11 +239,12 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     if policy is None:
         rules = hierarchies if isinstance(hierarchies, Mapping) else {}
         policy = Policy(
-            NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity),
+            NamedColumns(quasi_identifiers=names(quasi_identifiers), insensitive=names(insensitive), entity=entity),
             models_with_k(None, k),
             {column: str(rule) for column, rule in rules.items()},
             None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
             count=count,
+            time_zone=time_zone,
         )
     named = named_release(
         NamedRelease(source, table, original, original_table),
@@ -242,7 +252,8 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
         in_file,
         against_original=source is None and policy.columns.entity is not None,
     )
-    opened, release = named.opened(resources)
+    with computing_in(policy.time_zone):
+        opened, release = named.opened(resources)
     try:
         opened = prepared_original(opened, release, policy.prepare, rules_of(prepare or {}))
         beside = None if release is opened else opened
@@ -271,7 +282,9 @@ def known_source(
         of_policy = known_subsets_of(policy.models)
         max_columns = MAX_COLUMNS if of_policy is None else of_policy.m
     require_columns(max_columns)
-    repeated = repeated_in(source, policy)
+    findings = judge(source, policy)
+    if original is not None:  # its rows are rows of the same people
+        findings += judge(original, policy, handed_out=False)
     entity = policy.columns.entity
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     _require_few(max_columns, len(columns))
@@ -293,7 +306,7 @@ def known_source(
         original=None if original is None or people is None or person is None else original.name,
         people_known=entity is None or person is not None,
         at_least=at_least,
-        repeated=repeated,
+        findings=findings,
     )
 
 

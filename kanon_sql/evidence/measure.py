@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
@@ -15,13 +16,14 @@ from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
+from kanon_sql.policy.gate import ROLES, judge, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.utility import KEYWORDS, WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
-from kanon_sql.search.prepare import prepare_source, repeated_in
+from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
     import os
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
     from kanon_sql.measures.utility.spread import Spread
     from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count, Policy
-    from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.search.prepare import Prepared
 
@@ -75,8 +77,7 @@ class Measured:
         measures: every measure, by name; None where an original is needed and there is none.
         risk: who could be found in the table.
         risk_before: who could be found in its original; None without one.
-        repeated: columns of the original, or without one of the table, that may name people and have repeated values,
-            where it was not said how people are counted; those first that do name people.
+        findings: what the checks of ``kanon_sql.policy.gate`` found.
         losses: the loss of each quasi-identifier alone; None without an original.
         utility: what the table is still good for, where that was wanted.
     """
@@ -92,14 +93,14 @@ class Measured:
     risk: Risk
     risk_before: Risk | None = None
     people: MeasuredPeople | None = None
-    repeated: tuple[RepeatedColumn, ...] = ()
+    findings: tuple[Finding, ...] = ()
     losses: dict[str, float] | None = None
     utility: Utility | None = None
 
     @property
-    def people_repeat(self) -> RepeatedColumn | None:
-        """The column that names people who have several rows each, though rows were counted."""
-        return next((one for one in self.repeated if one.names_people), None)
+    def refusal(self) -> Finding | None:
+        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
+        return refused_of(self.findings)
 
     @property
     def rows_suppressed(self) -> int | None:
@@ -120,7 +121,7 @@ class Measured:
             "levels": self.levels,
             "measures": self.measures,
             "risk": self._risks(),
-            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "findings": [finding.summary() for finding in self.findings],
             **({} if self.utility is None else {"utility": self.utility.summary()}),
         }
 
@@ -136,10 +137,12 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     original: Any = None,  # noqa: ANN401 - the same, or the name of a table
     original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
+    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     entity: str | None = None,
     count: Count = "people",
@@ -168,12 +171,14 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         quasi_identifiers: the columns that were generalized.
         hierarchies: those that it was made with, as for ``anonymize``.
         prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
         k: in whose units classes are measured; 5 if neither this nor ``models`` says so.
         models: the same as ``[KAnonymity(k)]``.
+        time_zone: that of the release, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
         entity: the column that names the person: the risk is that of people, not of rows. Of a table that does not
             have it, the original says how many people each class has.
-        count: "people", or "rows" also where several are of one person; without an entity, ``Measured.repeated`` says
+        count: "people", or "rows" also where several are of one person; without an entity, ``Measured.findings`` says
             whether that is found of people, and then no threshold is known to be met.
         threshold: the risk above which rows are counted, as for ``risk``.
         subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
@@ -198,12 +203,14 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     required = make_policy(
         from_file,
         quasi_identifiers=quasi_identifiers,
+        insensitive=insensitive,
         hierarchies=hierarchies,
         k=k,
         models=models,
         rest="drop",
         entity=entity,
         count=count,
+        time_zone=time_zone,
     )
     named = named_release(
         NamedRelease(source, table, original, original_table),
@@ -221,7 +228,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         control=control is not None,
         original=named.original is not None,
     )
-    opened, release = named.opened(resources)
+    with computing_in(required.time_zone):
+        opened, release = named.opened(resources)
     try:
         others = None
         if control is not None:
@@ -245,7 +253,7 @@ def measure_alone(
 ) -> Measured:
     """Return what can be said of a published table without its original: the sizes of its classes, and its risk."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
-    repeated = repeated_in(source, policy)
+    findings = judge(source, policy)
     models = (KAnonymity(policy.k),)
     source.bring(columns, find_column(policy.columns.entity or "", source.columns))
     query = class_check_query(source.relation, columns, models)
@@ -254,7 +262,7 @@ def measure_alone(
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),
         "average_rows_per_class": average_rows(found.rows, found.classes),
     }
-    risk = risk_of(source, policy, settings or RiskSettings(), population, repeated=repeated)
+    risk = risk_of(source, policy, settings or RiskSettings(), population, findings=findings)
     return Measured(
         source.name,
         None,
@@ -266,7 +274,7 @@ def measure_alone(
         of_classes,
         risk,
         people=_people(policy, risk),
-        repeated=repeated,
+        findings=findings,
     )
 
 
@@ -302,15 +310,16 @@ def measure_against(
         entity = find_column(policy.columns.entity or "", original.columns)
         original, _ = without_control(original, utility.control, entity)
     # What is known of the original, is known of its release: its rows are rows of the same people.
-    before = repeated_in(original, policy)
-    repeated = before or repeated_in(release, policy)
+    before = judge(original, policy, handed_out=False)
+    findings = before or judge(release, policy, handed_out=False)
+    findings = (*findings, *(one for one in judge(release, policy) if one.check == ROLES))
     prepared, found = quality_against(original, release, policy, progress, prepared)
     good_for = None
     if utility is not None:
         good_for = utility_against(original, release, policy, prepared, utility, progress)
     progress(Progress("Risk of the original"))
     settings = settings or RiskSettings()
-    risk_before = risk_of(original, policy, settings, repeated=before)
+    risk_before = risk_of(original, policy, settings, findings=before)
     progress(Progress("Risk of the release"))
     # Both are samples of one population; of as many rows, where the release does not say who is who.
     counted, people = _with_people(prepared, release, policy)
@@ -320,7 +329,7 @@ def measure_against(
         risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
     )
     size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
-    risk = risk_of(counted, policy, settings, population, size, repeated)
+    risk = risk_of(counted, policy, settings, population, size, findings=findings)
     if people is not None and not people.settled:
         risk = risk.of_fewest(risk_before.people or 0)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
@@ -336,7 +345,7 @@ def measure_against(
         risk,
         risk_before,
         people or _people(policy, risk),
-        repeated,
+        findings,
         dict(zip(names, found.by_column["loss"], strict=True)),
         good_for,
     )

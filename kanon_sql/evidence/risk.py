@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import Source, holds_tables, open_beside, open_source
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
+from kanon_sql.policy.gate import PEOPLE, judge, refused_of
 from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, Risk, RiskSettings, assess, threshold_of
 from kanon_sql.risks.estimators.tuples import Population
-from kanon_sql.search.prepare import repeated_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count
-    from kanon_sql.policy.profile.people import RepeatedColumn
 
 
 def risk(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -30,8 +31,10 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
     entity: str | None = None,
     count: Count = "people",
+    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     threshold: str | float = DEFAULT_THRESHOLD,
     subsets: int | None = None,
@@ -46,10 +49,12 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         source: as for ``anonymize``.
         table: the table in a database.
         quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
         entity: the column that names the person, where people are counted and not rows.
         count: "people", or "rows" also where several are of one person; without an entity, ``Risk.people_repeat`` says
             whether that is found of people.
-        policy: a Policy or the path of a kanon.toml, instead of the three settings above.
+        time_zone: that of the release, as for ``anonymize``.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above.
         threshold: the risk above which members are counted: a number, or one of those that people are asked for.
         subsets: columns of the largest subsets of quasi-identifiers to look at; by default 3, if there are few enough.
         sampling_fraction: the share of the population that the table has; with it, how many are unique in the
@@ -65,10 +70,12 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     """
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     if policy is None:
-        policy = Policy(NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity), count=count)
+        named = NamedColumns(quasi_identifiers=names(quasi_identifiers), insensitive=names(insensitive), entity=entity)
+        policy = Policy(named, count=count, time_zone=time_zone)
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
-    opened = open_source(source, table, as_text=True, resources=resources)
+    with computing_in(policy.time_zone):
+        opened = open_source(source, table, as_text=True, resources=resources)
     try:
         require_entity(entity, opened)
         everyone = opened_population(opened, source, population, population_table)
@@ -116,13 +123,13 @@ def risk_of(
     settings: RiskSettings,
     population: Source | None = None,
     population_size: int | None = None,
-    repeated: Sequence[RepeatedColumn] | None = None,
+    findings: Sequence[Finding] | None = None,
 ) -> Risk:
     """Return the risk of an open source: of people, or of rows where the table has no column of them.
 
-    ``population_size`` goes before the sampling fraction; ``repeated`` is what ``repeated_in`` found.
+    ``population_size`` goes before the sampling fraction; ``findings`` are those of the checks.
     """
-    repeated = repeated_in(source, policy) if repeated is None else repeated
+    findings = judge(source, policy) if findings is None else findings
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     entity = _person(named.entity, source)
@@ -132,7 +139,6 @@ def risk_of(
         same = resolve_quasi_identifiers([column.name for column in columns], population.columns, population.name)
         person = _person(named.entity, population) if entity is not None else None
         everyone = Population(population.relation, population.name, same, person)
-    people = next((one for one in repeated if one.names_people), None)
     found = assess(
         source.engine,
         source.relation,
@@ -142,7 +148,8 @@ def risk_of(
         population=everyone,
         population_size=population_size,
     )
-    return found if people is None else found.of_rows(people.columns)
+    people = refused_of(findings, PEOPLE)
+    return found if refused_of(findings) is None else found.unverified(() if people is None else people.columns)
 
 
 def _person(name: str | None, source: Source) -> Column | None:

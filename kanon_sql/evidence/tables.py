@@ -15,6 +15,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.files import same_file
 from kanon_sql.engine.keys import same_database
 from kanon_sql.engine.sources.addresses import is_warehouse
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.opened import open_released
@@ -49,7 +50,8 @@ def check_tables(
     """
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
     place, in_schema = released_place(source, wanted, schema)
-    opened = open_released(place, wanted, in_schema, resources)
+    with computing_in(wanted.time_zone):
+        opened = open_released(place, wanted, in_schema, resources)
     try:
         return verified_alone(opened)
     finally:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.tables import as_released, released_place, same_place, verified_alone
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
@@ -71,7 +72,7 @@ class TablesAttacked:
         return tally([verdict.outcome for verdict in self.verdicts])
 
     def _linkage(self, own: FoundPeople, was: FoundPeople) -> Verdict:
-        outcome: Outcome = "succeeds" if own.below_k else "fails"
+        outcome: Outcome = "succeeds" if own.below_k else "finds nothing"
         if own.below_k is None:
             outcome = "not tested"
         found, stopped_by = _found(own, self.k), f"what the policy promises (k = {self.k}, km = {self.km})"
@@ -84,15 +85,12 @@ class TablesAttacked:
 
     def _keys(self) -> Verdict:
         keys, problems = self.keys, self.keys.problems()
-        outcome: Outcome = "not excluded" if problems else "fails"
+        outcome: Outcome = "not excluded" if problems else "finds nothing"
         if keys.identifying or any(keys.raw_keys.values()):
             outcome = "succeeds"
         found = "; ".join(problems) or (
             "every key is written as a pseudonym and leads to a released row, and no identifying column is there"
         )
-        if keys.others:
-            found += f"; not looked at, as the policy does not name {'it' if len(keys.others) == 1 else 'them'}: "
-            found += ", ".join(keys.others)
         return Verdict("keys", None, outcome, found, "a release by kanon anonymize with this policy")
 
     def summary(self) -> dict[str, Any]:
@@ -178,14 +176,16 @@ def attack_tables(
             "The released tables and those that they were made from cannot be the same: say where the release is "
             "(--schema NAME), or the originals (--original DATABASE)."
         )
-    opened = open_released(place, wanted, in_schema, resources)
+    with computing_in(wanted.time_zone):
+        opened = open_released(place, wanted, in_schema, resources)
     try:
         progress(Progress("Counting who is found in the release"))
         verification = verified_alone(opened, promise=False)
         found = found_people(as_released(opened))
     finally:
         opened.engine.close()
-    originals = open_originals(before, wanted, resources)
+    with computing_in(wanted.time_zone):
+        originals = open_originals(before, wanted, resources)
     try:
         progress(Progress("Counting who is found in the originals"))
         raw = {member.name: member.relation for member in originals.members}

@@ -27,6 +27,7 @@ from kanon_sql.engine.sources.addresses import address_of
 from kanon_sql.engine.sources.data_files import files_at
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
+from kanon_sql.engine.time_zones import computing_in, zone_in_force
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.explore.state import Base
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.files import Stamps
     from kanon_sql.engine.progress import Listener, Progress
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.explore.state import State
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
@@ -438,6 +440,7 @@ class Workspace:
         self.given = given
         self.background = BackgroundWork()
         self.origin: Origin | None = None
+        self.time_zone = zone_in_force() if given is None else given.time_zone
         self.in_database = False
         self.taken: set[str] = set()
         self.name = ""
@@ -449,7 +452,7 @@ class Workspace:
         self.profile: Profile | None = None
         self.problem: str | None = None
         with _closed_on_error(self):
-            opened = open_source(self.source, self.table)  # what is wrong with it is said before anything is served
+            opened = self._opened()  # what is wrong with it is said before anything is served
             self.name, self.in_database = opened.name, opened.in_database
             self.table = opened.written_name if opened.in_database else self.table
             self.origin = origin_of(self.source, self.table, opened)
@@ -465,8 +468,12 @@ class Workspace:
         self._look = Task(lambda _: self._profiled())
         self.background.want(self._look, 0)
 
+    def _opened(self) -> Source:
+        with computing_in(self.time_zone):
+            return open_source(self.source, self.table)
+
     def _profiled(self) -> bool:
-        opened = open_source(self.source, self.table)
+        opened = self._opened()
         self.background.engine = opened.engine
         try:
             if self.given is None:
@@ -489,7 +496,7 @@ class Workspace:
     def _begun(self, policy: Policy, columns: Sequence[Column]) -> Base:
         """Return what states are laid over; with a seed, so that the same rows are made again."""
         seed = secrets.randbits(31) if policy.seed is None else policy.seed
-        return Base.of(replace(policy, origin=self.origin, seed=seed), columns)
+        return Base.of(replace(policy, origin=self.origin, seed=seed, time_zone=self.time_zone), columns)
 
     def ready(self, seconds: float) -> bool:
         """Wait for the policy that pages begin with; tell whether it is there."""

@@ -211,7 +211,7 @@ def _meaning(
             f"Column {name!r} of the release has {there:,} different labels, and {there - found:,} of them are neither "
             "values of the original nor labels of its hierarchy nor sets or ranges of its values, or have more rows "
             "than the original has under them. Is it a release of that table? Then name the hierarchy that it was made "
-            f"with: --hierarchy.{means}"
+            f"with: --hierarchy{', or its time zone: --time-zone' if hierarchy.column.is_zoned else ''}.{means}"
         )
     # 3. The lowest level that has them all; the root, where there is nothing else.
     lower = exp.select(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.files import is_in_private_directory
@@ -27,6 +27,19 @@ CSV = (".csv", ".tsv")
 """Suffixes of files whose values are separated by a delimiter."""
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 Kind = Literal["table", "view", "materialized-view"]
+Backup: TypeAlias = Path | Literal[False] | None
+"""A file for a copy of the raw rows; False for no copy; None if that was not decided."""
+NO_BACKUP_ELSEWHERE = "--backup and --no-backup are for a release in place: give --in-place, or leave them out."
+
+
+def decided_backup(backup: str | os.PathLike[str] | Literal[False] | None) -> Path | None:
+    """Return the file of a backup, or None for no backup; refuse a call that does not decide it."""
+    if backup is None:
+        raise UsageError(
+            "--in-place removes the raw rows: add --backup FILE to keep a copy of their file, or --no-backup to keep "
+            "none."
+        )
+    return None if backup is False else Path(backup)
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ class Destination:
         out: a file, its format by its suffix.
         replace: whether something of that name may be replaced.
         in_place: whether it takes the place of its table.
-        backup: where the file of that table is copied to first.
+        backup: where the file of that table is copied to first, or False; one of both is required in place.
         dry_run: whether everything is made and checked, but nothing is written.
         spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
         delimiter: what separates values in a CSV file: , ; | or a tab, or its name; None is a tab in .tsv, else what
@@ -113,7 +126,7 @@ class Destination:
     out: Path | None = None
     replace: bool = False
     in_place: bool = False
-    backup: Path | None = None
+    backup: Backup = None
     dry_run: bool = False
     spreadsheet_safe: bool = False
     delimiter: str | None = None
@@ -137,7 +150,7 @@ class Destination:
         if self.decimal is not None:
             object.__setattr__(self, "decimal", decimal_sign(self.decimal))
         if self.backup is not None and not self.in_place:
-            raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
+            raise UsageError(NO_BACKUP_ELSEWHERE)
         if self.lock is not None and (self.into is None or self.kind != "table"):
             raise UsageError("A lock is for appending rows to a table: give --into NAME too, or leave --lock out.")
         if self.dry_run and not self.is_somewhere:

@@ -45,10 +45,12 @@
                                     # of mondrian: choose = "range", cut = "strict", labels = "tree", numbers = "range"
 
     [release]
-    into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (and backup = "FILE")
+    into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (with backup)
+    backup = "raw.duckdb"               # of in_place; or false: no copy of the raw rows
     as = "table"                        # or "view"
     lock = "kanon.lock"                 # of a table: for appending new rows to it
     seed = 42
+    time_zone = "Europe/Berlin"         # of labels and texts of a TIMESTAMP WITH TIME ZONE; without it, UTC
     key_file = "pseudonyms.key"         # of pseudonyms; without it a key is drawn for the release
 
 Paths in the file start from the directory of the file.
@@ -68,6 +70,7 @@ from kanon_sql.engine.base import names
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.engine.sources.preparing import Rules, rules_of
+from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.spec import rule_text
 from kanon_sql.measures.shares import read_share
@@ -81,6 +84,8 @@ from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import (
+    backup_in,
+    backup_setting,
     checked,
     column_names,
     listed_texts,
@@ -143,6 +148,8 @@ class Policy:
         count: what the members of classes are: "people" (a table with several rows of one person needs an entity), or
             "rows", also where several are of one person.
         origin: the table that a release is made from, where the policy is for one table.
+        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed: a name of DuckDB's
+            ``pg_timezone_names()``.
         prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
         standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
     """
@@ -171,6 +178,7 @@ class Policy:
     directory: Path = field(default_factory=Path)
     count: Count = "people"
     origin: Origin | None = None
+    time_zone: str = UTC
     prepare: Mapping[str, Rules] = field(default_factory=dict)
     standards: tuple[str, ...] = ()
 
@@ -396,7 +404,7 @@ SECTIONS: dict[str, set[str]] = {
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
     "release": {
         *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
-        *("encoding", "decimal", "lock"),
+        *("encoding", "decimal", "lock", "time_zone"),
     },
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
@@ -413,6 +421,12 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
         PolicyError: it cannot be read, or says something that cannot be meant.
     """
     return parse_policy(toml_text(path), path)
+
+
+def time_zone_of(path: Path) -> str:
+    """Return the time zone in a kanon.toml, of one table or of several."""
+    release = toml_document(toml_text(path), path).get("release", {})
+    return checked(release.get("time_zone", UTC), str, "release.time_zone") if isinstance(release, dict) else UTC
 
 
 def given_policy(policy: Policy | str | os.PathLike[str] | None) -> tuple[Policy | None, Destination]:
@@ -464,8 +478,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "as": destination.kind if destination.into else None,
         "out": relative_path(destination.out, directory) if destination.out else None,
         "in_place": destination.in_place or None,
-        "backup": relative_path(destination.backup, directory) if destination.backup else None,
+        "backup": backup_setting(destination.backup, directory),
         "seed": policy.seed,
+        "time_zone": None if policy.time_zone == UTC else policy.time_zone,
         "replace": destination.replace or None,
         "spreadsheet_safe": destination.spreadsheet_safe or None,
         "delimiter": destination.delimiter,
@@ -534,18 +549,18 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         key_file=directory / key_file if key_file else None,
         directory=directory,
         origin=_origin(document.get("source", {}), directory),
+        time_zone=checked(release.get("time_zone", UTC), str, "release.time_zone"),
         prepare=rules_of(document.get("prepare", {})),
         standards=listed_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )
     out = checked(release.get("out"), str, "release.out")
-    backup = checked(release.get("backup"), str, "release.backup")
     lock = checked(release.get("lock"), str, "release.lock")
     destination = Destination(
         into=checked(release.get("into"), str, "release.into"),
         kind=one_of(release.get("as", "table"), get_args(Kind), "release.as"),
         out=directory / out if out else None,
         in_place=checked(release.get("in_place", False), bool, "release.in_place"),
-        backup=directory / backup if backup else None,
+        backup=backup_in(release, directory),
         replace=checked(release.get("replace", False), bool, "release.replace"),
         spreadsheet_safe=checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
         delimiter=checked(release.get("delimiter"), str, "release.delimiter"),

@@ -30,7 +30,7 @@ class NamedColumns:
         identifying: never published.
         quasi_identifiers: generalized until classes are large enough.
         sensitive: published as they are; what must not be learned about a person.
-        insensitive: published as they are.
+        insensitive: published as they are; a sensitive column may be named here too, which confirms that.
         rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
         entity: the column that names the person that a row is about; never published.
         pseudonymize: identifying columns that are published as pseudonyms.
@@ -97,7 +97,8 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, 
     if entity is not None and given.setdefault(entity.name, "identifying") != "identifying":
         raise UsageError(f"Column {entity.name!r} names the person; it cannot be {given[entity.name]} too.")
     sensitive = take(named.sensitive, "sensitive")
-    insensitive = take(named.insensitive, "insensitive")
+    confirmed = [column.name for column in resolve_columns(named.insensitive, columns, table)]
+    insensitive = take([name for name in confirmed if given.get(name) != "sensitive"], "insensitive")
     rest = tuple(column for column in columns if column.name not in given)
     if named.rest not in {None, *get_args(Rest)}:
         raise UsageError(f"rest is 'keep' or 'drop', not {named.rest!r}.")

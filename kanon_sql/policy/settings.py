@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.files import relative_path
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
+
+if TYPE_CHECKING:
+    from kanon_sql.policy.destination import Backup
 
 
 def toml_text(path: Path) -> str:
@@ -50,6 +53,21 @@ def checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a
         kinds = {str: "a text", int: "a whole number", bool: "true or false"}
         raise PolicyError(f"{where} must be {kinds[kind]}.")
     return value
+
+
+def backup_in(release: dict[str, Any], directory: Path) -> Backup:
+    """Return the backup of a section ``[release]``: a file, or false."""
+    value = release.get("backup")
+    if value is False:
+        return False
+    if not isinstance(value, str | None) or value == "":
+        raise PolicyError("release.backup must be the name of a file, or false.")
+    return None if value is None else directory / value
+
+
+def backup_setting(backup: Backup, directory: Path) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    """Return what ``backup_in`` reads as this backup."""
+    return relative_path(backup, directory) if backup else backup
 
 
 def number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold

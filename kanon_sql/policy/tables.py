@@ -13,8 +13,9 @@
 
     [release]
     into_schema = "released"                # or out = "released.duckdb", or out_directory = "released",
-                                            # or in_place = true (and backup = "FILE")
+                                            # or in_place = true (with backup = "FILE" or false)
     seed = 42
+    time_zone = "Europe/Berlin"             # of labels and texts of a TIMESTAMP WITH TIME ZONE; without it, UTC
     key_file = "pseudonyms.key"
 
     [tables.patients]
@@ -48,10 +49,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
+from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.spec import rule_text
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.destination import Origin
+from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, Backup, Origin
 from kanon_sql.policy.policy import (
     BY_COLUMN,
     DEFAULT_K,
@@ -62,6 +64,8 @@ from kanon_sql.policy.policy import (
 )
 from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import (
+    backup_in,
+    backup_setting,
     checked,
     column_names,
     max_suppressed_of,
@@ -183,13 +187,14 @@ class TablesPolicy:
             table.
         time_limit: seconds for all of the work.
         seed: of the order of rows; drawn when not given.
+        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed.
         key_file: the file with the key of pseudonyms; drawn for this release if there is none.
         source: the database, where the file names it.
         into_schema: the schema that the release is written to, where the file names it.
         out: the DuckDB file that it is written to.
         out_directory: the directory that files are written to.
         in_place: whether it takes the place of its tables.
-        backup: where the file of those tables is copied to first.
+        backup: where the file of those tables is copied to first, or False; one of both is required in place.
         directory: of the policy file, from which paths start.
     """
 
@@ -205,8 +210,9 @@ class TablesPolicy:
     out: Path | None = None
     out_directory: Path | None = None
     in_place: bool = False
-    backup: Path | None = None
+    backup: Backup = None
     directory: Path = Path()
+    time_zone: str = UTC
 
     def __post_init__(self) -> None:
         KAnonymity(self.k)  # complains of a k that is none
@@ -220,7 +226,7 @@ class TablesPolicy:
         if sum(place is not None for place in places) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of into_schema, out, out_directory and in_place.")
         if self.backup is not None and not self.in_place:
-            raise UsageError("A backup is of the file that is anonymized in place: give in_place = true too.")
+            raise UsageError(NO_BACKUP_ELSEWHERE)
         if self.into_schema is not None and not self.into_schema.strip():
             raise UsageError("into_schema is empty: name a schema there, or leave it out.")
         self._require_names()
@@ -305,7 +311,7 @@ _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     "privacy": {"k", "km"},
     "search": {"max_suppressed", "time_limit"},
-    "release": {"into_schema", "out", "out_directory", "in_place", "backup", "seed", "key_file"},
+    "release": {"into_schema", "out", "out_directory", "in_place", "backup", "seed", "key_file", "time_zone"},
 }
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
 _OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
@@ -366,8 +372,9 @@ def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
             "out": relative(policy.out),
             "out_directory": relative(policy.out_directory),
             "in_place": policy.in_place or None,
-            "backup": relative(policy.backup),
+            "backup": backup_setting(policy.backup, directory),
             "seed": policy.seed,
+            "time_zone": None if policy.time_zone == UTC else policy.time_zone,
             "key_file": relative(policy.key_file),
         },
     }
@@ -406,8 +413,8 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         )
     privacy, search, release = (document.get(name, {}) for name in ("privacy", "search", "release"))
     source = checked(document.get("source", {}).get("from"), str, "source.from")
-    out, out_directory, backup, key_file = (
-        checked(release.get(name), str, f"release.{name}") for name in ("out", "out_directory", "backup", "key_file")
+    out, out_directory, key_file = (
+        checked(release.get(name), str, f"release.{name}") for name in ("out", "out_directory", "key_file")
     )
     return TablesPolicy(
         tables=tuple(_table(name, settings) for name, settings in tables.items()),
@@ -422,8 +429,9 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         out=directory / out if out else None,
         out_directory=directory / out_directory if out_directory else None,
         in_place=checked(release.get("in_place", False), bool, "release.in_place"),
-        backup=directory / backup if backup else None,
+        backup=backup_in(release, directory),
         directory=directory,
+        time_zone=checked(release.get("time_zone", UTC), str, "release.time_zone"),
     )
 
 

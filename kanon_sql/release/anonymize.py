@@ -16,6 +16,7 @@ from kanon_sql.engine.progress import Listener, Progress, allow_to_finish, silen
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
@@ -24,6 +25,7 @@ from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
+from kanon_sql.policy.gate import generalized_by, require_nothing_tells, without_role
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
@@ -93,6 +95,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     pairs: int | None = None,
     search_on: SearchOn = "workbench",
     seed: int | None = None,
+    time_zone: str = UTC,
     hold_out: float | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
@@ -143,6 +146,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
             distinct tuples, or on the "warehouse" itself.
         seed: of the order of rows, and of random choices; drawn when not given.
+        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as "Europe/Berlin".
         hold_out: the share of people (of rows, where rows are counted) that are kept apart as a control group for
             ``attack``; the release is made of the rest, and ``Release.held_out_to_file`` writes them.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
@@ -186,10 +190,11 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pairs=pairs,
         search_on=search_on,
         seed=seed,
+        time_zone=time_zone,
     )
     source, table = named_table(source, table, requested.origin)
     begun = time.monotonic()
-    with within(requested.time_limit, begun):
+    with within(requested.time_limit, begun), computing_in(requested.time_zone):
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
             opened = with_prepared(opened, requested.prepare)
@@ -276,6 +281,9 @@ def _searched(
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
+    with timed(seconds, "gate"):
+        kept = without_role(policy.columns, prepared.roles)
+        require_nothing_tells(prepared.source, kept, generalized_by(result.recoding, prepared.roles))
     publication = publication_of(prepared, policy, result.recoding, key)
     if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept

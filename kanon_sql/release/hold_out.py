@@ -6,6 +6,9 @@ stand, and whichever release is made of it. Of equal rows each is drawn for itse
 
 What is released, verified and counted (rows in, suppressed rows) is the rest. What is held out is written as it is: it
 has names and values of people, and is to be kept as the table is.
+
+The difference of two releases shows the people who were held out of the one and are in the other: the ledger refuses a
+second release of a table unless both are of the same rows (see ``Ledger._is_of_other_rows``).
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import options_of_others
@@ -341,6 +342,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
+    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
@@ -365,6 +367,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
         prepare: rules that come before all else, as for ``anonymize``.
         publish: for columns that are kept, the rule by which they are published; or several.
+        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as "Europe/Berlin".
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -390,10 +393,12 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         hierarchies=hierarchies,
         prepare=prepare,
         publish=publish,
+        time_zone=time_zone,
     )
     tell = progress or silent
     source, table = named_table(source, table, requested.origin)
-    opened = open_source(source, table, resources=resources)
+    with computing_in(requested.time_zone):
+        opened = open_source(source, table, resources=resources)
     try:
         opened = with_prepared(opened, requested.prepare)
         requested = replace(requested, origin=origin_of(source, table, opened))

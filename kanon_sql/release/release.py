@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
@@ -16,7 +16,7 @@ from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
-from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.destination import Destination, decided_backup
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import check_target, require_kind, target_table
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
@@ -214,18 +214,11 @@ class Release:
         return published
 
     def _require_lockable(self, lock: Path, *, replace: bool) -> None:
-        from kanon_sql.release.append.lock import (
-            locked_columns,
-            require_lock_file,
-            require_lockable,
-            require_plain_times,
-        )
+        from kanon_sql.release.append.lock import locked_columns, require_lock_file, require_lockable
 
         self.prepared.source.refuse_held_out("and rows that are appended later would not be: leave the lock out.")
         require_lock_file(lock, self.prepared.source, replace=replace)
         require_lockable(self.policy, self.prepared.source)
-        roles = self.prepared.roles
-        require_plain_times((*roles.quasi_identifiers, *roles.sensitive))
         locked_columns(self.publication)
 
     def to_view(
@@ -299,9 +292,8 @@ class Release:
     def in_place(
         self,
         *,
-        backup: str | os.PathLike[str] | None = None,
+        backup: str | os.PathLike[str] | Literal[False] | None = None,
         dry_run: bool = False,
-        replace: bool = False,
         ignore_ledger: bool = False,
     ) -> Published:
         """Put the release in the place of its table, and leave no raw value of it in the file (see docs/in-place.md).
@@ -309,9 +301,9 @@ class Release:
         The release is of no more use afterwards: the rows that it was made from are gone.
 
         Args:
-            backup: where the file is copied to first, raw values and all.
+            backup: a new file, to which the file is copied first, with all raw rows; or False for no copy. One of both
+                must be given.
             dry_run: whether to make and check everything, and then to leave the file as it is.
-            replace: whether the backup may replace a file.
             ignore_ledger: as for ``to_table``.
 
         Raises:
@@ -323,7 +315,7 @@ class Release:
         from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
 
         source = self.prepared.source
-        how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
+        how = HowInPlace(decided_backup(backup), dry_run)
         check_in_place(source, how)
         require_apart(self.policy.key_file, [how.backup], "the backup")
         source.make_writable()
@@ -400,9 +392,7 @@ class Release:
         if destination.out is not None:
             return self._as_file(destination, destination.out, ignore_ledger=ignore_ledger)
         if destination.in_place:
-            return self.in_place(
-                backup=destination.backup, dry_run=destination.dry_run, replace=replace, ignore_ledger=ignore_ledger
-            )
+            return self.in_place(backup=destination.backup, dry_run=destination.dry_run, ignore_ledger=ignore_ledger)
         if destination.into is None:
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
         if destination.kind != "table":
@@ -565,7 +555,7 @@ class Release:
             "entity": None if entity is None else entity.name,
             "counted": "rows" if entity is None else "people",
             "count": self.policy.count,
-            "repeated_columns": [repeated.summary() for repeated in self.prepared.repeated],
+            "findings": [finding.summary() for finding in self.prepared.findings],
             "models": [
                 result.stated(model.entity) for result, model in zip(models, self.publication.models, strict=True)
             ],
@@ -620,12 +610,14 @@ class Release:
 
     def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
-        self.prepared.source.require_rows()
-        if not self.prepared.source.keeps_tables:
+        source = self.prepared.source
+        source.require_rows()
+        if not source.keeps_tables and source.forgets is None:
             return nullcontext()
         from kanon_sql.release.ledger.ledger import Ledger
 
-        return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
+        how: dict[str, Any] = {"ignore": ignore, "unwritable": source.forgets}
+        return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, **how)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
         source = self.prepared.source

@@ -56,6 +56,7 @@ _RELEASE_OF_BOXES = (
     "The release: write each row as its box says, mix the rows. Boxes are those of the table as it was when they were "
     "made: rows that came or went since are not counted"
 )
+_TIME_ZONE = "The time zone of labels and texts"
 _IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
 _README = "README.txt"
 _NOTE = """\
@@ -75,8 +76,8 @@ _CSV = {
 class Step:
     """A named part of a plan.
 
-    Its name is ``source``, ``prepare``, ``hierarchies``, ``rules``, ``pseudonyms``, ``recoding``, ``boxes``,
-    ``release`` or ``verify``.
+    Its name is ``time_zone``, ``source``, ``prepare``, ``hierarchies``, ``rules``, ``pseudonyms``, ``recoding``,
+    ``boxes``, ``release`` or ``verify``.
     """
 
     name: str
@@ -92,11 +93,7 @@ class Plan:
 
     def held(self) -> dict[str, int]:
         """Return how many values of each column of the table stand in the statements, as they are."""
-        held: dict[str, set[str]] = {}
-        for rows in (rows for step in self.steps for made in step.statements for rows in made.find_all(exp.Values)):
-            for column, values in rows.meta.get(sql.HOLDS, {}).items():
-                held.setdefault(column, set()).update(values)
-        return {column: len(values) for column, values in held.items() if values}
+        return held_in(made for step in self.steps for made in step.statements)
 
     def statements(self, name: str) -> tuple[exp.Expr, ...]:
         """Return the statements of a step; none if the plan does not have it."""
@@ -125,6 +122,20 @@ class Plan:
             yield one_line(step.title), texts
         if left := clean_up((statement for step in self.steps for statement in step.statements), dialect):
             yield "Remove the tables that were made on the way", left
+
+
+def after_all(run: str, script: str) -> str:
+    """Return a script after all statements that were run to find what it makes."""
+    return f"{run}\n-- The script of the release\n\n{script}"
+
+
+def held_in(statements: Iterable[exp.Expr]) -> dict[str, int]:
+    """Return how many values of each column of a table stand in statements, as they are."""
+    held: dict[str, set[str]] = {}
+    for rows in (rows for statement in statements for rows in statement.find_all(exp.Values)):
+        for column, values in rows.meta.get(sql.HOLDS, {}).items():
+            held.setdefault(column, set()).update(values)
+    return {column: len(values) for column, values in held.items() if values}
 
 
 def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
@@ -159,11 +170,7 @@ def _plan(
     stands_alone: bool,
 ) -> Plan:
     """Return the steps before and after ``make``; ``output`` is read to verify it, and None where it is not."""
-    of_recoding, steps = statements_for(publication), []
-    if source.setup and not stands_alone:
-        steps.append(Step("source", "The source", source.setup))
-    if source.preparation is not None:
-        steps.append(Step("prepare", TITLE_OF_PREPARATION, (source.preparation.statement,)))
+    of_recoding, steps = statements_for(publication), _steps_before(source, publication, stands_alone=stands_alone)
     needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
     if needed:
         made = tuple(lookup(hierarchy) for hierarchy in needed)
@@ -183,6 +190,19 @@ def _plan(
     if output is not None:
         steps.append(Step("verify", "Check the release on its own rows", _checks(publication, lookups, output)))
     return Plan(tuple(steps))
+
+
+def _steps_before(source: Source, publication: Publication, *, stands_alone: bool) -> list[Step]:
+    """Return the steps to the table whose columns the other steps read."""
+    steps = []
+    read = {*publication.quasi_identifiers, *(column.name for column in publication.columns)}
+    if any(column.is_zoned and column.name in read for column in source.columns):
+        steps.append(Step("time_zone", _TIME_ZONE, (sql.set_time_zone(source.engine.time_zone),)))
+    if source.setup and not stands_alone:
+        steps.append(Step("source", "The source", source.setup))
+    if source.preparation is not None:
+        steps.append(Step("prepare", TITLE_OF_PREPARATION, (source.preparation.statement,)))
+    return steps
 
 
 def _checks(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> tuple[exp.Expr, ...]:

@@ -37,15 +37,13 @@ from kanon_sql.models.t_closeness import (
     ordered_features,
     require_few,
 )
+from kanon_sql.policy.gate import Finding, pass_before
 from kanon_sql.policy.levels import allowed_nodes
-from kanon_sql.policy.profile.copies import copies_among
-from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
 from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
 from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +58,6 @@ if TYPE_CHECKING:
 
 
 _SUBSETS = 20_000  # of columns, in which a node is tested; each takes some 0.1 ms of 30,000 tuples
-_ROLES = "--qi, --sensitive or --id, or insensitive in a policy file."
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Prepared:
         seconds: what it took, by step.
         sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
         population: the table that models compare with, and its frequency set.
-        repeated: columns that may name people and have repeated values, which are not taken to be of one person.
+        findings: notes of the checks that it passed.
         shared_tests: node tests that several searches share; None if each makes its own.
     """
 
@@ -90,7 +87,7 @@ class Prepared:
     seconds: dict[str, float]
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     population: tuple[Source, FrequencySet] | None = None
-    repeated: tuple[RepeatedColumn, ...] = ()
+    findings: tuple[Finding, ...] = ()
     shared_tests: SharedTests | None = None
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
     _places: dict[bool, tuple[Places, ...]] = field(default_factory=dict, repr=False)
@@ -141,14 +138,12 @@ def by_rows(prepared: Prepared, policy: Policy, tell: Tell = silent) -> Prepared
 def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     """Return a table ready to be searched.
 
-    Costs one scan of the source for the frequency set. Before it, columns that may name people are read for whether
-    their values repeat (see ``kanon_sql.policy.profile.people``), unless an entity was given or rows are to be counted.
+    Costs one scan of the source for the frequency set, after the checks of ``kanon_sql.policy.gate``.
     A column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
     once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
     text. Hierarchies from files and from the database read nothing of the source.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
-    require_roles_of_copies(source, policy, roles)
     about = [model for model in policy.models if isinstance(model, SensitiveModel)]
     in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
     for name in policy.hierarchies:
@@ -160,11 +155,8 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     may_be_collated = source.file is None or source.engine.is_shared
     require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
     seconds: dict[str, float] = {}
-    repeated: tuple[RepeatedColumn, ...] = ()
-    if policy.count == "people":
-        tell("Looking for people with several rows")
-        with timed(seconds, "people"):
-            repeated = _require_one_row_each(source, policy)
+    with timed(seconds, "gate"):
+        findings = tuple(pass_before(source, policy, roles, tell))
     everybody = None
     if policy.population is not None:
         everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
@@ -198,7 +190,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
             labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
     population = None if everybody is None else (everybody, _population_frequency(everybody, hierarchies))
-    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
+    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, findings)
 
 
 def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
@@ -229,77 +221,6 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
             "Pseudonyms tie rows by all columns together, of which k of some of them (--known) says nothing: leave "
             "--pseudonymize out, or --known."
         )
-
-
-def require_roles_of_copies(source: Source, policy: Policy, roles: Roles) -> None:
-    """Raise where a column is kept because no role is given to it, and is a copy of one that is not published as it is.
-
-    Or is a new column that is made of one.
-    """
-    changed = (*roles.identifying, *roles.pseudonymized, *roles.quasi_identifiers, roles.entity)
-    hidden = {folded(column.name) for column in changed if column is not None} | set(map(folded, policy.publish))
-    named = {folded(name) for name in (*policy.columns.sensitive, *policy.columns.insensitive)}
-    kept = [column for column in roles.insensitive if folded(column.name) not in named | hidden]
-    reads = {} if source.preparation is None else source.preparation.reads
-    for column in kept:
-        shown = [name for name in reads.get(column.name, ()) if folded(name) in hidden]
-        if shown:
-            raise UsageError(
-                f"The new column {column.name!r} is made of {shown[0]!r}, which is not published as it is, and has "
-                f"no role: it would be. Give it one: {_ROLES}"
-            )
-    if copies := copies_among(source, kept, [column for column in source.columns if folded(column.name) in hidden]):
-        named_so = ", ".join(f"{copy.name!r} those of {copy.of!r}" for copy in copies)
-        raise UsageError(
-            f"Columns without a role have the values of columns that are not published as they are, in each of the "
-            f"first {copies[0].rows:,} rows: {named_so}. They would be published. Drop them, or give them roles: "
-            f"{_ROLES}"
-        )
-
-
-def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
-    """Return the columns of a table that may name people and have repeated values, those first that do name people.
-
-    None where a policy says who the people are, or that rows are to be counted. Columns that the policy names and the
-    table does not have are of no interest.
-    """
-    named = policy.columns
-    holder = source.holder
-    if named.entity is not None:
-        entity = find_column(named.entity, source.columns)
-        if entity is None:
-            return ()
-        found = entity_of_rows(holder.rows, source.relation, source.columns, entity)
-        if found is not None and found.names_people:
-            raise UsageError(
-                f"{entity.name} names rows of {source.name}, not people: {found.found()}. {found.ways_on()}"
-            )
-        return () if found is None else (found,)
-    if policy.count == "rows":
-        return ()
-
-    def there(names: Sequence[str]) -> list[Column]:
-        return [column for name in names if (column := find_column(name, source.columns)) is not None]
-
-    return repeated_columns(
-        holder.rows,
-        source.relation,
-        source.columns,
-        there([*named.identifying, *named.pseudonymize]),
-        there(named.quasi_identifiers),
-    )
-
-
-def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
-    """Raise if several rows are of one person; return repeated columns that may name people."""
-    found = repeated_in(source, policy)
-    people = next((one for one in found if one.names_people), None)
-    if people is None:
-        return found
-    raise UsageError(
-        f"{source.name} has several rows of one person: {people.found()}. Counted in rows, k = {policy.k} could hold "
-        f"for a class of one person. {people.ways_on()}"
-    )
 
 
 def _columns_of(models: Sequence[SensitiveModel], roles: Roles) -> list[Column]:

@@ -534,6 +534,12 @@ def create_view(name: exp.Table, query: exp.Query, *, temporary: bool = False, s
     return exp.Create(this=name, kind="VIEW", expression=query, properties=properties)
 
 
+def set_time_zone(zone: str) -> exp.Set:
+    """Return ``SET TimeZone = 'zone'``."""
+    assigned = exp.EQ(this=exp.var("TimeZone"), expression=literal(zone))
+    return exp.Set(expressions=[exp.SetItem(this=assigned)])
+
+
 def drop(name: exp.Table, kind: str = "TABLE") -> exp.Drop:
     """Return ``DROP <kind> IF EXISTS name``."""
     return exp.Drop(tables=[name.copy()], kind=kind, exists=True)

@@ -44,7 +44,7 @@ def clinic(tmp_path: Path) -> Path:
     path = tmp_path / "clinic.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(
-            "CREATE TABLE patients AS SELECT i AS id, i // 2 AS person, i % 3 AS ward, "
+            "CREATE TABLE patients AS SELECT i AS id, i // 2 AS unit, i % 3 AS ward, "
             "CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex FROM range(100) n(i)"
         )
         connection.execute("CREATE VIEW women AS SELECT * FROM patients WHERE sex = 'F'")
@@ -118,18 +118,18 @@ def test_groups_of_a_column_cost_what_the_dearest_does(clinic: Path) -> None:
 def test_a_person_in_several_groups_pays_in_all_of_them(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     for ward in ("0", "1"):
-        dp.ask(clinic, "patients", dp.Count(epsilon="0.5", group=("ward", ward), entity="person"))
+        dp.ask(clinic, "patients", dp.Count(epsilon="0.5", group=("ward", ward), entity="unit"))
     assert spent_in(clinic) == ONE
 
 
 @pytest.mark.thorough
 def test_a_budget_for_people_is_spent_on_people_alone(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """One budget has one meaning: what protects a row does not protect a person with several, and cannot be added."""
-    assert kanon("dp", "budget", clinic, "patients", "--epsilon", "2", "--entity", "PERSON").code == 0
+    assert kanon("dp", "budget", clinic, "patients", "--epsilon", "2", "--entity", "UNIT").code == 0
     answer = dp.ask(clinic, "patients", dp.Count(epsilon="0.5"))
     assert "one person" in answer.assumes[0]
     assert "GROUP BY" in answer.sql(), "people are counted"
-    dp.ask(clinic, "patients", dp.Count(epsilon="0.5", entity="person"))
+    dp.ask(clinic, "patients", dp.Count(epsilon="0.5", entity="unit"))
     with pytest.raises(UsageError, match="cannot be added up"):
         dp.ask(clinic, "patients", dp.Count(epsilon="0.5", entity="id"))
     ended = kanon(
@@ -142,8 +142,8 @@ def test_a_budget_for_people_is_spent_on_people_alone(clinic: Path, kanon: Calla
     with pytest.raises(UsageError, match="Leave entity out"):
         dp.set_budget(clinic, "patients", epsilon=3, entity="id")
     budget = dp.set_budget(clinic, "patients", epsilon=3)
-    assert (budget.entity, budget.epsilon) == ("person", 3)
-    assert "person names" in kanon("dp", "budget", clinic, "patients").out
+    assert (budget.entity, budget.epsilon) == ("unit", 3)
+    assert "unit names" in kanon("dp", "budget", clinic, "patients").out
     with pytest.raises(UsageError, match="no column"):
         dp.set_budget(clinic, "patients", epsilon=3, entity="nobody")
 
@@ -360,7 +360,7 @@ def test_the_budget_outlives_the_rows(clinic: Path) -> None:
         clinic, "patients", quasi_identifiers=["ward"], sensitive=["sex"], rest="drop",
         hierarchies={"ward": "flat"}, models=[kanon.KAnonymity(2)],
     ) as release:  # fmt: skip
-        release.in_place()
+        release.in_place(backup=False)
     kanon.clean(clinic)
     assert spent_in(clinic) == Decimal("0.75")
 

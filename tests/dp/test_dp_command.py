@@ -40,7 +40,7 @@ QUESTIONS = {
     "most frequent": ["most-frequent", "--column", "sex", "--keys", "F,M"],
 }
 SECRET = "s3cr3t-town"  # noqa: S105 - a value of a cell
-WAYS: list[list[str]] = [[], ["--entity", "person", "--max-rows", "2"], ["--where", "cost > 3"], ["--group", "sex=F"]]
+WAYS: list[list[str]] = [[], ["--entity", "unit", "--max-rows", "2"], ["--where", "cost > 3"], ["--group", "sex=F"]]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def clinic(tmp_path: Path) -> Path:
     path = tmp_path / "clinic.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(
-            f"CREATE TABLE patients AS SELECT i // 2 AS person, CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex, "  # noqa: S608 - our own
+            f"CREATE TABLE patients AS SELECT i // 2 AS unit, CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex, "  # noqa: S608 - our own
             f"CAST(i % 40 AS DOUBLE) AS cost, '{SECRET}' AS town FROM range(2000) n(i)"
         )
     dp.set_budget(path, "patients", epsilon=1000, delta="0.01")
@@ -95,7 +95,7 @@ def test_answers_are_near_what_is_exact(clinic: Path, kanon: Callable[..., Ended
     assert abs(answer("count") - 2000) <= 4
     assert abs(answer("count", "--where", "cost < 10 AND sex = 'F'") - 250) <= 4
     assert abs(answer("count", "--group", "sex=M") - 1000) <= 4
-    assert abs(answer("count", "--entity", "person") - 1000) <= 4
+    assert abs(answer("count", "--entity", "unit") - 1000) <= 4
     assert abs(answer("sum", "--column", "cost", "--bounds", "0,50") - 39_000) <= 200
     assert abs(answer("sum", "--column", "cost", "--bounds", "0,10") - 50 * (45 + 300)) <= 40  # cut to 10
     assert abs(answer("mean", "--column", "cost", "--bounds", "0,50") - 19.5) <= 0.2

@@ -107,7 +107,7 @@ def test_without_people_all_rows_are_counted(tmp_path: Path, kanon: Callable[...
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE visits (person VARCHAR, ward VARCHAR, cost INTEGER)")
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
-    dp.set_budget(path, "visits", epsilon=10**7)
+    dp.set_budget(path, "visits", epsilon=10**7, count="rows")
     found = kanon("dp", "count", path, "visits", "--epsilon", SURE, "--format", "json").json
     assert (found["unit"], found["counted"]) == ("rows", "rows")
     assert inside(found, len(rows))

@@ -69,7 +69,7 @@ def test_a_macro_that_hides_a_function_is_refused(
         ("measure", "{ward}", "ward", "--qi", "age"),
         ("attack", "{ward}", "ward", "--original", "ward", "--qi", "age"),
         ("lattice", "{ward}", "ward", "--qi", "age", "-k", 2),
-        ("anonymize", "{ward}", "ward", *ASKED, "--in-place"),
+        ("anonymize", "{ward}", "ward", *ASKED, "--in-place", "--no-backup"),
         ("anonymize", "{ward}", "ward", *ASKED, "--into", "released"),
         ("clean", "{ward}"),
         ("dp", "count", "{ward}", "ward", "--epsilon", 1),
@@ -110,6 +110,6 @@ def test_the_schema_of_a_connection_counts() -> None:
 def test_other_macros_stay(ward: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     """Macros of other names, and in other schemas, are no trouble, and are carried along in place."""
     assert kanon("anonymize", ward, "ward", *ASKED, "--out", tmp_path / "out.csv").code == 0
-    assert kanon("anonymize", ward, "ward", *ASKED, "--in-place", "--ignore-ledger").code == 0
+    assert kanon("anonymize", ward, "ward", *ASKED, "--in-place", "--no-backup", "--ignore-ledger").code == 0
     with duckdb.connect(str(ward), read_only=True) as connection:
         assert connection.execute("SELECT years(1), tools.hash(5), one FROM old()").fetchall() == [(2, 1, 1)]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -23,7 +27,6 @@ from kanon_sql.errors import ComputationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from conftest import Ended
 
@@ -267,6 +270,45 @@ def test_the_command_line(spark: Any, patients: str, tmp_path: Path, kanon: Call
     ended = kanon("anonymize", "spark:local[2]", "nosuch", *options, "--out", out)
     assert ended.code == 2
     assert "no table or view 'nosuch'" in ended.err
+
+
+@pytest.mark.thorough
+def test_two_programs_in_one_directory(patients: str, spark: Any, in_tmp: Path) -> None:
+    """Fails before 0.2.0: the second ended after all its work, where the first left the files of its ledger.
+
+    A catalog in memory has no ledger, and the run says so before it searches.
+    """
+    place = in_tmp / "visits"
+    spark.table(patients).write.parquet(place.as_uri())
+    asked = ["--qi", "age,sex,zip", "--id", "id", "--rest", "drop", "-k", "5", "--format", "json"]
+    for name in ("one.csv", "two.csv"):
+        command = ["anonymize", "spark:local[1]", f"parquet.`{place}`", *asked, "--out", name]
+        ended = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "kanon_sql", *command], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        said = ended.stderr
+        assert said.count("ends with this program") == 1
+        assert said.index("the ledger compares this one with no earlier one") < said.index("was chosen")
+        remembered = json.loads(ended.stdout)["ledger"]
+        assert remembered["remembered"] is False
+        assert "ends with this program" in remembered["not_remembered"]
+    assert not list(in_tmp.glob("spark-warehouse/*"))
+
+
+def test_files_that_another_program_left_are_in_the_way_of_no_ledger(spark: Any, patients: str) -> None:
+    """Fails before 0.2.0: a second program with a session of its own in the same directory ended after all its work."""
+    spark.sql("DROP SCHEMA IF EXISTS kanon CASCADE")
+    left = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "kanon.db" / "releases" / "part"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"left")
+    asked: dict[str, Any] = {"identifying": ["id"], "quasi_identifiers": ["age", "sex"], "rest": "drop", "k": 5}
+    with kanon.anonymize(spark, patients, **asked) as release:
+        release.to_table("beside_files_that_were_left")
+    assert [each.entry.name for each in kanon.ledger(spark)] == ["default.beside_files_that_were_left"]
+    assert left.read_bytes() == b"left"
+    spark.sql("DROP TABLE beside_files_that_were_left")
+    kanon.forget(spark, "1")
 
 
 def test_errors_quote_no_cell_and_no_java(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:

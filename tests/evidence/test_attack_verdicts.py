@@ -116,8 +116,8 @@ def test_every_command_says_the_same_of_a_release(  # noqa: PLR0915 - every comm
     assert (smoker["outcome"], smoker["succeeded"]) == ("not meaningful", None)
     assert max(smoker["rows_certain"].values()) > 0
     for line in attack.out.splitlines():
-        assert not re.search(r"fails: .*\b[1-9][\d,]* rows? \([^)]*\)[^;]* certain", line), line
-        assert not re.search(r"fails: certain are [1-9]", line), line
+        assert not re.search(r"finds nothing: .*\b[1-9][\d,]* rows? \([^)]*\)[^;]* certain", line), line
+        assert not re.search(r"finds nothing: certain are [1-9]", line), line
     assert (attack.code == 1) == any(one["outcome"] in {"succeeds", "not excluded"} for one in attacked["attacks"])
     # 3. The release itself, by hand: classes in rows and in people, and classes of one value.
     with duckdb.connect(str(database)) as connection:
@@ -148,7 +148,7 @@ def test_every_command_says_the_same_of_a_release(  # noqa: PLR0915 - every comm
     if measured["people"]["settled"]:
         assert fewest[0] == fewest[1] >= asked["k"]
         assert checked["holds"]
-        assert linkage["outcome"] == "fails"
+        assert linkage["outcome"] == "finds nothing"
         for figure in ("members", "people", "classes", "smallest_class", "prosecutor"):
             assert measured["risk"]["after"][figure] == report["risk_after"][figure]
 
@@ -187,11 +187,14 @@ def test_attacks_that_cannot_be_tested_are_not_green() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "said"),
     [
-        (["fails"] * 4, "none of 4 attacks succeeds"),
-        (["fails"], "none of 1 attack succeeds"),
-        (["succeeds", "fails"], "1 of 2 attacks succeeds"),
+        (["finds nothing"] * 4, "none of 4 attacks succeeds"),
+        (["finds nothing"], "none of 1 attack succeeds"),
+        (["succeeds", "finds nothing"], "1 of 2 attacks succeeds"),
         (["succeeds", "succeeds", "not meaningful"], "2 of 2 attacks succeed; 1 is not meaningful"),
-        (["not excluded", "fails", "not tested"], "none of 2 attacks succeeds; 1 is not excluded; 1 was not tested"),
+        (
+            ["not excluded", "finds nothing", "not tested"],
+            "none of 2 attacks succeeds; 1 is not excluded; 1 was not tested",
+        ),
         (["not tested"], "no attack could be tested"),
     ],
 )

@@ -107,7 +107,8 @@ def test_before_publishing_and_after_the_measures_agree(
         try:
             release = kanon.anonymize(
                 connection, TABLE, models=[kanon.KAnonymity(case.k, entity=person)], rest="drop", seed=1,
-                max_suppressed=case.max_suppressed, algorithm="mondrian", labels=labels, cut=cut, choose=choose,
+                count="rows" if person is None else "people", max_suppressed=case.max_suppressed,
+                algorithm="mondrian", labels=labels, cut=cut, choose=choose,
                 **asked,
             )  # fmt: skip
         except kanon.NoSolutionError:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
 
 import duckdb
 import pandas as pd
@@ -14,7 +17,9 @@ import pytest
 import kanon_sql as kanon
 from kanon_sql.evidence.report.attributes import Cell, has_few
 from kanon_sql.evidence.report.figures import FORMATS, Attribute
-from kanon_sql.evidence.report.words import kind_of_values, technique
+from kanon_sql.evidence.report.words import NOTHING, kind_of_values, technique
+from kanon_sql.evidence.standards.judge import VERDICTS
+from kanon_sql.risks.attacks.verdicts import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -280,7 +285,7 @@ def test_pseudonyms_that_cannot_be_made_again_are_looked_at(in_tmp: Path, kanon:
     """The raw names in their place; or the rows of others tied together."""
     people = [f"person {number}" for number in range(10) for _ in range(2)]
     pd.DataFrame({"name": people, "age": [30, 31] * 10}).to_csv("table.csv", index=False)
-    asked_for = ("table.csv", "--pseudonymize", "name", "--qi", "age", "--rest", "drop", "-k", "2")
+    asked_for = ("table.csv", "--pseudonymize", "name", "--qi", "age", "--rest", "drop", "-k", "2", "--count", "rows")
     assert kanon("anonymize", *asked_for, "--out", "given.csv", "-q").code == 0
     assert kanon("report", *asked_for, "--release", "given.csv", "--out", "good.md").code == 0
     given = pd.read_csv("given.csv", dtype=str)
@@ -333,7 +338,7 @@ def test_a_view_is_reported_on_and_is_no_release(town: Path, kanon: Kanon) -> No
 
 @pytest.mark.thorough
 def test_pseudonyms_by_a_key_that_was_drawn_are_not_compared(town: Path, kanon: Kanon) -> None:
-    options = [*("--pseudonymize", "kept"), *DROPPED]
+    options = [*("--pseudonymize", "kept", "--count", "rows"), *DROPPED]
     assert kanon("anonymize", town, "people", *options, "--into", "released", "-q").code == 0
     ended = kanon("report", town, "people", *options, "--release", "released", "--out", "report.json")
     assert ended.code == 0, ended.err
@@ -395,6 +400,55 @@ def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:
         assert "12 people (100.00 %) were alone" in re.sub(r"<[^>]*>|\\\\", "", text).replace("\\", "")
         assert "People before" not in text
         assert "Records before" in text
+
+
+MARKS = {  # words of a badge, and the tone and mark that agree with them
+    "succeeds": ("bad", "!!"),
+    "not excluded": ("warn", "!"),
+    "finds nothing": ("neutral", NOTHING),
+    "not meaningful": ("neutral", NOTHING),
+    "not tested": ("neutral", NOTHING),
+    "holds": ("good", "✓"),
+    "does not hold": ("bad", "!!"),
+    "fails": ("bad", "!!"),
+    "not known": ("warn", "!"),
+    "for a person": ("neutral", NOTHING),
+    "not by the quasi-identifiers": ("good", "✓"),
+    "All requirements hold": ("good", "✓"),
+    "Not all requirements hold": ("bad", "!!"),
+}
+AGAINST = {"fails", "not known"}
+BADGE = re.compile(r'<span class="badge (\w+)"><span aria-hidden="true">(.+?)</span> (.+?)</span>')
+
+
+@pytest.mark.thorough
+def test_every_verdict_agrees_with_its_mark() -> None:
+    """Fails before 0.2.0: an attack that "fails" had a check mark, and one that "succeeds" a cross."""
+    frame = pd.DataFrame({"age": [20, 30] * 10, "illness": ["flu", "cough", "pox", "gout"] * 5})
+    made = kanon.report(frame, quasi_identifiers=["age"], sensitive=["illness"], standards=["gbt-42460:public"])
+    assert set(get_args(Outcome)) | set(VERDICTS) <= set(MARKS)
+    rule = made.standards[0].rules[0]
+    for outcome, holds, verdict in itertools.product(get_args(Outcome), (True, False), VERDICTS):
+        succeeded = {"succeeds": True, "finds nothing": False}.get(outcome)
+        report = replace(
+            made,
+            attacks=tuple(replace(one, outcome=outcome, succeeded=succeeded) for one in made.attacks),
+            requirements=tuple(replace(one, holds=holds) for one in made.requirements),
+            standards=(replace(made.standards[0], rules=(replace(rule, verdict=verdict),)),),
+        )
+        page = report.to_html()
+        badges = [(html.unescape(text), tone, mark) for tone, mark, text in BADGE.findall(page)]
+        assert page.count('class="badge ') == len(badges)
+        assert {outcome, verdict, "holds" if holds else "does not hold"} <= {text for text, *_ in badges}
+        for text, tone, mark in badges:
+            if text in MARKS:
+                assert (tone, mark) == MARKS[text]
+            else:  # a sentence with something that speaks against the release
+                assert (tone, mark) in {("warn", "!"), ("bad", "!!")}, text
+        first, tone, _ = badges[0]
+        all_hold = holds and outcome not in {"succeeds", "not excluded", "not tested"} and verdict not in AGAINST
+        assert (first == "All requirements hold", first == "Not all requirements hold") == (all_hold, not holds)
+        assert (tone == "good", tone == "bad") == (all_hold, not holds)
 
 
 @pytest.mark.thorough
@@ -701,7 +755,7 @@ def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kano
 
 @pytest.mark.thorough
 def test_in_place_figures_are_of_the_original_that_is_gone(town: Path, kanon: Kanon) -> None:
-    ended = kanon("anonymize", town, "people", *DROPPED, "--in-place", "--report", "report.html", "-q")
+    ended = kanon("anonymize", town, "people", *DROPPED, "--in-place", "--no-backup", "--report", "report.html", "-q")
     assert ended.code == 0, ended.err
     page = (town.parent / "report.html").read_text(encoding="utf-8")
     assert "took the place of its table" in page
@@ -717,7 +771,7 @@ def test_what_does_not_go_with_a_report_is_refused(town: Path, kanon: Kanon) -> 
         (["--into", "r", "--report", "r.txt"], "not known by its suffix"),
         (["--out", "r.json", "--report", "r.json"], "cannot be the report too"),
         (["--sql", "--report", "r.html"], "do not go together"),
-        (["--in-place", "--dry-run", "--report", "r.html"], "do not go together"),
+        (["--in-place", "--no-backup", "--dry-run", "--report", "r.html"], "do not go together"),
     ]:
         ended = kanon("anonymize", town, "people", *DROPPED, *arguments)
         assert (ended.code, said in ended.err) == (2, True), ended.err

@@ -262,7 +262,10 @@ FOR_A_PERSON = {  # where nothing is found, a program cannot say that there is n
 
 
 def settings_of(standard: str) -> dict[str, Any]:
-    return {} if standard == HIPAA else {"quasi_identifiers": ["sex"], "sensitive": ["diagnosis"]}
+    if standard == HIPAA:
+        return {}
+    kept = [name for name in CLEAN if name not in {"sex", "diagnosis"}]
+    return {"quasi_identifiers": ["sex"], "sensitive": ["diagnosis"], "insensitive": kept}
 
 
 def test_every_rule_that_can_be_checked_is_broken_below() -> None:

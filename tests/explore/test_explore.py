@@ -515,7 +515,7 @@ def test_that_rows_are_counted_instead_of_people_is_said(tmp_path: Path) -> None
         assert notice not in own.get("/columns").text
         assert notice not in own.get("/columns?count=rows").text  # a column names the person
         assert notice in own.get("/columns?count=rows&role.patient_id=left-out").text
-        assert "Counted in rows, k = 7 could hold" in own.whole("/levels?k=7&role.patient_id=identifying")
+        assert "several rows are of one person" in own.whole("/levels?k=7&role.patient_id=identifying")
 
 
 # Publishing

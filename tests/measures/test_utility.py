@@ -464,7 +464,21 @@ ROLES = ["--qi", "birth_date,sex,zip,admission_date", "--entity", "patient_id"]
 @pytest.mark.thorough
 def test_the_command_says_what_the_library_does(demo: Path, kanon: Callable[..., Ended]) -> None:
     apart = ["--hold-out", "0.2", "--control", "held_out.csv", "--seed", "1"]
-    kanon("anonymize", demo, "admissions", *ROLES, "--id", "name", "--rest", "keep", "-k", "3", *apart, "--into", "r")
+    kanon(
+        "anonymize",
+        demo,
+        "admissions",
+        *ROLES,
+        "--id",
+        "name",
+        "--keep",
+        "department,diagnosis,cost",
+        "-k",
+        "3",
+        *apart,
+        "--into",
+        "r",
+    )
     asked = ["--original", "admissions", *ROLES, "--utility", "--target", "department"]
     found = json.loads(kanon("measure", demo, "r", *asked, "--control", "held_out.csv", "--format", "json").out)
     held_out = len(pd.read_csv("held_out.csv"))
@@ -504,6 +518,7 @@ def test_the_report_has_a_section_and_a_sentence(demo: Path) -> None:
         "admissions",
         quasi_identifiers=["birth_date", "sex", "zip"],
         identifying=["name"],
+        insensitive=["admission_date", "department"],
         rest="keep",
         entity="patient_id",
         k=5,

@@ -145,7 +145,7 @@ def test_people_are_counted_by_the_source(clinic: Path, in_tmp: Path, kanon: Cal
 @pytest.mark.thorough
 def test_in_place(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """The table is the release then, and there is no original."""
-    job = write_job(in_tmp / "kanon.toml", clinic.name, "in_place = true", 'table = "patients"')
+    job = write_job(in_tmp / "kanon.toml", clinic.name, "in_place = true\nbackup = false", 'table = "patients"')
     before = kanon("check", *job)
     assert before.code == 1
     assert kanon("anonymize", *job).code == 0
@@ -372,7 +372,7 @@ def test_a_copy_of_a_release_in_place(in_tmp: Path, kanon: Callable[..., Ended])
         connection.execute("CREATE TABLE t AS SELECT 'x' || i % 4 AS code FROM range(40) AS n(i)")
     (in_tmp / "kanon.toml").write_text(
         '[source]\nfrom = "t.duckdb"\n[columns]\nquasi_identifiers = ["code"]\n[privacy]\ncount = "rows"\n'
-        "[release]\nin_place = true\n",
+        "[release]\nin_place = true\nbackup = false\n",
         encoding="utf-8",
     )
     assert kanon("anonymize", "--policy", "kanon.toml").code == 0

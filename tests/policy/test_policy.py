@@ -92,6 +92,7 @@ def in_place(policy: kanon.Policy) -> kanon.Policy:
     [
         ({}, 'into = "released"\nas = "view"\nreplace = true'),
         ({}, 'out = "released.csv"'),
+        ({}, "in_place = true\nbackup = false"),
         ({"directory": "flat"}, 'into = "released"'),
         ({"directory": "mask:right:1,2", "columns": "flat", "Directory": "date:year"}, 'into = "released"'),
         ({"zip": "./flat", "country": "ready:country", "date": "../flat.csv"}, 'into = "released"'),
@@ -296,22 +297,22 @@ def published(clinic: Path) -> list[str]:
 @pytest.mark.thorough
 def test_roles_of_the_command_line_add_to_those_of_the_file(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """With rest = "keep" a column that lost its role would be published as it is: names, in this table."""
-    _, named = roles(kanon, clinic, "--id", "id")
+    _, named = roles(kanon, clinic, "--id", "id", "--keep", "zip")
     assert named.identifying == ("name", "id")
     assert published(clinic) == ["age", "sex", "zip", "disease"]
     _, named = roles(kanon, clinic, "--id", "id", "--qi", "zip", "--sensitive", "DISEASE")
     assert (named.identifying, named.quasi_identifiers) == (("name", "id"), ("age", "sex", "zip"))
     assert published(clinic) == ["age", "sex", "zip", "disease"]
-    _, named = roles(kanon, clinic, "--qi", "SEX,age")
+    _, named = roles(kanon, clinic, "--qi", "SEX,age", "--keep", "id,zip")
     assert [name.lower() for name in named.quasi_identifiers] == ["age", "sex"]  # the order of the file
 
 
 @pytest.mark.thorough
 def test_a_column_named_on_the_command_line_moves_to_that_role(clinic: Path, kanon: Callable[..., Ended]) -> None:
-    _, named = roles(kanon, clinic, "--id", "SEX,id")
+    _, named = roles(kanon, clinic, "--id", "SEX,id", "--keep", "zip")
     assert (named.identifying, named.quasi_identifiers) == (("name", "SEX", "id"), ("age",))
     assert published(clinic) == ["age", "zip", "disease"]  # and the rule for sex is not in the way
-    _, named = roles(kanon, clinic, "--sensitive", "name", "--id", "id")
+    _, named = roles(kanon, clinic, "--sensitive", "name", "--id", "id", "--keep", "name,zip")
     assert (named.identifying, named.sensitive) == (("id",), ("disease", "name"))
     both = kanon(
         "anonymize", clinic, "--policy", clinic.parent / "roles.toml", "--qi", "age", "--id", "AGE", "--sql", "release"
@@ -341,13 +342,13 @@ def test_rules_of_the_command_line_go_before_those_of_the_file_in_whatever_case(
 ) -> None:
     write(in_tmp / "roles.toml", ROLES.format(entity=""))
     ended = kanon(
-        "anonymize", clinic, "--policy", "roles.toml", "--id", "id", "--hierarchy", "AGE=flat", "--out", "x.csv",
+        "anonymize", clinic, "--policy", "roles.toml", "--id", "id,zip", "--hierarchy", "AGE=flat", "--out", "x.csv",
         "--save-policy", "saved.toml", "--format", "json",
     )  # fmt: skip
     assert ended.json["hierarchies"]["age"] == {"origin": "flat", "chosen": False}
     assert read_policy(in_tmp / "saved.toml")[0].hierarchies == {"sex": "flat", "AGE": "flat"}
     write(in_tmp / "twice.toml", ROLES.format(entity="").replace('sex = "flat"', 'AGE = "flat"'))
-    ended = kanon("anonymize", clinic, "--policy", "twice.toml", "--id", "id", "--out", "y.csv")
+    ended = kanon("anonymize", clinic, "--policy", "twice.toml", "--id", "id,zip", "--out", "y.csv")
     assert ended.code == 2
     assert "Two hierarchies are given for column 'age'" in ended.err
 

@@ -153,7 +153,8 @@ def policies(draw: st.DrawFn) -> TablesPolicy:
         st.sampled_from(
             [
                 {}, {"into_schema": "s"}, {"out": Path("x/o.duckdb")}, {"out_directory": Path("x/d")},
-                {"in_place": True}, {"in_place": True, "backup": Path("x/b.duckdb")},
+                {"in_place": True}, {"in_place": True, "backup": False},
+                {"in_place": True, "backup": Path("x/b.duckdb")},
             ]
         )
     )  # fmt: skip
@@ -192,7 +193,7 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
         (lambda: TablesPolicy((PATIENTS,), into_schema=" "), "into_schema is empty"),
         (lambda: TablesPolicy((PATIENTS,), into_schema="s", out=Path("o.duckdb")), "goes to one place"),
         (lambda: TablesPolicy((PATIENTS,), into_schema="s", in_place=True), "goes to one place"),
-        (lambda: TablesPolicy((PATIENTS,), backup=Path("b.duckdb")), "give in_place = true too"),
+        (lambda: TablesPolicy((PATIENTS,), backup=Path("b.duckdb")), "are for a release in place"),
         (lambda: TablesPolicy(()), "No table has rows of people or their events"),
         (lambda: TablesPolicy((TablePolicy("wards", "kept"),)), "No table has rows of people or their events"),
         (lambda: TablesPolicy((TablePolicy("visits", person="id"),)), "No table has a quasi-identifier"),

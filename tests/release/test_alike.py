@@ -30,6 +30,7 @@ FROM range(3000) AS numbers(i)
 ASKED: dict[str, Any] = {
     "quasi_identifiers": ["first", "n", "zip 'code'"],
     "identifying": ["id"],
+    "insensitive": ["weight"],
     "rest": "keep",
     "models": [kanon.KAnonymity(60)],
     "hierarchies": {"first": "intervals:5,10,20,40", "zip 'code'": "mask:right:1,2,3"},

@@ -103,14 +103,14 @@ WORK: dict[str, Callable[[Path], None]] = {
     "view": publish(lambda release: release.to_view("seen")),
     "file": publish(lambda release: release.to_file(beside(release, "there.csv"), replace=True)),
     "database": publish(lambda release: release.to_file(beside(release, "there.duckdb"), replace=True)),
-    "in place": publish(lambda release: release.in_place()),
+    "in place": publish(lambda release: release.in_place(backup=False)),
     "in place with a backup": publish(lambda release: release.in_place(backup=beside(release, "before.duckdb"))),
-    "file in place": publish(lambda release: release.in_place(), "people.csv"),
+    "file in place": publish(lambda release: release.in_place(backup=False), "people.csv"),
     "several tables": publish_several(lambda release: release.to_schema("released")),
     "several tables, files": publish_several(
         lambda release: release.to_directory(Path(release.opened.place).with_name("files"))
     ),
-    "several tables in place": publish_several(lambda release: release.in_place()),
+    "several tables in place": publish_several(lambda release: release.in_place(backup=False)),
     "append": append,
     "ask": ask,
     "clean": lambda directory: kanon.clean(directory / "people.duckdb", drop=["people"]),
@@ -366,7 +366,7 @@ def anonymize(path: Path) -> None:
         hierarchies={"town": "mask:right", "age": "intervals:5,10,20,40", "sex": "flat"},
         seed=1,
     ) as release:
-        release.in_place()
+        release.in_place(backup=False)
 
 
 def rows_in(path: Path) -> tuple[list[str], Any, Any]:

@@ -50,7 +50,7 @@ def released(rows: list[list[str]]) -> list[list[str]]:
 def test_delimiters(given: str, asked: str | None, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write_tree(in_tmp)
     write(in_tmp / "t.csv", given)
-    options = ["--qi", "Alter", "--hierarchy", "Alter=tree.csv", "--rest", "keep", "-k", 6, "--count", "rows"]
+    options = ["--qi", "Alter", "--hierarchy", "Alter=tree.csv", "--keep", "'Ort; Kreis'", "-k", 6, "--count", "rows"]
     options += [] if asked is None else ["--delimiter", asked]
     ended = kanon("anonymize", "t.csv", *options, "--out", "o.csv", "--save-policy", "kanon.toml")
     assert ended.code == 0, ended.err
@@ -114,7 +114,9 @@ def test_the_library(tmp_path: Path) -> None:
     write_tree(tmp_path)
     write(tmp_path / "t.csv", ";")
     asked: dict[str, Any] = {"quasi_identifiers": ["Alter"], "hierarchies": {"Alter": str(tmp_path / "tree.csv")}}
-    with kanon.anonymize(tmp_path / "t.csv", k=6, count="rows", rest="keep", **asked) as release:
+    with kanon.anonymize(
+        tmp_path / "t.csv", k=6, count="rows", insensitive=["Ort; Kreis"], rest="keep", **asked
+    ) as release:
         for name, given, sign in (("a.csv", None, ";"), ("b.csv", "|", "|"), ("c.tsv", None, "\t")):
             release.to_file(tmp_path / name, delimiter=given)
             assert read(tmp_path / name, sign)[0] == NAMES

@@ -31,13 +31,14 @@ ASKED: dict[str, Any] = {
     "identifying": ["name"],
     "quasi_identifiers": ["age", "zip"],
     "sensitive": ["disease"],
+    "insensitive": ["id", "ward"],
     "rest": "keep",
     "models": [kanon.KAnonymity(5)],
     "hierarchies": {"age": "intervals:10,20,40", "zip": "flat"},
     "seed": 1,
 }
 OPTIONS = [
-    "--id", "name", "--qi", "age,zip", "--sensitive", "disease", "--rest", "keep",
+    "--id", "name", "--qi", "age,zip", "--sensitive", "disease", "--keep", "id,ward", "--rest", "keep",
     "--hierarchy", "age=intervals:10,20,40", "--hierarchy", "zip=flat",
 ]  # fmt: skip
 SETUP = """
@@ -95,7 +96,7 @@ def change(path: Path, statement: str) -> None:
 def in_place(path: Path, table: str = "patients", **how: Any) -> kanon.Published:
     asked = {**ASKED, **how.pop("asked", {})}
     with kanon.anonymize(path, table, **asked) as release:
-        return release.in_place(**how)
+        return release.in_place(**{"backup": False} | how)
 
 
 @pytest.mark.thorough
@@ -169,7 +170,7 @@ def test_programs_that_read_the_old_file_read_the_new_one(tmp_path: Path) -> Non
     before = asked_of(path, how), asked_of(path, block)
     assert before == ([("v1.0.0+",)], [(16384,)])
     with kanon.anonymize(path, quasi_identifiers=["age"]) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert (asked_of(path, how), asked_of(path, block)) == before
     kanon.clean(path)
     assert (asked_of(path, how), asked_of(path, block)) == before
@@ -204,7 +205,7 @@ def test_hostile_names(names: list[str], stem: str) -> None:
             connection.execute(f"CREATE VIEW {in_schema}.kanonless AS SELECT {quoted(sensitive)} FROM {of_table}")  # noqa: S608 - names and numbers of this test
         asked = {"quasi_identifiers": [qi], "sensitive": [sensitive], "rest": "keep", "hierarchies": {qi: "flat"}}
         with kanon.anonymize(path, f"{schema}.{table}", **asked, models=[kanon.KAnonymity(2)]) as release:
-            outcome = release.in_place().in_place
+            outcome = release.in_place(backup=False).in_place
         assert outcome is not None
         assert len(outcome.kept) == 2  # the foreign key and the index
         assert asked_of(path, f"SELECT count(*), min({quoted(qi)}) FROM {of_table}") == [(40, "*")]  # noqa: S608 - names and numbers of this test
@@ -229,8 +230,10 @@ def test_permissions_and_links_are_kept(hospital: Path) -> None:
 def test_the_backup_is_the_file_as_it_was(hospital: Path) -> None:
     before = asked_of(hospital, "SELECT * FROM patients ORDER BY id")
     backup = hospital.with_name("before.duckdb")
+    hospital.chmod(0o644)
     in_place(hospital, backup=backup)
     assert asked_of(backup, "SELECT * FROM patients ORDER BY id") == before
+    assert os.name == "nt" or backup.stat().st_mode & 0o777 == 0o600
     assert files_in(hospital.parent) == {"before.duckdb", "hospital.duckdb"}
 
 
@@ -244,8 +247,8 @@ def test_a_dry_run_shows_everything_and_changes_nothing(hospital: Path, kanon: C
     assert "index by_age" in ended.out
     assert hospital.read_bytes() == before
     assert files_in(hospital.parent) == {"hospital.duckdb"}
-    shown = kanon(*asked, "--dry-run", "--format", "json").json["in_place"]
-    done = kanon(*asked, "--format", "json").json["in_place"]
+    shown = kanon(*asked, "--no-backup", "--dry-run", "--format", "json").json["in_place"]
+    done = kanon(*asked, "--no-backup", "--format", "json").json["in_place"]
     assert (shown["done"], done["done"]) == (False, True)
     for name in ("kept", "removed", "views", "hierarchies", "bytes_before"):
         assert shown[name] == done[name]
@@ -254,8 +257,13 @@ def test_a_dry_run_shows_everything_and_changes_nothing(hospital: Path, kanon: C
 @pytest.mark.thorough
 def test_a_release_is_of_no_use_afterwards(hospital: Path) -> None:
     with kanon.anonymize(hospital, "patients", **ASKED) as release:
-        release.in_place()
-        for again in (release.in_place, release.to_pandas, release.verify, lambda: release.to_table("x")):
+        release.in_place(backup=False)
+        for again in (
+            lambda: release.in_place(backup=False),
+            release.to_pandas,
+            release.verify,
+            lambda: release.to_table("x"),
+        ):
             with pytest.raises(UsageError, match="in place"):
                 again()
 
@@ -264,7 +272,8 @@ def test_a_release_is_of_no_use_afterwards(hospital: Path) -> None:
 def test_policy_file(hospital: Path, kanon: Callable[..., Ended]) -> None:
     policy = hospital.with_name("kanon.toml")
     policy.write_text(
-        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\nrest = "keep"\n'
+        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\n'
+        'insensitive = ["id", "ward"]\nrest = "keep"\n'
         '[release]\nin_place = true\nbackup = "before.duckdb"\n'
     )
     assert kanon("anonymize", hospital, "patients", "--policy", policy).code == 0
@@ -279,7 +288,7 @@ def test_its_statements_are_approved(hospital: Path, request: pytest.FixtureRequ
 
 @pytest.mark.thorough
 def test_the_script_makes_the_same_database(hospital: Path, kanon: Callable[..., Ended]) -> None:
-    asked = ["anonymize", hospital, "patients", *OPTIONS, "--seed", "1", "--in-place"]
+    asked = ["anonymize", hospital, "patients", *OPTIONS, "--seed", "1", "--in-place", "--no-backup"]
     script = kanon(*asked, "--sql").out
     with duckdb.connect(str(hospital)) as connection:
         connection.execute(script)
@@ -376,10 +385,10 @@ def test_a_view_as_the_source(hospital: Path) -> None:
 def test_a_connection_and_a_data_frame(hospital: Path) -> None:
     with duckdb.connect(str(hospital)) as connection, kanon.anonymize(connection, "patients", **ASKED) as release:
         with pytest.raises(UsageError, match="by its path"):
-            release.in_place()
+            release.in_place(backup=False)
         frame = connection.execute("SELECT * FROM patients").df()
     with kanon.anonymize(frame, **ASKED) as release, pytest.raises(UsageError, match="by its path"):
-        release.in_place()
+        release.in_place(backup=False)
 
 
 @pytest.mark.thorough
@@ -410,7 +419,7 @@ def test_another_process_has_the_file(
         holding.stdout.readline()
         content = hospital.read_bytes()
         try:
-            ended = kanon("anonymize", hospital, "patients", *OPTIONS, "--in-place")
+            ended = kanon("anonymize", hospital, "patients", *OPTIONS, "--in-place", "--no-backup")
             cleaned = kanon("clean", hospital)
         finally:
             holding.kill()
@@ -425,11 +434,48 @@ def test_backups_that_cannot_be(hospital: Path) -> None:
     taken = hospital.with_name("taken.duckdb")
     taken.write_bytes(b"mine")
     refused(hospital, "exists already", backup=taken)
-    refused(hospital, "the file itself", backup=hospital, replace=True)
+    refused(hospital, "the file itself", backup=hospital)
     refused(hospital, "does not exist", SourceError, backup=hospital.parent / "nowhere" / "b.duckdb")
     refused(hospital, "is a directory", SourceError, backup=hospital.parent)
-    in_place(hospital, backup=taken, replace=True)
-    assert asked_of(taken, "SELECT count(name) FROM patients") == [(60,)]
+    refused(hospital, "backup=FILE to keep a copy of their file, or backup=False", backup=None)
+
+
+@pytest.mark.thorough
+def test_a_second_run_does_not_replace_the_raw_rows_by_a_release(hospital: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails before 0.2.0: --replace let the backup of a second run replace that of the first one."""
+    policy = hospital.with_name("kanon.toml")
+    policy.write_text(
+        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\n'
+        'insensitive = ["id", "ward"]\nrest = "keep"\n'
+        '[release]\nin_place = true\nbackup = "before.duckdb"\nreplace = true\n'
+    )
+    asked = ("anonymize", hospital, "patients", "--policy", policy)
+    assert kanon(*asked).code == 0
+    again = kanon(*asked, "--replace")
+    assert (again.code, "a backup replaces no file" in again.err) == (2, True)
+    assert asked_of(hospital.with_name("before.duckdb"), "SELECT count(name) FROM patients") == [(60,)]
+
+
+def test_a_backup_is_compared_with_the_file(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(original: Any, copy: Any) -> None:
+        copy.write(original.read()[:1000])
+
+    monkeypatch.setattr("kanon_sql.engine.files.shutil.copyfileobj", half)
+    refused(hospital, "not the same as the file", SourceError, backup=hospital.with_name("before.duckdb"))
+
+
+@pytest.mark.thorough
+def test_the_command_decides_for_a_policy_file_that_does_not(hospital: Path, kanon: Callable[..., Ended]) -> None:
+    policy = hospital.with_name("kanon.toml")
+    policy.write_text(
+        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\n'
+        'insensitive = ["id", "ward"]\nrest = "keep"\n'
+        "[release]\nin_place = true\n"
+    )
+    asked = ("anonymize", hospital, "patients", "--policy", policy)
+    neither = kanon(*asked)
+    assert (neither.code, "--no-backup" in neither.err) == (2, True)
+    assert kanon(*asked, "--no-backup").code == 0
 
 
 @pytest.mark.thorough
@@ -466,23 +512,27 @@ def test_the_ledger_is_asked(hospital: Path) -> None:
         kanon.anonymize(hospital, "square", quasi_identifiers=["b", "a"], max_suppressed=0, **flat) as release,
         pytest.raises(JointReleaseError, match="first"),
     ):
-        release.in_place()
+        release.in_place(backup=False)
     assert asked_of(hospital, "SELECT a, b FROM square ORDER BY s") == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert hospital.read_bytes() == content
     with kanon.anonymize(hospital, "square", quasi_identifiers=["b", "a"], max_suppressed=0, **flat) as release:
-        release.in_place(ignore_ledger=True)
+        release.in_place(backup=False, ignore_ledger=True)
     assert kanon.ledger(hospital) == []  # what it remembered was about rows that are gone
 
 
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--in-place", "--into", "x"], "--in-place"),
-        (["--in-place", "--out", "x.csv"], "--in-place"),
+        (["--in-place", "--no-backup", "--into", "x"], "--in-place"),
+        (["--in-place", "--no-backup", "--out", "x.csv"], "--in-place"),
         (["--backup", "x", "--into", "y"], "give --in-place"),
+        (["--no-backup", "--into", "y"], "give --in-place"),
+        (["--in-place"], "add --backup FILE to keep a copy of their file, or --no-backup"),
+        (["--in-place", "--dry-run"], "add --backup FILE"),
+        (["--in-place", "--backup", "x", "--no-backup"], "do not go together"),
         (["--dry-run"], "--into"),
-        (["--in-place", "--as", "view"], "--as"),
-        (["--in-place", "--dry-run", "--sql"], "--sql"),
+        (["--in-place", "--no-backup", "--as", "view"], "--as"),
+        (["--in-place", "--no-backup", "--dry-run", "--sql"], "--sql"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -506,7 +556,7 @@ def test_data_files(tmp_path: Path, kanon: Callable[..., Ended], suffix: str) ->
         connection.execute(f"COPY ({rows}) TO '{path}' (FORMAT {kind})")
     content = path.read_bytes()
     asked = ["anonymize", path, *OPTIONS, "--in-place"]
-    assert kanon(*asked, "--dry-run").code == 0
+    assert kanon(*asked, "--no-backup", "--dry-run").code == 0
     assert path.read_bytes() == content
     assert kanon(*asked, "--backup", tmp_path / "before").code == 0
     assert (tmp_path / "before").read_bytes() == content
@@ -518,7 +568,7 @@ def test_data_files(tmp_path: Path, kanon: Callable[..., Ended], suffix: str) ->
 def test_several_files_at_once(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     for number in range(2):
         (tmp_path / f"{number}.csv").write_text("name,age,zip,disease\n" + "a,20,z,d\n" * 10)
-    ended = kanon("anonymize", tmp_path / "*.csv", *OPTIONS, "--in-place")
+    ended = kanon("anonymize", tmp_path / "*.csv", *OPTIONS, "--in-place", "--no-backup")
     assert ended.code == 2
     assert "not one file" in ended.err
 

@@ -20,6 +20,7 @@ ASKED: dict[str, Any] = {
     "identifying": ["name"],
     "quasi_identifiers": ["age", "town"],
     "sensitive": ["disease"],
+    "insensitive": ["id"],
     "rest": "keep",
     "models": [kanon.KAnonymity(5)],
     "hierarchies": {"age": "intervals:10,20,40", "town": "flat"},
@@ -55,7 +56,7 @@ def asked_of(path: Path, query: str) -> list[tuple[Any, ...]]:
 
 def in_place(path: Path, table: str = "patients", **asked: Any) -> kanon.InPlace:
     with kanon.anonymize(path, table, **{**ASKED, **asked}) as release:
-        outcome = release.in_place().in_place
+        outcome = release.in_place(backup=False).in_place
     assert outcome is not None
     return outcome
 
@@ -81,7 +82,7 @@ def test_a_view_over_a_list_of_values(ward: Path, query: str) -> None:
     assert is_left(ward, "TOWN7")
     with kanon.anonymize(ward, "patients", **{**ASKED, "identifying": [], "quasi_identifiers": ["age", "town", "name"],
                          "hierarchies": {**ASKED["hierarchies"], "name": "flat"}}) as release:  # fmt: skip
-        outcome = release.in_place().in_place
+        outcome = release.in_place(backup=False).in_place
     assert outcome is not None
     assert "type towns (lists values)" in outcome.removed
     assert not is_left(ward, "TOWN7")
@@ -129,7 +130,9 @@ def test_lookups_of_a_view_that_is_gone(ward: Path, kanon: Callable[..., Ended])
     change(ward, "DROP VIEW shown")
     dropped = ward.with_name("dropped.duckdb")
     dropped.write_bytes(ward.read_bytes())
-    ended = kanon("anonymize", ward, "patients", *options, "--in-place", "--ignore-ledger", "--format", "json")
+    ended = kanon(
+        "anonymize", ward, "patients", *options, "--in-place", "--no-backup", "--ignore-ledger", "--format", "json"
+    )
     assert ended.code == 0, ended.err
     assert any(name.startswith("shown.") for name in ended.json["in_place"]["hierarchies"])
     assert kanon("clean", dropped, "--drop", "patients").code == 0
@@ -277,8 +280,21 @@ def test_names_of_files(ward: Path, name: str, kanon: Callable[..., Ended]) -> N
     path = ward.with_name(name)
     path.write_bytes(ward.read_bytes())
     change(path, 'CREATE SCHEMA "new"', 'CREATE VIEW "new".v AS SELECT disease FROM main.patients')
-    options = ["--id", "name", "--qi", "age,town", "--sensitive", "disease", "--rest", "keep", "--seed", "1"]
-    asked = ["anonymize", path, "patients", *options, "--in-place"]
+    options = [
+        "--id",
+        "name",
+        "--qi",
+        "age,town",
+        "--sensitive",
+        "disease",
+        "--keep",
+        "id",
+        "--rest",
+        "keep",
+        "--seed",
+        "1",
+    ]
+    asked = ["anonymize", path, "patients", *options, "--in-place", "--no-backup"]
     script = kanon(*asked, "--sql").out
     with duckdb.connect(str(path)) as connection:
         connection.execute(script)

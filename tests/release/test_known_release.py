@@ -512,7 +512,7 @@ def test_views_and_locks_are_refused_and_a_table_in_place_is_not(kanon: Callable
     assert "compares a class with rows outside of it" in kanon(*in_t, "--into", "l", "--lock", "t.lock").err
     assert kanon(*in_t, "--algorithm", "spolg", "--out", "out.csv").code == 0
     assert kanon("check", "out.csv", *ASKED, "--known", 2).code == 0
-    assert kanon(*in_t, "--in-place", "--ignore-ledger").code == 0
+    assert kanon(*in_t, "--in-place", "--no-backup", "--ignore-ledger").code == 0
     assert kanon("check", "t.duckdb", "t", *ASKED, "--known", 2).code == 0
 
 

@@ -44,7 +44,9 @@ def square(tmp_path: Path) -> Path:
 
 
 def release_of(path: Path, table: str = "corners", k: int = 2, **asked: Any) -> kanon.Release:
-    asked = {"sensitive": ["s"], "rest": "drop", "max_suppressed": 0, "seed": 1} | asked
+    people = "entity" in asked or any(getattr(model, "entity", None) for model in asked.get("models", ()))
+    count = "people" if people else "rows"
+    asked = {"sensitive": ["s"], "rest": "drop", "max_suppressed": 0, "seed": 1, "count": count} | asked
     asked = {"models": [kanon.KAnonymity(k)], **asked}
     return kanon.anonymize(path, table, **asked)
 
@@ -395,7 +397,13 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
         path = Path(directory) / "drawn.duckdb"
         with table.load() as connection:
             connection.execute(f"ATTACH '{path}' AS drawn; COPY FROM DATABASE memory TO drawn; DETACH drawn")
-        asked = {**asked_of(table, directory), "sensitive": [table.name], "table": TABLE, "rest": "drop"}
+        asked = {
+            **asked_of(table, directory),
+            "sensitive": [table.name],
+            "insensitive": [table.name],
+            "table": TABLE,
+            "rest": "drop",
+        }
         asked["max_suppressed"] = table.case.max_suppressed
         unchecked = path.with_name("unchecked.duckdb")
         shutil.copy(path, unchecked)

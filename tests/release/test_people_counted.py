@@ -5,22 +5,16 @@ from __future__ import annotations
 import csv
 import random
 from collections import defaultdict
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 import pytest
 from conftest import files_in, tables_of
-from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
 
 import kanon_sql as kanon_of
-from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import read_policy
-from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +88,12 @@ def members_of_classes(database: Path, released: Path, quasi_identifiers: list[s
     return [(len(rows), len(set(rows))) for rows in classes.values()]
 
 
-ASK = ["visits", "--id", "patient_id", "--qi", "sex,town", "--sensitive", "diagnosis", "--rest", "keep", "-k", 5]
+ALL = ["patient_id", "name", "first_name", "last_name", "visit_id", "hospital_id", "hospital", "doctor_id"]
+KEEP = [
+    *("--keep", "name,first_name,last_name,uuid_of_it,birth_date,visit_id,hospital_id,hospital,doctor_id"),
+    *("--rest", "keep"),
+]
+ASK = ["visits", "--id", "patient_id", "--qi", "sex,town", "--sensitive", "diagnosis", *KEEP, "-k", 5]
 # Nothing is generalized where a class of one patient is large enough in rows.
 FULL = [*ASK, "--hierarchy", "sex=flat", "--hierarchy", "town=flat", "--max-suppressed", 0.2, "--seed", 1]
 
@@ -104,7 +103,7 @@ def test_visits_without_an_entity_are_refused_with_both_ways_on(ward: Path, kano
     before, files = tables_of(ward), files_in(ward.parent)
     ended = kanon("anonymize", ward, *FULL, "--out", "released.csv")
     assert ended.code == 2
-    assert "visits has several rows of one person: patient_id has repeated values (60 in 480 rows)" in ended.err
+    assert "visits: several rows are of one person: patient_id has repeated values (60 in 480 rows)" in ended.err
     assert "--entity patient_id" in ended.err
     assert "--count rows" in ended.err
     assert not ended.out
@@ -173,14 +172,14 @@ def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: s
     [
         ("anonymize", *ASK, "--into", "released"),
         ("anonymize", *ASK, "--into", "released", "--as", "view"),
-        ("anonymize", *ASK, "--in-place"),
-        ("anonymize", *ASK, "--in-place", "--dry-run"),
+        ("anonymize", *ASK, "--in-place", "--no-backup"),
+        ("anonymize", *ASK, "--in-place", "--no-backup", "--dry-run"),
         ("anonymize", *ASK, "--sql"),
         ("report", *ASK, "--out", "report.html"),
         ("compare", "visits", "--qi", "sex,town", "-k", "5"),
         ("lattice", "visits", "--qi", "sex,town", "-k", "5"),
     ],
-    ids=lambda command: " ".join(map(str, [command[0], *command[10:]])),
+    ids=lambda command: " ".join(map(str, [command[0], *command[-2:]])),
 )
 def test_every_command_that_promises_k_has_the_same_rule(
     ward: Path, kanon: Callable[..., Ended], command: tuple[object, ...]
@@ -210,42 +209,21 @@ def anonymized(frame: pd.DataFrame, identifying: list[str], **asked: Any) -> kan
 @pytest.mark.parametrize(
     ("named", "kept", "says"),
     [
-        (["name"], [], "agree in birth_date"),
-        (["first_name", "last_name"], [], "first_name and last_name together have repeated values"),
-        ([], ["patient_id"], "its name says that it names people"),
+        ([], ["patient_id"], "its name says that it numbers people"),
         (["patient_id", "name"], ["patient_id"], "with entity patient_id"),
-        (["key_of_stay"], [], "agree in birth_date"),
-        (["contact_of"], [], "agree in birth_date"),
-        (["geheim"], [], "its type says that it names people"),
+        (["name"], ["patient_id"], "patient_id has repeated values"),
     ],
-    ids=["name", "two names", "dropped number", "number and name", "a key", "an unknown word", "a UUID"],
+    ids=["dropped number", "number and name", "name"],
 )
 def test_rows_of_one_person_are_recognized(named: list[str], kept: list[str], says: str) -> None:
     """Fails on 0.1.0: all of these are published with k counted in rows."""
     frame = visits(patients(80), 2)
-    frame["key_of_stay"] = frame["patient_id"] * 3
-    frame["contact_of"] = frame["patient_id"].astype(str) + "x"
-    columns = {*named, *kept, *QI, "diagnosis", "hospital_id"} - {"geheim"}
+    columns = {*named, *kept, *QI, "diagnosis", "hospital_id"}
     table = frame[[name for name in frame if name in columns]].copy()
-    if "geheim" in named:
-        connection = duckdb.connect()
-        connection.register("frame", frame)
-        connection.execute("CREATE TABLE t AS SELECT uuid_of_it::UUID AS geheim, birth_date, sex, town FROM frame")
-        connection.unregister("frame")
-        with pytest.raises(UsageError, match=says):
-            anonymized(connection, named)  # type: ignore[arg-type]  # a connection is a source too
-        return
     with pytest.raises(UsageError, match=says):
         anonymized(table, named)
     with anonymized(table, named, count="rows") as release:
         assert release.summary()["counted"] == "rows"
-
-
-def test_namesakes_with_several_rows_each_are_recognized() -> None:
-    """Fails on 0.1.0. Each name is that of three patients with two visits: no group of a name agrees as a whole."""
-    table = visits(patients(90, namesakes=3), 2)[["name", *QI]]
-    with pytest.raises(UsageError, match=r"name has repeated values .* agree in birth_date"):
-        anonymized(table, ["name"])
 
 
 @pytest.mark.quick(4)
@@ -255,7 +233,7 @@ def test_namesakes_with_several_rows_each_are_recognized() -> None:
         (["name"], [], ["name"]),
         (["first_name", "last_name"], [], ["first_name", "last_name"]),
         (["hospital_id"], ["lab_id", "doctor_id"], ["hospital_id"]),
-        (["doctor_id"], [], ["doctor_id"]),
+        (["doctor_id"], [], []),
         (["lab_id"], [], ["lab_id"]),
         (["hospital"], [], ["hospital"]),
         (["stamp_q"], [], ["stamp_q"]),
@@ -280,29 +258,10 @@ def test_what_repeats_by_chance_or_names_something_else_stops_nothing(
     if "patient_id" in named:
         table["patient_id"] = table["patient_id"].astype("Int64").where(table.index % 10 > 0)  # NULL names nobody
     with anonymized(table, named) as release:
-        repeated = release.summary()["repeated_columns"]
+        repeated = release.summary()["findings"]
     assert [name for one in repeated for name in one["columns"]] == warned
-    assert all(not one["names_people"] for one in repeated)
+    assert all(not one["refused"] for one in repeated)
     assert capsys.readouterr() == ("", "")  # the library never prints
-
-
-@pytest.mark.thorough
-def test_a_namesake_who_was_born_on_the_same_day_is_the_same_person() -> None:
-    """One repeated name in a table of 200 rows is enough, since two such people would be a rare accident."""
-    table = visits(patients(200), 1)[["name", *QI]]
-    assert not _refused(table)
-    assert _refused(pd.concat([table, table.iloc[:1]]))
-    ages = table.assign(age=[20 + place % 60 for place in range(len(table))]).drop(columns="birth_date")
-    one_more = pd.concat([ages, ages.iloc[:1]])
-    assert not _refused(one_more, ["age", "sex", "town"])  # one pair of one age is none
-
-
-def _refused(table: pd.DataFrame, quasi_identifiers: list[str] = QI) -> bool:
-    try:
-        anonymized(table, ["name"], quasi_identifiers=quasi_identifiers).close()
-    except UsageError:
-        return True
-    return False
 
 
 @pytest.mark.thorough
@@ -314,34 +273,10 @@ def test_the_warning_is_on_stderr(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     assert ended.code == 0, ended.err
     assert "name has repeated values (100 in 300 rows)" in ended.err
     assert "They are taken for different people" in ended.err
-    assert "name the column that names the person with --entity" in ended.err
+    assert "name the column that numbers people with --entity" in ended.err
     found = kanon(*asked, "--replace", "-q", "--format", "json")
     assert not found.err
-    assert [one["columns"] for one in found.json["repeated_columns"]] == [["name"]]
-
-
-@pytest.mark.thorough
-@examples(30)
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([1, 2, 3, None])), max_size=12))
-def test_agreement_is_that_of_all_pairs(rows: list[tuple[str | None, int | None]]) -> None:
-    """The statement against a loop over all pairs of rows."""
-    from kanon_sql.policy.profile.people import agreement_query  # not at the top: others are also run on 0.1.0
-
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t (name VARCHAR, age INTEGER)")
-        if rows:
-            connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
-        query = agreement_query(sql.relation("t"), sql.column("name", "source"), Column("age", "INTEGER"))
-        (found,) = connection.execute(query.sql("duckdb")).fetchall()
-    known = [(name, age) for name, age in rows if name is not None and age is not None]
-    repeated, agreeing = 0, 0.0
-    for place, (name, age) in enumerate(known):
-        others = [other for number, (same, other) in enumerate(known) if number != place and same == name]
-        repeated += bool(others)
-        agreeing += sum(other == age for other in others) / len(others) if others else 0
-    different = [(one[1], other[1]) for one, other in combinations(known, 2) if one[0] != other[0]]
-    alike = sum(one == other for one, other in different)
-    assert found == pytest.approx((repeated, agreeing, 2 * len(different), 2 * alike))
+    assert [one["columns"] for one in found.json["findings"]] == [["name"]]
 
 
 @pytest.mark.thorough
@@ -392,7 +327,7 @@ def test_the_library_takes_an_entity_and_a_count(ward: Path) -> None:
         assert release.summary()["counted"] == "rows"
     with kanon_of.prepare(ward, "visits", **asked, count="rows") as table:
         assert table.compare(algorithms=["optimal"], k=[5]).summary()["counted"] == "rows"
-    with pytest.raises(UsageError, match="several rows of one person"):
+    with pytest.raises(UsageError, match="several rows are of one person"):
         kanon_of.prepare(ward, "visits", **asked)
     with pytest.raises(UsageError, match="names the person"):
         kanon_of.anonymize(ward, "visits", **asked, entity="patient_id", count="rows")
@@ -416,27 +351,26 @@ def test_a_table_without_candidates_costs_no_scan(ward: Path) -> None:
             titles += [logged.title for logged in release.prepared.source.engine.statements]
     with kanon_of.anonymize(pd.DataFrame({"sex": ["F", "M"] * 9}), quasi_identifiers=["sex"]) as release:
         titles += [logged.title for logged in release.prepared.source.engine.statements]
-    assert not [title for title in titles if "repeat" in title or "agree" in title]
+    assert not [title for title in titles if "repeat" in title]
     once = visits(patients(20), 1)[["name", "sex"]]
     with kanon_of.anonymize(once, identifying=["name"], quasi_identifiers=["sex"]) as release:
         asked_of = [logged.title for logged in release.prepared.source.engine.statements]
-    assert asked_of.count("do columns that name people repeat?") == 1  # and names that do not repeat are not compared
-    assert not [title for title in asked_of if "agree" in title]
+    assert asked_of.count("do columns that number people repeat?") == 1
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_files_have_the_same_rule(in_tmp: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     """Fails on 0.1.0: rows are counted."""
-    frame = visits(patients(40), 3)[["name", *QI]]
+    frame = visits(patients(40), 3)[["patient_id", *QI]]
     path = in_tmp / f"visits.{suffix}"
     if suffix == "csv":
         frame.to_csv(path, index=False)
     else:
         duckdb.from_df(frame).to_parquet(str(path))
-    ended = kanon("anonymize", path, "--id", "name", "--qi", ",".join(QI), "--out", "out.csv")
+    ended = kanon("anonymize", path, "--id", "patient_id", "--qi", ",".join(QI), "--out", "out.csv")
     assert ended.code == 2
-    assert "name has repeated values (40 in 120 rows), and 100 % of the rows" in ended.err.replace("100%", "100 %")
-    assert "--entity COLUMN" in ended.err
+    assert "patient_id has repeated values (40 in 120 rows)" in ended.err
+    assert "--entity patient_id" in ended.err
     assert not (in_tmp / "out.csv").exists()
 
 
@@ -450,9 +384,8 @@ def test_postgresql_has_the_same_rule(postgres: str, ward: Path, kanon: Callable
     with psycopg.connect(postgres, autocommit=True) as server:
         server.execute("CREATE TABLE stays (patient_id integer, name text, birth_date date, sex text, town text)")
         server.cursor().executemany("INSERT INTO stays VALUES (%s, %s, %s, %s, %s)", rows)
-        server.execute("CREATE VIEW named AS SELECT name, birth_date, sex, town FROM stays")
     try:
-        for table, option, ways in (("stays", "rest", "--entity patient_id"), ("named", "rest", "agree in birth_date")):
+        for table, option, ways in (("stays", "rest", "--entity patient_id"), ("stays", "rest", "--count rows")):
             for where in ("workbench", "warehouse"):
                 asked = ("anonymize", postgres, table, "--id", "name", "--qi", "sex,town", f"--{option}", "drop")
                 ended = kanon(*asked, "--search-on", where, "--into", "released")
@@ -467,12 +400,14 @@ def test_postgresql_has_the_same_rule(postgres: str, ward: Path, kanon: Callable
 @pytest.mark.thorough
 def test_spark_has_the_same_rule(spark: Any) -> None:
     """Fails on 0.1.0: rows are counted."""
-    rows = [(one["name"], one["birth_date"].date(), one["sex"], one["town"]) for one in patients(30) for _ in range(3)]
-    frame = spark.createDataFrame(rows, "name STRING, birth_date DATE, sex STRING, town STRING")
-    asked: dict[str, Any] = {"quasi_identifiers": ["sex", "town"], "identifying": ["name"], "rest": "drop"}
-    with pytest.raises(UsageError, match=r"name has repeated values .* agree in birth_date"):
+    rows = [
+        (one["patient_id"], one["birth_date"].date(), one["sex"], one["town"]) for one in patients(30) for _ in range(3)
+    ]
+    frame = spark.createDataFrame(rows, "patient_id INT, birth_date DATE, sex STRING, town STRING")
+    asked: dict[str, Any] = {"quasi_identifiers": ["sex", "town"], "identifying": ["patient_id"], "rest": "drop"}
+    with pytest.raises(UsageError, match="patient_id has repeated values"):
         kanon_of.anonymize(frame, **asked)
-    with kanon_of.anonymize(frame, **asked, entity="name") as release:
+    with kanon_of.anonymize(frame, **asked, entity="patient_id") as release:
         assert release.summary()["counted"] == "people"
 
 
@@ -527,12 +462,7 @@ def test_the_first_release_that_anybody_sees_counts_people(in_tmp: Path, kanon: 
     [
         ("patient_id", "DOUBLE"),
         ("patient_id", "TIMESTAMP"),
-        ("key_of_stay", "DOUBLE"),
-        ("key_of_stay", "DATE"),
-        ("cid", "INTEGER"),
         ("health_card", "VARCHAR"),
-        ("health_no", "INTEGER"),
-        ("pregnancy_file", "INTEGER"),
         *((name, "VARCHAR") for name in ("bene_id", "chart_no", "inpatient_no", "outpatient_no", "nhs_no")),
     ],
 )
@@ -551,7 +481,7 @@ def test_a_column_called_identifying_is_looked_at_whatever_its_name_and_type(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("number", ["file_no", "staff_id", "code", "hospital_no", "geheim", "health_no"])
+@pytest.mark.parametrize("number", ["file_no", "code", "hospital_no", "geheim", "health_no"])
 def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_compared(
     ward: Path, kanon: Callable[..., Ended], number: str
 ) -> None:
@@ -563,30 +493,6 @@ def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_comp
     assert f"{number} has repeated values (60 in 480 rows)" in ended.err
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("named", ["email", "phone", "name", "patient", "username", "device_id", "account_no"])
-def test_what_a_person_is_known_by_is_looked_at_without_a_role(named: str) -> None:
-    """Fails on 0.1.0: published with k counted in rows. Namesakes stop nothing."""
-    several = visits(patients(80), 2)
-    table = several[["name", *QI]].rename(columns={"name": named})
-    with pytest.raises(UsageError, match=rf"{named} has repeated values .* agree in birth_date"):
-        anonymized(table, [])
-    namesakes = visits(patients(300, namesakes=3), 1)[["name", *QI]].rename(columns={"name": named})
-    with anonymized(namesakes, []) as release:
-        (repeated,) = release.summary()["repeated_columns"]
-    assert (repeated["columns"], repeated["names_people"]) == ([named], False)
-
-
-def test_a_telephone_of_a_household_is_not_one_person() -> None:
-    """Four people share one, and a language; they are not of one age."""
-    frame = visits(patients(200), 1)
-    table = frame.assign(phone=frame["name"].map(hash), language=frame.index // 4 % 5)[["phone", "language", "town"]]
-    table["phone"] = table.index // 4
-    with anonymized(table, [], quasi_identifiers=["language", "town"]) as release:
-        (repeated,) = release.summary()["repeated_columns"]
-    assert not repeated["names_people"]
-
-
 def test_an_entity_that_is_another_one_in_each_row_names_no_people(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: 'smallest class has 5 people (visit_id)', and classes are one patient."""
     asked = ("visits", "--qi", "sex,town", "-k", 5, "--entity", "visit_id")
@@ -596,17 +502,19 @@ def test_an_entity_that_is_another_one_in_each_row_names_no_people(ward: Path, k
         ("measure", ward, *asked),
     ):
         ended = kanon(*command)
-        assert ended.code == 2
-        assert "visit_id names rows of visits, not people: patient_id has repeated values (60 in 480 rows)" in ended.err
-        assert "--entity patient_id" in ended.err
-        assert "--count rows" in ended.err
+        assert ended.code == {"anonymize": 2, "check": 1, "measure": 0}[command[0]]
+        said = " ".join((ended.err + ended.out).split())
+        assert "people are to be counted by visit_id, and its name says that it numbers events" in said
+        assert "--entity patient_id" in said
+        assert "--count rows" in said
+        assert "IS NOT VERIFIED" in said or command[0] != "check"
     assert not (ward.parent / "released.csv").exists()
 
 
 @pytest.mark.thorough
 def test_check_does_not_verify_rows_of_people_who_repeat(ward: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: 'visits satisfies the policy', where each class is one patient."""
-    asked = ("check", ward, "visits", "--qi", "birth_date,sex,town", "-k", 5)
+    asked = ("check", ward, "visits", "--qi", "birth_date,sex,town", "--keep", ",".join(ALL), "-k", 5)
     ended = kanon(*asked)
     assert ended.code == 1
     assert "visits IS NOT VERIFIED to satisfy the policy" in ended.out
@@ -616,15 +524,16 @@ def test_check_does_not_verify_rows_of_people_who_repeat(ward: Path, kanon: Call
     assert "--count rows" in ended.out
     found = kanon(*asked, "--format", "json")
     assert (found.code, found.json["holds"], found.json["verified"], found.json["k"]) == (1, False, False, None)
-    assert [one["columns"] for one in found.json["repeated_columns"]] == [["patient_id"]]
+    assert ["patient_id"] in [one["columns"] for one in found.json["findings"]]
     assert "DOES NOT SATISFY" in kanon(*asked[:-1], 9).out  # eight rows are no nine people
     assert kanon(*asked, "--count", "rows").code == 0
     assert "smallest class has 1 person" in kanon(*asked, "--entity", "patient_id").out
     (ward.parent / "rows.toml").write_text(
-        '[columns]\nquasi_identifiers = ["birth_date", "sex", "town"]\n[privacy]\nk = 5\ncount = "rows"\n'
+        '[columns]\nquasi_identifiers = ["birth_date", "sex", "town"]\n'
+        f"insensitive = {ALL}\n[privacy]\nk = 5\ncount = 'rows'\n"
     )
     assert kanon("check", ward, "visits", "--policy", "rows.toml").code == 0
-    settings: dict[str, Any] = {"quasi_identifiers": QI, "k": 5}
+    settings: dict[str, Any] = {"quasi_identifiers": QI, "insensitive": ALL, "k": 5}
     assert not kanon_of.check(ward, "visits", **settings).verified
     assert kanon_of.check(ward, "visits", **settings, count="rows").holds
 
@@ -634,13 +543,13 @@ def test_measure_says_that_people_repeat(ward: Path, kanon: Callable[..., Ended]
     """Fails on 0.1.0: thresholds are met by rows, and nothing is said."""
     released = ("--rest", "drop", "--count", "rows", "--max-suppressed", 0, "--into", "released")
     assert kanon("anonymize", ward, "visits", "--qi", "birth_date,sex,town", "-k", 5, *released).code == 0
-    of_table = ("measure", ward, "visits", "--qi", "birth_date,sex,town")
+    of_table = ("measure", ward, "visits", "--qi", "birth_date,sex,town", "--keep", ",".join(ALL))
     of_release = ("measure", ward, "released", "--original", "visits", "--qi", "birth_date,sex,town")
     for asked in (of_table, of_release):
         ended = kanon(*asked)
         assert ended.code == 0, ended.err
         text = " ".join(ended.out.split())
-        assert "Rows were counted, not people, and visits has several rows of one person: patient_id" in text
+        assert "No threshold is known to be met: several rows are of one person: patient_id" in text
         assert "--entity patient_id" in text
         found = kanon(*asked, "--format", "json").json
         risk = found["risk"].get("after", found["risk"])
@@ -648,11 +557,11 @@ def test_measure_says_that_people_repeat(ward: Path, kanon: Callable[..., Ended]
         assert {one["name"]: one["met"] for one in risk["thresholds"]}["pdpc-external"] is None
         assert not [one for one in risk["thresholds"] if one["met"]]
         for settled in (["--count", "rows"], ["--entity", "patient_id"]):
-            assert "several rows of one person" not in kanon(*asked, *settled).out
+            assert "several rows are of one person" not in kanon(*asked, *settled).out
         assert "not verified" not in kanon(*asked, "--count", "rows").out
     assert kanon_of.risk(ward, "visits", quasi_identifiers=QI).people_repeat == ("patient_id",)
     assert kanon_of.risk(ward, "visits", quasi_identifiers=QI, count="rows").people_repeat == ()
-    assert kanon_of.measure(ward, "visits", quasi_identifiers=QI).people_repeat is not None
+    assert kanon_of.measure(ward, "visits", quasi_identifiers=QI).refusal is not None
     alone = kanon("measure", ward, "released", "--qi", "birth_date,sex,town", "--format", "json").json
     assert alone["risk"]["people_repeat"] == []  # nothing there tells
 
@@ -666,7 +575,7 @@ def test_attack_does_not_exclude_linkage_where_people_repeat(ward: Path, kanon: 
     ended = kanon(*asked)
     assert ended.code == 1
     assert "NOT EXCLUDED" in ended.out
-    assert "rows were counted, not people" in ended.out
+    assert "several rows are of one person" in ended.out
     assert "--entity patient_id" in ended.out
     linkage = kanon(*asked, "--format", "json").json["attacks"][0]
     assert (linkage["attack"], linkage["outcome"], linkage["succeeded"]) == ("linkage", "not excluded", None)

@@ -30,6 +30,7 @@ FROM generate_series(1, 3000) AS numbers(i)
 ASKED: dict[str, Any] = {
     "quasi_identifiers": ["age", "n", "zip"],
     "identifying": ["id"],
+    "insensitive": ["weight"],
     "rest": "keep",
     "models": [kanon_of.KAnonymity(60)],
     "hierarchies": {"age": "intervals:5,10,20,40", "zip": "mask:right:1,2,3"},

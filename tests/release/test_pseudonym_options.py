@@ -163,7 +163,7 @@ def test_after_a_failed_check_nothing_is_in_the_way_of_another(tmp_path: Path) -
             for publishing in (
                 lambda: release.to_file(tmp_path / "out.duckdb"),
                 lambda: release.to_file(tmp_path / "out.csv"),
-                release.in_place,
+                lambda: release.in_place(backup=False),
                 lambda: release.to_table("released"),
                 release.to_pandas,
             ):
@@ -181,9 +181,9 @@ def test_in_place_and_in_a_database_of_its_own(
         connection.execute("ALTER TABLE patients ALTER name SET DEFAULT 'Name of nobody'")
     common = ("anonymize", clinic, "patients", *PEOPLE, "--pseudonymize", "name", "--key-file", key_file)
     assert kanon(*common, "--out", tmp_path / "out.duckdb").code == 0
-    refused = kanon(*common, "--in-place", "--backup", key_file, "--replace")
+    refused = kanon(*common, "--in-place", "--backup", key_file)
     assert (refused.code, key_file.read_bytes()) == (2, KEY)
-    ended = kanon(*common, "--in-place")
+    ended = kanon(*common, "--in-place", "--no-backup")
     assert ended.code == 0, ended.err
     assert "default of name" in ended.out
     assert tables_of(clinic)["main.patients"] == tables_of(tmp_path / "out.duckdb")["main.patients"]

@@ -31,13 +31,14 @@ ASKED: dict[str, Any] = {
     "count": "rows",  # 500 names for 2,000 rows
     "quasi_identifiers": ["town", "age"],
     "sensitive": ["diagnosis"],
+    "insensitive": ["ward"],
     "rest": "keep",
     "models": [kanon.KAnonymity(5)],
     "hierarchies": {"town": "flat", "age": "intervals:10,20,40"},
 }
 OPTIONS = [
     "--count", "rows", "--id", "name", "--qi", "town,age", "--sensitive", "diagnosis",
-    "--rest", "keep",
+    "--keep", "ward", "--rest", "keep",
     "--hierarchy", "town=flat", "--hierarchy", "age=intervals:10,20,40",
 ]  # fmt: skip
 
@@ -95,16 +96,18 @@ def found_in(directory: Path, markers: dict[str, list[str]]) -> int:
 def test_in_place_leaves_no_raw_value(marked: Path, markers: dict[str, list[str]]) -> None:
     assert found_in(marked.parent, markers) == MARKERS
     with kanon.anonymize(marked, "patients", **ASKED) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert found_in(marked.parent, markers) == 0
-    assert kanon.check(marked, "patients", quasi_identifiers=["town", "age"], models=[kanon.KAnonymity(5)]).holds
+    assert kanon.check(
+        marked, "patients", quasi_identifiers=["town", "age"], insensitive=["ward"], models=[kanon.KAnonymity(5)]
+    ).holds
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("asked", [{"algorithm": "local"}, {"algorithm": "mondrian", "labels": "tree"}])
 def test_in_place_by_other_algorithms(marked: Path, markers: dict[str, list[str]], asked: dict[str, Any]) -> None:
     with kanon.anonymize(marked, "patients", **ASKED, **asked) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert found_in(marked.parent, markers) == 0
 
 
@@ -127,7 +130,7 @@ def test_a_log_is_left_by_a_writer_that_was_killed(tmp_path: Path, markers: dict
     assert path.with_name("marked.duckdb.wal").stat().st_size > 0
     assert found_in(tmp_path, markers) == MARKERS
     with kanon.anonymize(path, "patients", **ASKED) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert found_in(tmp_path, markers) == 0
     assert [file.name for file in tmp_path.iterdir()] == ["marked.duckdb"]
 
@@ -148,7 +151,7 @@ def test_what_did_not_fit_into_memory(tmp_path: Path, markers: dict[str, list[st
         assert bytes_in(spill) > 0
         assert found_in(spill, {"name": markers["name"]}) > 0
         release.prepared.source.engine.connection.execute("DROP TABLE copied")
-        release.in_place()
+        release.in_place(backup=False)
     assert [file.name for file in tmp_path.iterdir() if file.name != "spill"] == ["marked.duckdb"]
     assert list(spill.iterdir()) == []
     with duckdb.connect(str(path)) as connection:
@@ -170,7 +173,7 @@ def test_a_table_and_a_clean_up(marked: Path, markers: dict[str, list[str]], kan
     assert found_in(marked.parent, markers) == MARKERS
     assert kanon("clean", marked, "--drop", "patients").code == 0
     assert found_in(marked.parent, markers) == 0
-    assert kanon("check", marked, "released", "--qi", "town,age", "-k", "5").code == 0
+    assert kanon("check", marked, "released", "--qi", "town,age", "--keep", "ward", "-k", "5").code == 0
 
 
 @pytest.mark.quick("local-duckdb")
@@ -197,10 +200,12 @@ def test_data_files_in_place(tmp_path: Path, markers: dict[str, list[str]], suff
         connection.execute(f"COPY patients TO '{path}' (FORMAT {suffix}{settings})")
     assert found_in(tmp_path, markers) == MARKERS
     with kanon.anonymize(path, **ASKED) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert found_in(tmp_path, markers) == 0
-    assert kanon.check(path, quasi_identifiers=["town", "age"], models=[kanon.KAnonymity(5)]).holds
+    assert kanon.check(
+        path, quasi_identifiers=["town", "age"], insensitive=["ward"], models=[kanon.KAnonymity(5)]
+    ).holds
 
 
 @pytest.mark.thorough
@@ -208,7 +213,7 @@ def test_hierarchies_in_the_database_are_values_too(
     marked: Path, markers: dict[str, list[str]], kanon: Callable[..., Ended]
 ) -> None:
     assert kanon("hierarchy", "build", marked, "patients", "town=flat").code == 0
-    ended = kanon("anonymize", marked, "patients", *OPTIONS, "--in-place", "--format", "json")
+    ended = kanon("anonymize", marked, "patients", *OPTIONS, "--in-place", "--no-backup", "--format", "json")
     assert ended.code == 0
     assert found_in(marked.parent, markers) == 0
 
@@ -222,7 +227,7 @@ def test_types_that_list_values_go_with_their_column(marked: Path, markers: dict
         connection.execute("DROP TABLE patients")
         connection.execute("ALTER TABLE moved RENAME TO patients")
     with kanon.anonymize(marked, "patients", **ASKED) as release:
-        assert release.in_place().in_place.removed[-1].startswith("type towns")  # type: ignore[union-attr]
+        assert release.in_place(backup=False).in_place.removed[-1].startswith("type towns")  # type: ignore[union-attr]
     assert found_in(marked.parent, markers) == 0
 
 
@@ -231,7 +236,12 @@ def test_nothing_that_is_said_quotes_a_value(
     marked: Path, markers: dict[str, list[str]], kanon: Callable[..., Ended]
 ) -> None:
     asked = ["anonymize", marked, "patients", *OPTIONS]
-    said = [kanon(*asked, "--in-place", "--dry-run", "-v"), kanon(*asked, "--in-place", "--format", "json")]
-    said.append(kanon(*asked, "--in-place"))  # a second time: what was there is gone, and that is an error or a release
+    said = [
+        kanon(*asked, "--in-place", "--no-backup", "--dry-run", "-v"),
+        kanon(*asked, "--in-place", "--no-backup", "--format", "json"),
+    ]
+    said.append(
+        kanon(*asked, "--in-place", "--no-backup")
+    )  # a second time: what was there is gone, and that is an error or a release
     text = "".join(ended.out + ended.err for ended in said)
     assert not [marker for texts in markers.values() for marker in texts if marker in text]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import stat
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -59,7 +60,11 @@ def of(path: Path, algorithm: str = "optimal", **more: Any) -> kanon.Release:
             "weight": "intervals:2.5,5",
         },
     }
-    return kanon.anonymize(path, "people", seed=1, algorithm=algorithm, **(asked | more))
+    asked |= more
+    asked["insensitive"] = [
+        name for name in ("name", "zip", "born", "weight") if name not in asked["quasi_identifiers"]
+    ]
+    return kanon.anonymize(path, "people", seed=1, algorithm=algorithm, **asked)
 
 
 @pytest.mark.quick(2)
@@ -315,3 +320,105 @@ def test_lookups_need_a_script(tmp_path: Path, kanon: Callable[..., Ended]) -> N
     ended = kanon("anonymize", path, "people", "--qi", "age", "--rest", "drop", "--into", "r", "--lookups", tmp_path)
     assert ended.code == 2
     assert "--sql" in ended.err
+
+
+PATIENTS = """
+[source]
+from = "clinic.duckdb"
+[privacy]
+k = 5
+km = $km
+[search]
+max_suppressed = 0.1
+[release]
+seed = 1
+[tables.patients]
+rows = "people"
+person = "id"
+quasi_identifiers = ["town"]
+hierarchies = { town = "towns.csv" }
+[tables.visits]
+person = "patient"
+key = "visit"
+quasi_identifiers = ["ward"]
+hierarchies = { ward = "wards.csv" }
+[tables.results]
+person = { through = "visit", to = "visits" }
+quasi_identifiers = ["test"]
+hierarchies = { test = "prefix:2:hide:tests.csv" }
+"""
+NOT_RELEASED = ("canaryville", "nowhere", "ward canary", "ward beside", "no ward", "T1 canary", "T1 beside")
+
+
+def clinic(directory: Path) -> Path:
+    """Tables of 20 people; suppressed are one of a town of their own, one visit and what goes through either."""
+    path = directory / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            """
+            CREATE TABLE patients AS SELECT i AS id, 'town ' || i AS town FROM range(20) AS numbers(i)
+            UNION ALL SELECT 99, 'canaryville';
+            CREATE TABLE visits AS SELECT i AS visit, i // 2 AS patient, 'ward ' || i AS ward FROM range(40) AS n(i)
+            UNION ALL SELECT 77, 1, 'ward canary' UNION ALL SELECT 88, 99, 'ward beside';
+            CREATE TABLE results AS SELECT i AS visit, 'T' || i % 2 || ' ' || i // 2 AS test FROM range(40) AS n(i)
+            UNION ALL SELECT 77, 'T1 canary' UNION ALL SELECT 88, 'T1 beside';
+            """
+        )
+    towns = [f"town {i};region {i // 10};*" for i in range(20)] + ["canaryville;region 9;*", "nowhere;region 1;*"]
+    wards = [f"ward {i};unit {i % 2};*" for i in range(40)] + ["ward canary;unit 9;*", "ward beside;unit 1;*"]
+    (directory / "towns.csv").write_text("\n".join(towns), encoding="utf-8")
+    (directory / "wards.csv").write_text("\n".join([*wards, "no ward;unit 0;*"]), encoding="utf-8")
+    (directory / "tests.csv").write_text("T0,of blood\nT1,of all else\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("km", [1, 2])
+def test_no_value_that_only_suppressed_rows_of_several_tables_have(
+    km: int, in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    """Fails before issue 52: all values of a hierarchy file were in the script, and nothing was said on stderr."""
+    path = clinic(in_tmp)
+    (in_tmp / "kanon.toml").write_text(PATIENTS.replace("$km", str(km)), encoding="utf-8")
+    ended = kanon("anonymize", "--policy", "kanon.toml", "--into-schema", "by_script", "--sql", "-q")
+    assert ended.code == 0, ended.err
+    assert [value for value in NOT_RELEASED if value in ended.out] == []
+    assert "It holds values as they are: 20 of patients.town (those of published rows), 40 of visits.ward" in ended.err
+    before = kanon("anonymize", "--policy", "kanon.toml", "--into-schema", "by_script", "--sql=all", "-q")
+    assert "The statements before the script can hold values of all rows as they are" in before.err
+    assert before.out.endswith(f"-- The script of the release\n\n{ended.out}")
+    assert kanon("anonymize", "--policy", "kanon.toml", "--into-schema", "released").code == 0
+    with duckdb.connect(str(path)) as connection:
+        for statement in connection.extract_statements(ended.out):
+            connection.execute(statement, {name: name.encode() for name in statement.named_parameters}).fetchall()
+        for column, table in (("town", "patients"), ("ward", "visits"), ("test", "results")):
+            made, released = (
+                Counter(connection.table(f"{schema}.{table}").project(column).fetchall())
+                for schema in ("by_script", "released")
+            )
+            assert made == released
+            assert made.total() == {"patients": 20, "visits": 40, "results": 40}[table]
+
+
+@pytest.mark.thorough
+def test_a_script_that_would_leave_out_other_events_is_refused(tmp_path: Path) -> None:
+    """By hand, k = 2 and km = 2: who has which kinds of wards is p: A C, s: A B, t, w: A, u, v: B, x, y, z: C.
+
+    A and C together are of p alone, who loses A: as many have either, and A is the first. A and B are of s alone, and
+    four have A, three B: s loses B. Without the ward a3 of p, three have either, and s would lose A.
+    """
+    visits = [("p", "a3"), ("p", "c1"), ("s", "a1"), ("s", "b1"), ("t", "a2"), ("w", "a4"), ("u", "b1"), ("v", "b2")]
+    visits += [("x", "c2"), ("y", "c3"), ("z", "c4")]
+    tree = {f"{ward};{ward[0].upper()};*\n" for _, ward in visits}
+    file = tmp_path / "wards.csv"
+    file.write_text("".join(sorted(tree)), encoding="utf-8")
+    columns = kanon.NamedColumns(quasi_identifiers=("ward",))
+    table = kanon.TablePolicy("visits", person="person", columns=columns, hierarchies={"ward": str(file)})
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE visits (person TEXT, ward TEXT)")
+        connection.executemany("INSERT INTO visits VALUES (?, ?)", visits)
+        policy = kanon.TablesPolicy((table,), k=2, km=2, max_suppressed=1.0, seed=1)
+        with kanon.anonymize_tables(connection, policy) as release:
+            assert (release.counts[0].levels, release.counts[0].rows_out) == ({"ward": 1}, 9)
+            with pytest.raises(kanon.UsageError, match=r"those of visits\.ward it would make another release"):
+                release.script()

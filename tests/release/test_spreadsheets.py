@@ -93,7 +93,7 @@ def test_the_library_and_the_policy_have_it(ward: Path, tmp_path: Path, kanon: C
     assert kanon("anonymize", ward, "ward", "--policy", policy, "--into", "made", "--ignore-ledger").code == 0
 
 
-@pytest.mark.parametrize("destination", [["--into", "x"], ["--out", "x.parquet"], ["--in-place"]])
+@pytest.mark.parametrize("destination", [["--into", "x"], ["--out", "x.parquet"], ["--in-place", "--no-backup"]])
 def test_other_destinations_are_refused(ward: Path, kanon: Callable[..., Ended], destination: list[str]) -> None:
     ended = kanon("anonymize", ward, "ward", *ASKED, *destination, "--spreadsheet-safe")
     assert (ended.code, "--spreadsheet-safe is for a CSV file" in " ".join(ended.err.split())) == (2, True)

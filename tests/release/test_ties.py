@@ -34,10 +34,12 @@ def publish(rows: Rows, k: int = 2, pseudonymize: tuple[str, ...] = ("who",), **
     By Mondrian, which leaves nobody out because of pseudonyms, so that the check of what was made is what refuses.
     """
     models = asked.pop("models", [kanon.KAnonymity(k)])
+    people = any(getattr(model, "entity", None) for model in models)
+    count: Any = "people" if people or "entity" in asked else "rows"
     with (
         kanon.anonymize(
             pd.DataFrame(rows), quasi_identifiers=["g"], pseudonymize=pseudonymize, rest="keep", models=models,
-            hierarchies={"g": "flat"}, max_suppressed=0.0, algorithm="mondrian", **asked,
+            count=count, hierarchies={"g": "flat"}, max_suppressed=0.0, algorithm="mondrian", **asked,
         ) as release
     ):  # fmt: skip
         published = release.verify()
@@ -89,7 +91,12 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
         connection.register("frame", pd.DataFrame(table("Ann x Ann y Bob x Cy y", "who", "g")))
         connection.execute("CREATE TABLE t AS FROM frame")
     with kanon.anonymize(
-        path, quasi_identifiers=["g"], pseudonymize=["who"], models=[kanon.KAnonymity(2)], algorithm="mondrian"
+        path,
+        quasi_identifiers=["g"],
+        pseudonymize=["who"],
+        models=[kanon.KAnonymity(2)],
+        algorithm="mondrian",
+        count="rows",
     ) as release:
         for publishing in (
             lambda: release.to_table("r"),

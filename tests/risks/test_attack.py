@@ -218,7 +218,9 @@ def test_what_is_printed_for_people(inpatients: Path, kanon: Callable[..., Ended
     assert "guesses the most frequent published value of all is right for 41.7% of the rows" in " ".join(
         ended.out.split()
     )
-    assert "linkage                            fails: 0 rows (0.00%) have fewer than 4 candidate rows" in ended.out
+    assert (
+        "linkage                            finds nothing: 0 rows (0.00%) have fewer than 4 candidate rows" in ended.out
+    )
     assert "--l 2 or more" in ended.out
     assert "Cancer" not in ended.out + ended.err
     assert "13053" not in ended.out + ended.err

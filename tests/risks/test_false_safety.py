@@ -124,7 +124,7 @@ def test_an_entity_on_the_command_line_keeps_its_pseudonyms(in_tmp: Path, kanon:
     once = table[~table["patient"].eq(hexes["ann"])]
     once.sample(frac=1, random_state=1).to_csv("r.csv", index=False)
     found = kanon("attack", "r.csv", *asked, "--format", "json").json["attacks"][0]
-    assert (found["outcome"], found["people_tied"], found["fewest_tied"]) == ("fails", 0, 6)
+    assert (found["outcome"], found["people_tied"], found["fewest_tied"]) == ("finds nothing", 0, 6)
 
 
 @pytest.mark.usefixtures("in_tmp")
@@ -190,7 +190,7 @@ def test_neighbours_that_stay_neighbours_are_an_order(order: Callable[[int], lis
     assert verdict(found, "order").outcome == "succeeds"
     assert "neighbours" in verdict(found, "order").found or "position" in verdict(found, "order").found
     by_chance = kanon_of.attack(original.sample(frac=1, random_state=9).reset_index(drop=True), **asked)
-    assert verdict(by_chance, "order").outcome == "fails"
+    assert verdict(by_chance, "order").outcome == "finds nothing"
     json.dumps(found.summary())
 
 
@@ -287,7 +287,7 @@ def test_who_has_most_rows_of_a_class_has_its_most_frequent_value() -> None:
         released[released["q"] == "B"].reset_index(drop=True), original=original[original["q"] == "B"], **asked
     )
     assert without.attacks[1].figures()["people_by_number"] == 0
-    assert verdict(without, "homogeneity").outcome == "fails"
+    assert verdict(without, "homogeneity").outcome == "finds nothing"
 
 
 def test_rows_are_joined_in_postgresql_as_they_are_here(

@@ -114,6 +114,7 @@ ASKED: dict[str, Any] = {
     "sensitive": ["disease"],
     "identifying": ["id", "person"],
     "rest": "keep",
+    "count": "rows",
     "models": [kanon.KAnonymity(4)],
     # With another tree of sex, relaxed cuts part rows that are alike, which each engine orders by its own hash.
     "hierarchies": {"age": "intervals:5,10,20", "sex": "flat", "zip": "mask:right:1,2,3"},
@@ -154,7 +155,15 @@ def of_models(models: list[Any], directory: Path) -> dict[str, Any]:
     tree = directory / "disease.csv"
     tree.write_text("flu;breath;*\ncough;breath;*\nasthma;chronic;*\n", encoding="utf-8")
     trees = {**ASKED["hierarchies"], **({"disease": str(tree)} if models is OF_PEOPLE else {})}
-    return {**ASKED, "models": models, "sensitive": ["disease", "pay"], "max_suppressed": 0.5, "hierarchies": trees}
+    count = "people" if models is OF_PEOPLE else "rows"
+    return {
+        **ASKED,
+        "count": count,
+        "models": models,
+        "sensitive": ["disease", "pay"],
+        "max_suppressed": 0.5,
+        "hierarchies": trees,
+    }
 
 
 HOSTILE = ['a"b`c', "select", "日本 語", "it's \\ x", "source", "generalized", "n", "Value"]

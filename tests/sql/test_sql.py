@@ -126,6 +126,7 @@ CREATE TABLE hashed AS SELECT SHA256(CAST(kanon_person AS TEXT)) AS digits FROM 
 CREATE TABLE own AS FROM source;
 CREATE TABLE coded_rows AS FROM (VALUES (0, 4), (1, 8)) coded_rows(number, code);
 CREATE TABLE rows_of_table AS FROM rows_of_people;
+CREATE TABLE rows_with_values AS SELECT *, age AS value FROM rows_of_people;
 CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
 CREATE TABLE events AS FROM (VALUES (1, 1, 1, NULL, 1), (1, 1, 2, 1, 1), (2, 1, 1, NULL, 2))
     events(number, class, event, through, person);
@@ -398,6 +399,12 @@ LISTS |= {
         "own_kind": "rows_of_events.age, rows_of_events.sex",
         "is_kind": "few.age = rows_of_events.age",
     },
+    "tables/published_values": {
+        "is_person": "rows_with_values.kanon_person = rows_of_table.kanon_person",
+        "is_needed": "needed.kanon_person = rows_of_table.kanon_person",
+        "is_kind": "rows_with_values.age = rows_of_table.age",
+        "has_value": "CAST(rows_with_values.value AS TEXT) = lookup.value",
+    },
     "tables/rows_of_events": {
         "through": "NULL",
         "columns": "source.age, source.sex",
@@ -496,9 +503,10 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
         "mark": "x",
         "prefix": "t.",
         "k": 2,
+        "zone": "UTC",
         "seed": "7",
         "at_most": 2,
-        "trait": 1,
+        **dict.fromkeys(["alone", "told", "column", "others"], 1),
         **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
         **dict.fromkeys(["person", "published", "shared", "value"], "x"),
@@ -774,7 +782,7 @@ def test_approved_script_of_several_tables(tmp_path: Path, request: pytest.Fixtu
         seed=1,
     )
     with kanon.anonymize_tables(file, policy) as made:
-        parts = made.script().rstrip("\n").split("\n\n-- ")
+        parts = made.sql().rstrip("\n").split("\n\n-- ")
     kinds: dict[str, str] = {}
     for part in parts:
         kinds.setdefault(re.sub(r"\b(patients|visits|results)\b", "...", part.splitlines()[0]), part)

@@ -119,6 +119,7 @@ _DEMO = "kanon_demo.duckdb admissions"
 _RELEASED = "kanon_demo.duckdb admissions_k5"
 _BY_ID = f"{_DEMO} --entity patient_id"
 _QI = "--qi birth_date,sex,zip,admission_date"
+_JUDGED = f"{_QI} --keep department"
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("kanon demo", "kanon demo --rows 1000 --out small.duckdb --format json"),
@@ -128,26 +129,26 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon init {_DEMO} --out safe.toml --standard hipaa-safe-harbor",
     ),
     "anonymize": (
-        f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
+        f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest drop --into released --save-policy kanon.toml",
         f"kanon anonymize {_DEMO} --policy kanon.toml --replace --lock kanon.lock",
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
         f"kanon anonymize {_BY_ID} --qi birth_date,sex --rest drop -k 20 --algorithm local --sql --dialect postgres",
     ),
     "apply": ("kanon apply kanon.lock admissions --append released --again --dry-run",),
     "check": (
-        f"kanon check {_RELEASED} {_QI} -k 5",
-        f"kanon check {_RELEASED} {_QI} --original admissions --entity patient_id --standard wp216",
+        f"kanon check {_RELEASED} {_JUDGED} -k 5",
+        f"kanon check {_RELEASED} {_JUDGED} --original admissions --entity patient_id --standard wp216",
         "kanon check kanon_demo.duckdb released --policy kanon.toml --original admissions --format json",
     ),
     "measure": (
-        f"kanon measure {_RELEASED} {_QI} --original admissions --entity patient_id",
+        f"kanon measure {_RELEASED} {_JUDGED} --original admissions --entity patient_id",
         f"kanon measure {_DEMO} --qi birth_date,sex,zip --entity patient_id",
     ),
     "known": (
-        f"kanon known {_RELEASED} {_QI} --max-columns 2 -k 5",
+        f"kanon known {_RELEASED} {_JUDGED} --max-columns 2 -k 5",
         f"kanon known {_DEMO} --qi birth_date,sex,zip --entity patient_id --max-columns 2",
     ),
-    "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis --entity patient_id",),
+    "attack": (f"kanon attack {_RELEASED} {_JUDGED} --original admissions --sensitive diagnosis --entity patient_id",),
     "report": (
         f"kanon report {_DEMO} --policy kanon.toml --out report.html",
         f"kanon report {_DEMO} --entity patient_id --qi birth_date,sex --rest drop -k 10 --format json",

@@ -22,6 +22,7 @@ from kanon_sql.cli.options.destination_options import (
     IntoSchemaOption,
     KindOption,
     LockOption,
+    NoBackupOption,
     OutDecimalOption,
     OutDirOption,
     OutEncodingOption,
@@ -39,12 +40,12 @@ from kanon_sql.cli.options.destination_options import (
     sent_to_stdout,
     what_is_there,
 )
-from kanon_sql.cli.options.policy_options import RequestedPolicy, note_repeated_columns, note_unread, with_policy
+from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings, note_unread, with_policy
 from kanon_sql.cli.options.shared import check_options, given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
-from kanon_sql.cli.output.diagnostics import note as say
 from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release
+from kanon_sql.cli.output.scripts import say_of_script
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
@@ -54,6 +55,7 @@ from kanon_sql.policy.destination import Destination, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.hold_out import writing_held_out
 from kanon_sql.release.release import Release
+from kanon_sql.release.script import after_all
 from kanon_sql.search.problem import UNLISTED_SECONDS
 from kanon_sql.sql.dialects import capabilities_of
 
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.script import Script
 
@@ -89,6 +92,7 @@ _APART = {
     ("into", "out"): "a release goes to one place",
     ("into", "in_place"): "a release goes to one place",
     ("out", "in_place"): "a release goes to one place",
+    ("backup", "no_backup"): "a backup is made, or none is",
     ("in_place", "kind"): "--as says what --into makes",
     ("sql", "dry_run"): "--sql changes nothing anyway",
     ("dry_run", "save_policy"): "--dry-run writes nothing",
@@ -129,6 +133,7 @@ def anonymize_command(
     out_decimal: OutDecimalOption = None,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
+    no_backup: NoBackupOption = False,
     into_schema: IntoSchemaOption = None,
     out_dir: OutDirOption = None,
     file_format: FileFormatOption = None,
@@ -186,7 +191,7 @@ def anonymize_command(
         kind,
         instead_of_stdout(context, out),
         in_place=in_place,
-        backup=backup,
+        backup=False if no_backup else backup,
         dry_run=dry_run,
         replace_existing=replace_existing,
         spreadsheet_safe=spreadsheet_safe,
@@ -211,7 +216,7 @@ def anonymize_command(
     reported = ReportRequest(report_file, asked_by, replace=replace_existing)
     reported.check(
         [
-            *(pointed_at, destination.out, destination.backup, destination.lock),
+            *(pointed_at, destination.out, destination.backup or None, destination.lock),
             *(save_policy, requested.file, requested.key_file),
         ]
     )
@@ -232,7 +237,7 @@ def anonymize_command(
             check_key_file(policy, destination, save_policy)
             opened = apart.rest_of(opened, policy, [destination.out, requested.file, requested.key_file])
             if sql is None:
-                check_destination(opened, destination, policy)
+                _check(opened, destination, policy, talk)
             release = make_release(opened, policy, talk, begun)
             _say_what_was_chosen(release, destination, talk)
             _say_what_is_undecided(release, requested.file, talk)
@@ -253,7 +258,7 @@ def anonymize_command(
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)
             talk.end()
-            _warn_of_ledger(published, talk)
+            _warn_of_ledger(opened, published, talk)
             with figures_apart(destination, quiet=quiet):
                 _print_published(printed_summary(release, published) | _held_out(opened, control), output_format)
             if output_format == "table" and published.in_place is None and not dry_run and _can_be_repeated(release):
@@ -275,12 +280,14 @@ def _held_out(source: Source, control: Path | None) -> dict[str, Any]:
 
 
 def _print_script(release: Release, script: Script, which: str, dialect: str, talk: Talk) -> None:
-    _say_what_it_holds(release, script, talk)
-    if which == "all":
-        talk.warn(
-            "The statements before the script can hold values of all rows as they are, suppressed ones "
-            "too: the ends of ranges, values of hierarchies. Keep them as you keep the table."
-        )
+    say_of_script(
+        script,
+        which,
+        talk,
+        whole={tree.column.name for tree in release.publication.trees_compared},
+        population=release.prepared.population is not None,
+        advice="" if script.files else " --lookups DIR writes them to files instead.",
+    )
     print_sql(script_text(release, script, which, dialect))
 
 
@@ -289,12 +296,22 @@ def _can_be_repeated(release: Release) -> bool:
     return rules is None or not rules.cannot_be_repeated
 
 
-def _warn_of_ledger(published: Published, talk: Talk) -> None:
+def _check(source: Source, destination: Destination, policy: Policy, talk: Talk) -> None:
+    """Refuse a destination before the work, and say if no ledger will remember the release."""
+    check_destination(source, destination, policy)
+    if source.forgets is not None:
+        talk.warn(
+            f"No release of {source.name} is remembered: the ledger compares this one with no earlier one, and no "
+            f"later one with this. {source.forgets}"
+        )
+
+
+def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
     """Say what the release says beside those that it replaces, and why it is not remembered: also when quiet."""
     if published.ledger is not None:
         for warning in published.ledger.warnings:
             talk.warn(warning)
-    if published.not_remembered is not None:
+    if published.not_remembered not in {None, source.forgets}:
         talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
 
 
@@ -315,7 +332,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
     note_unread(release.prepared.source, talk)
-    note_repeated_columns(release.prepared.repeated, talk)
+    note_findings(release.prepared.findings, talk)
     for note in release.prepared.spellings():
         talk.note(note)
     if release.rows_in == 0:
@@ -385,25 +402,7 @@ def script_text(release: Release, script: Script, which: str, dialect: str) -> s
         return script.text
     source = release.prepared.source
     run_in = source.engine.dialect if source.in_warehouse and dialect == source.dialect else dialect
-    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script.text}"
-
-
-def _say_what_it_holds(release: Release, script: Script, talk: Talk) -> None:
-    """Say how large a script is, and what of the table can be read in it: the latter also when quiet."""
-    size = f"The script has {len(script.text.encode()):,} bytes"
-    if not script.held:
-        talk.note(f"{size} and holds no list of values of the table.")
-        return
-    trees = {tree.column.name for tree in release.publication.trees_compared}
-    there = "those of published rows" + (" and of the population" if release.prepared.population is not None else "")
-    held = ", ".join(
-        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else there})"
-        for column, number in script.held.items()
-    )
-    where = f"The files in {script.files[0].parent} hold" if script.files else "It holds"
-    advice = "" if script.files else " --lookups DIR writes them to files instead."
-    talk.end()
-    say(f"{size}. {where} values as they are: {held}. Keep them as you keep the table.{advice}")
+    return after_all(release.statements_run(run_in), script.text)
 
 
 def _print_published(summary: dict[str, Any], output_format: str) -> None:

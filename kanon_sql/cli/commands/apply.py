@@ -9,7 +9,7 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import DryRunOption
-from kanon_sql.cli.options.policy_options import note_repeated_columns
+from kanon_sql.cli.options.policy_options import note_findings
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import about, print_json, print_pairs, print_prose, print_sql, threshold_text, visible
@@ -51,7 +51,7 @@ def apply_command(
         typer.Option("--database", metavar="FILE", help="The database of the release, if not the one the lock names."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Append rows that look the same as some that were appended before.")
+        bool, typer.Option("--again", help="Append rows that equal rows that were appended before, or that wait.")
     ] = False,
     ignore_ledger: Annotated[
         bool, typer.Option("--ignore-ledger", help="Append even if these and earlier releases say too much together.")
@@ -75,7 +75,13 @@ def apply_command(
         )
         with interrupted_after(NOTHING_WRITTEN if tries else f"the rows are appended: {append}"):
             talk.end()
-            note_repeated_columns(appended.repeated, talk)
+            note_findings(appended.findings, talk)
+            if appended.rows_equal and not again:
+                equal = "equals a row" if appended.rows_equal == 1 else "equal rows"
+                talk.note(
+                    f"{counted(appended.rows_equal, 'new row')} {equal} that waited. A class counts each person once, "
+                    "and the release gets the rows twice: are they new?"
+                )
             if appended.ledger is not None:
                 for warning in appended.ledger.warnings:
                     talk.warn(warning)

@@ -10,7 +10,7 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import is_of_several
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_beside
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
@@ -35,6 +35,7 @@ def attack_command(
     original: shared.OriginalOption = None,
     original_table: shared.OriginalTableOption = None,
     quasi_identifiers: shared.QiOption = None,
+    keep: shared.KeepOption = None,
     sensitive: Annotated[
         list[str] | None,
         typer.Option("--sensitive", metavar="COLUMN", help="What the attacker wants to know of a person."),
@@ -121,6 +122,7 @@ def attack_command(
             opened.columns,
             base,
             quasi_identifiers=quasi_identifiers,
+            keep=keep,
             sensitive=sensitive,
             entity=entity,
             k=k,
@@ -134,7 +136,7 @@ def attack_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        note_repeated_columns(result.repeated, talk)
+        note_findings(result.findings, talk)
         if result.left_out is not None:
             talk.note(result.left_out)
     _end_with(result, output_format)

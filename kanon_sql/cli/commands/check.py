@@ -10,7 +10,7 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import is_of_several
 from kanon_sql.cli.options.policy_options import (
     assignments,
-    note_repeated_columns,
+    note_findings,
     overridden,
     policy_in,
     prepared_beside,
@@ -53,6 +53,7 @@ def check_command(
     identifying: shared.IdOption = None,
     quasi_identifiers: shared.QiOption = None,
     sensitive: shared.SensitiveOption = None,
+    keep: shared.KeepOption = None,
     entity: shared.EntityOption = None,
     count: shared.CountOption = None,
     k: shared.KOption = None,
@@ -94,7 +95,12 @@ def check_command(
         policy = overridden(
             base,
             release.columns,
-            roles={"identifying": identifying, "quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
+            roles={
+                "identifying": identifying,
+                "quasi_identifiers": quasi_identifiers,
+                "sensitive": sensitive,
+                "insensitive": keep,
+            },
             entity=entity,
             k=k,
             models=models,
@@ -111,7 +117,7 @@ def check_command(
             print_sql(check_sql(release, policy, dialect))
             return
         result = check_source(release, policy, None if release is opened else opened)
-        note_repeated_columns(result.repeated, talk)
+        note_findings(result.findings, talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -153,7 +159,7 @@ def _print_standard(standard: CheckedStandard) -> None:
 
 def _print_policy(result: CheckResult) -> None:
     pairs = [("rows", f"{result.rows:,} in {counted(result.classes or 0, 'class', 'classes')}")]
-    if (result.entity is not None or result.people_repeat is not None) and result.smallest_class is not None:
+    if result.counts_people and result.smallest_class is not None:
         pairs.append(("smallest class", _smallest(result)))
     of_some = any(columns_named(model.model) for model in result.models)
     for model in result.models:
@@ -170,9 +176,8 @@ def _print_policy(result: CheckResult) -> None:
     for tied in result.pseudonyms:
         alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
         pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
-    if (people := result.people_repeat) is not None:
-        several = f"{visible(result.table)} has several rows of one person: {visible(people.found())}"
-        pairs.append(("people", f"{several}. {visible(people.ways_on())}"))
+    if (refusal := result.refusal) is not None:
+        pairs.append(("refused", visible(refusal.said(result.table))))
     if result.hidden_rows:
         came_later = f"{counted(result.hidden_rows, 'row')} of the table behind the view, with values that came later"
         pairs.append(("left out", f"{came_later}: make the view again (--replace) to show them"))
@@ -230,7 +235,7 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
     if columns_named(model.model):
-        people = result.entity is not None or result.people_repeat is not None
+        people = result.counts_people
         members = counted(int(model.measured), "person" if people else "row", "people" if people else "rows")
         return f"smallest class by so many has {members}"
     return f"worst class has {threshold_text(model.measured)}"
@@ -240,7 +245,7 @@ def _not_measured(model: ModelResult, result: CheckResult) -> str:
     rows = counted(result.smallest_class or 0, "row")
     if model.verified:
         return f"smallest class has {rows}, and no more people than rows"
-    if result.people_repeat is not None:
+    if result.counts_people and result.entity is None:
         return f"a class of {rows} or more may be of one person"
     column = visible(result.entity or "")
     return (

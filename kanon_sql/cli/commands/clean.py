@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -25,7 +26,6 @@ def clean_command(
         typer.Option("--drop", metavar="TABLE", help="Leave this table out: the raw one, once its release is made."),
     ] = None,
     backup: BackupOption = None,
-    replace_existing: shared.ReplaceOption = False,
     sql: shared.SqlOption = False,
     dialect: shared.DialectOption = "duckdb",
     output_format: shared.FormatOption = "table",
@@ -45,7 +45,7 @@ def clean_command(
         print_sql(script(clean_statements(source, drop=drop or ()), dialect))
         return
     with Talk(quiet=quiet, verbose=verbose) as talk:
-        cleaned = clean(source, drop=drop or (), backup=backup, replace=replace_existing, listener=talk.statement)
+        cleaned = clean(source, drop=drop or (), backup=backup, listener=talk.statement)
         with interrupted_after(f"{source} is rewritten"):
             talk.end()
             if cleaned.hierarchies:
@@ -65,6 +65,9 @@ def _print_cleaned(cleaned: Cleaned, output_format: str) -> None:
     pairs = [("file", f"{sizes}, {counted(cleaned.tables, 'table')}, {cleaned.seconds:.2f} seconds")]
     if cleaned.dropped:
         pairs.append(("left out", ", ".join(cleaned.dropped)))
+    for name, rows in cleaned.waiting.items():
+        stays = f"{counted(rows, 'raw row')} in {visible(name)}: kept until a batch takes them"
+        pairs.append(("waiting", f"{stays}, or --drop {visible(quote(name))}"))
     if cleaned.backup is not None:
-        pairs.append(("backup", f"{cleaned.backup}: the file as it was, with all that was in it"))
+        pairs.append(("backup", f"{cleaned.backup}: a copy of the file as it was, with all that was in it"))
     print_pairs(pairs)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_by
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_by
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
@@ -304,5 +304,5 @@ def _prepared(
     prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
     if policy.count == "rows":
         talk.note(COUNTS_ROWS)
-    note_repeated_columns(prepared.repeated, talk)
+    note_findings(prepared.findings, talk)
     return PreparedTable(prepared, policy)

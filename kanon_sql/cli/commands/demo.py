@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TABLE = "admissions"
 _LARGEST = 100_000_000
 _ENTITY = "patient_id"
+_KEPT_COLUMNS = ("department", "cost")
+_KEPT = f"--keep {','.join(_KEPT_COLUMNS)}"
 _QUASI_IDENTIFIERS = ("birth_date", "sex", "zip", "admission_date")
 _MARK = "Made by kanon demo: nobody in this table exists."
 _MOST_NAMED = 5  # tables of others in an error message
@@ -113,19 +115,20 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
     """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
     database, kanon = shlex.quote(str(out)), as_called()
     qi = ",".join(_QUASI_IDENTIFIERS)
-    anonymize = f"{kanon} anonymize {database} {TABLE} --entity {_ENTITY} --id name --sensitive diagnosis --rest keep"
+    roles = f"{kanon} anonymize {database} {TABLE} --entity {_ENTITY} --id name --sensitive diagnosis"
+    anonymize = f"{roles} {_KEPT}"
     print_text("")
     print_prose(
         f"The release is the table {_release_name(k)} in {out}; it was checked by counting its classes again. "
         "What to type next:"
     )
-    _say(f"{kanon} check {database} {_release_name(k)} --qi {qi} -k {k}", "count its classes yourself")
+    _say(f"{kanon} check {database} {_release_name(k)} --qi {qi} {_KEPT} -k {k}", "count its classes yourself")
     seed = f"-k {k} --seed {summary['seed']}"
     _say(f"{anonymize} \\\n      --qi {qi} {seed} --sql", "read the SQL that makes this release")
     stricter = max(_STRICTER, 2 * k)
     if summary["rows_in"] >= _SHOWN * stricter:
         _say(
-            f"{anonymize} \\\n      --qi {qi},department --hierarchy department=ready:hospital_department \\\n"
+            f"{roles} --keep cost \\\n      --qi {qi},department --hierarchy department=ready:hospital_department \\\n"
             f"      -k {stricter} --max-suppressed 0.05 --out {TABLE}_k{stricter}.parquet",
             "a stricter release, as a file, that generalizes the department too",
         )
@@ -173,7 +176,7 @@ def demo_policy(k: int) -> Policy:
             identifying=("name",),
             quasi_identifiers=_QUASI_IDENTIFIERS,
             sensitive=("diagnosis",),
-            rest="keep",
+            insensitive=_KEPT_COLUMNS,
             entity=_ENTITY,
         ),
         models=(KAnonymity(k),),

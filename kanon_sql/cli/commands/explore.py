@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import policy_in
 from kanon_sql.cli.output.output import print_prose, print_text
 from kanon_sql.engine.files import is_in_private_directory
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import named_table
-from kanon_sql.policy.policy import read_policy
 
 
 def explore_command(
@@ -36,7 +36,7 @@ def explore_command(
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
         raise UsageError(f"kanon explore needs {' and '.join(missing)}: pip install 'kanon-sql[explore]'.")
-    given = None if policy_file is None else read_policy(policy_file)
+    given = None if policy_file is None else policy_in(policy_file)
     pointed_at, table = named_table(source, table, None if given is None else given[0].origin)
     if is_in_private_directory(pointed_at):
         raise UsageError("kanon explore reads its table again and again: name a file instead of -.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_beside
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
@@ -29,6 +29,7 @@ def known_command(
     original: shared.OriginalOption = None,
     original_table: shared.OriginalTableOption = None,
     quasi_identifiers: shared.QiOption = None,
+    keep: shared.KeepOption = None,
     max_columns: Annotated[
         int | None,
         typer.Option(
@@ -78,6 +79,7 @@ def known_command(
             release.columns,
             base,
             quasi_identifiers=quasi_identifiers,
+            keep=keep,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
             entity=entity,
@@ -87,7 +89,7 @@ def known_command(
         required = policy_file is not None or k is not None
         beside = None if release is opened else opened
         result = known_source(release, policy, max_columns, beside, required=required, progress=talk)
-        note_repeated_columns(result.repeated, talk)
+        note_findings(result.findings, talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -111,9 +113,8 @@ def _print_result(result: KnownResult) -> None:
     ]
     if result.required:
         pairs.append(("known", _verdict(result)))
-    if (people := result.people_repeat) is not None:
-        several = f"{visible(result.table)} has several rows of one person: {visible(people.found())}"
-        pairs.append(("people", f"{several}. {visible(people.ways_on())}"))
+    if (refusal := result.refusal) is not None:
+        pairs.append(("refused", visible(refusal.said(result.table))))
     print_pairs(pairs)
     of_them = f"{result.counted} in them"
     in_each = "rows in them" if result.counted == "rows" else "records in them"  # a person in each of her classes
@@ -177,8 +178,8 @@ def _verdict(result: KnownResult) -> str:
             f"{required} IS NOT VERIFIED: how many people ({column}) the classes have is not known{least}. Rows were "
             f"counted, and a class of many rows may be one person.{ways}"
         )
-    if result.people_repeat is not None:
-        return f"{required} IS NOT VERIFIED: a class of many rows may be one person"
+    if result.refusal is not None:
+        return f"{required} IS NOT VERIFIED: see refused below"
     return f"{required} holds: every combination of values is shared by {result.k:,} {result.counted} or more"
 
 

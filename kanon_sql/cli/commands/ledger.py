@@ -13,7 +13,7 @@ from kanon_sql.cli.output.output import print_json, print_prose, print_sql, prin
 from kanon_sql.engine.sources.addresses import without_credentials
 from kanon_sql.errors import counted
 from kanon_sql.release.ledger.earlier import forget_in, open_ledger, remembered_in
-from kanon_sql.release.ledger.store import Entry, entries_of, forget_statements, forgotten
+from kanon_sql.release.ledger.store import HOLD_OUT, Entry, entries_of, forget_statements, forgotten
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script
 
@@ -90,6 +90,8 @@ def _row(each: dict[str, Any]) -> list[object]:
         today = f"{counted(each['appended'], 'batch', 'batches')} appended"
     if each["policy"]["columns"].get("prepared"):
         today += f"; {each['source']} not compared: its columns were prepared"
+    elif apart := each["policy"].get(HOLD_OUT):
+        today += f"; {each['source']} not compared: {counted(apart['rows'], 'row')} held out"
     elif each["source_as_it_was"] is not True:
         today += f"; {each['source']} {_STATES[each['source_as_it_was']]}"
     return [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_repeated_columns, policy_in, prepared_beside
+from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_beside
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
@@ -50,6 +50,7 @@ def measure_command(
     original: shared.OriginalOption = None,
     original_table: shared.OriginalTableOption = None,
     quasi_identifiers: shared.QiOption = None,
+    keep: shared.KeepOption = None,
     k: shared.KOption = None,
     prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
@@ -149,6 +150,7 @@ def measure_command(
             opened.columns,
             base,
             quasi_identifiers=quasi_identifiers,
+            keep=keep,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
             entity=entity,
@@ -165,7 +167,7 @@ def measure_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        note_repeated_columns(result.repeated, talk)
+        note_findings(result.findings, talk)
     if output_format == "json":
         print_json(result.summary())
     else:
@@ -192,12 +194,8 @@ def _print_measured(result: Measured) -> None:
     _print_risks(result.risk, result.risk_before)
     if result.people is not None and (said := _uncounted(result.people)):
         print_prose(said)
-    if (people := result.people_repeat) is not None:
-        of = visible(result.original or result.table)
-        print_prose(
-            f"Rows were counted, not people, and {of} has several rows of one person: {visible(people.found())}. A "
-            f"class of many rows may be one person, and no threshold is known to be met. {visible(people.ways_on())}"
-        )
+    if (refusal := result.refusal) is not None:
+        print_prose(f"No threshold is known to be met: {visible(refusal.note())}")
 
 
 def _smallest(result: Measured) -> str:

@@ -393,8 +393,6 @@ def _print_what_is_next(
             f"it in {file}."
         )
     lacking = [] if found.quasi_identifiers else [f"add a column to quasi_identifiers in {file}"]
-    if found.repeated is not None:
-        lacking.append(f'say in {file} what k counts, entity = the column that names the person, or count = "rows"')
     if lacking:
         print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
     else:

@@ -12,16 +12,21 @@ from kanon_sql.cli.options.shared import given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.output.release_tables import print_in_place
+from kanon_sql.cli.output.scripts import say_of_script
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.sources.addresses import is_warehouse
+from kanon_sql.engine.time_zones import zone_in_force
 from kanon_sql.errors import UsageError, counted
+from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, decided_backup
 from kanon_sql.policy.tables import read_tables_policy
-from kanon_sql.release.tables.anonymize import NO_SCRIPT, anonymize_tables
+from kanon_sql.release.tables.anonymize import anonymize_tables
+from kanon_sql.release.tables.script import NO_SCRIPT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.evidence.tables_attack import TablesAttacked
+    from kanon_sql.policy.destination import Backup
     from kanon_sql.policy.tables import TablesPolicy
     from kanon_sql.release.tables.anonymize import TablesRelease
     from kanon_sql.release.tables.publish import PublishedTables
@@ -30,11 +35,12 @@ if TYPE_CHECKING:
 _ANONYMIZE = frozenset(
     {
         *("source", "policy_file", "into_schema", "out", "out_dir", "file_format", "replace_existing", "dry_run"),
-        *("in_place", "backup", "ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file", "sql"),
-        *("output_format", "report_file", "asked_by", "quiet", "verbose"),
+        *("in_place", "backup", "no_backup", "ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file"),
+        "time_zone",
+        *("sql", "output_format", "report_file", "asked_by", "quiet", "verbose"),
     }
 )
-_CHECK = frozenset({"source", "policy_file", "schema", "k", "output_format", "quiet", "verbose"})
+_CHECK = frozenset({"source", "policy_file", "schema", "k", "time_zone", "output_format", "quiet", "verbose"})
 _ATTACK = _CHECK | {"original"}
 
 
@@ -50,7 +56,7 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
         )
     if said["sql"] is not None and is_warehouse(said["source"] or policy.source):
         raise UsageError(NO_SCRIPT)
-    written = [place.out, place.directory, place.backup]
+    written = [place.out, place.directory, place.backup or None]
     require_apart(said["policy_file"], written, "what is written", "the policy")
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
     reported.check([said["source"] or policy.source, said["policy_file"], place.out, policy.key_file])
@@ -58,7 +64,9 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
         with anonymize_tables(said["source"], policy, progress=talk) as release:
             _say(release, talk)
             if said["sql"] is not None:
-                print_sql(release.script(place.schema or "released", everything=said["sql"] == "all"))
+                script = release.script(place.schema or "released", everything=said["sql"] == "all")
+                say_of_script(script, said["sql"], talk)
+                print_sql(script.text)
                 return
             is_tried = said["dry_run"] and not place.in_place
             published = None if is_tried else _published(release, place, said)
@@ -80,7 +88,7 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
 def _published(release: TablesRelease, place: _Place, said: dict[str, Any]) -> PublishedTables:
     ignore, replaces = said["ignore_ledger"], said["replace_existing"]
     if place.in_place:
-        return release.in_place(backup=place.backup, dry_run=said["dry_run"], replace=replaces, ignore_ledger=ignore)
+        return release.in_place(backup=place.backup, dry_run=said["dry_run"], ignore_ledger=ignore)
     if place.schema is not None:
         return release.to_schema(place.schema, replace=replaces, ignore_ledger=ignore)
     if place.out is not None:
@@ -125,7 +133,8 @@ def _require_known(context: typer.Context, known: frozenset[str]) -> None:
 
 def _over(policy: TablesPolicy, said: dict[str, Any]) -> TablesPolicy:
     names = ("k", "max_suppressed", "time_limit", "seed", "key_file")
-    return replace(policy, **{name: said[name] for name in names if said.get(name) is not None})
+    given = {name: said[name] for name in names if said.get(name) is not None}
+    return replace(policy, **given, time_zone=zone_in_force())
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ class _Place:
     out: Path | None
     directory: Path | None
     in_place: bool
-    backup: Path | None = None
+    backup: Backup = None
 
     def __post_init__(self) -> None:
         if sum((self.schema is not None, self.out is not None, self.directory is not None, self.in_place)) > 1:
@@ -151,9 +160,10 @@ def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
     place = _Place(said["into_schema"], said["out"], said["out_dir"], said["in_place"])
     if not place.is_given:
         place = _Place(policy.into_schema, policy.out, policy.out_directory, policy.in_place)
+    backup: Backup = False if said["no_backup"] else said["backup"]
     if not place.in_place:
-        if said["backup"] is not None:
-            raise UsageError("--backup copies the file that --in-place is to change: give --in-place, or leave it out.")
+        if backup is not None:
+            raise UsageError(NO_BACKUP_ELSEWHERE)
         return place
     if said["sql"] is not None:
         raise UsageError("--sql shows how the tables of a schema are made: give --into-schema NAME, and no --in-place.")
@@ -161,7 +171,9 @@ def _destination(policy: TablesPolicy, said: dict[str, Any]) -> _Place:
         from kanon_sql.evidence.report.tables import NO_REPORT_IN_PLACE
 
         raise UsageError(NO_REPORT_IN_PLACE)
-    return replace(place, backup=policy.backup if said["backup"] is None else said["backup"])
+    place = replace(place, backup=policy.backup if backup is None else backup)
+    decided_backup(place.backup)
+    return place
 
 
 def _say(release: TablesRelease, talk: Talk) -> None:
@@ -222,17 +234,18 @@ def _promises(verification: TablesVerification) -> list[tuple[str, str]]:
 
 
 def _print_check(found: TablesVerification, policy: TablesPolicy) -> None:
-    verdict = "keep the promise" if found.holds else "do NOT keep the promise"
     where = "" if found.schema is None else f" in schema {visible(found.schema)}"
-    print_prose(f"The tables{where} {verdict} of the policy (k = {policy.k:,}, km = {policy.km}).")
+    promise = f"the promise of the policy (k = {policy.k:,}, km = {policy.km})"
+    if found.holds or found.fails:
+        print_prose(f"The tables{where} {'keep' if found.holds else 'do NOT keep'} {promise}.")
+    else:
+        print_prose(f"That the tables{where} keep {promise} IS NOT VERIFIED.")
     print_pairs(_promises(found))
     for problem in found.problems():
         print_prose(problem)
     of_people = [table.name for table in policy.tables if table.person is not None and table.rows != "dropped"]
     if not any(found.rows[name] for name in of_people):
         print_prose("No row of a person is released.")
-    if found.others:
-        print_prose(f"Not looked at, as the policy does not name it: {', '.join(map(visible, found.others))}.")
     if found.elsewhere:
         schemas = ", ".join(f"{visible(name)} ({n:,})" for name, n in found.elsewhere.items())
         print_prose(

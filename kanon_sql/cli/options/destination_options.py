@@ -17,7 +17,7 @@ from kanon_sql.cli.options.shared import STANDARD, given_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
-from kanon_sql.policy.destination import CSV, Destination, Kind
+from kanon_sql.policy.destination import CSV, Backup, Destination, Kind, decided_backup
 from kanon_sql.policy.policy import write_policy
 
 if TYPE_CHECKING:
@@ -70,7 +70,11 @@ InPlaceOption = Annotated[
 ]
 BackupOption = Annotated[
     Path | None,
-    typer.Option("--backup", metavar="FILE", help="With --in-place: copy the file first, raw values and all."),
+    typer.Option("--backup", metavar="FILE", help="Copy the file first, with all raw rows."),
+]
+NoBackupOption = Annotated[
+    bool,
+    typer.Option("--no-backup", help="With --in-place: keep no copy of the raw rows."),
 ]
 DryRunOption = Annotated[
     bool,
@@ -174,7 +178,7 @@ def asked_destination(
     out: Path | None,
     *,
     in_place: bool,
-    backup: Path | None,
+    backup: Backup,
     dry_run: bool,
     replace_existing: bool,
     spreadsheet_safe: bool,
@@ -212,7 +216,8 @@ def asked_destination(
     if policy_file is not None:
         from kanon_sql.engine.keys import require_apart
 
-        require_apart(policy_file, [destination.out, destination.backup], "a file that is written", "the policy")
+        written = [destination.out, destination.backup or None]
+        require_apart(policy_file, written, "a file that is written", "the policy")
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")
     if kind is not None and destination.into is None:
@@ -246,7 +251,7 @@ def check_key_file(policy: Policy, destination: Destination, save_policy: Path |
         from kanon_sql.engine.keys import require_apart
 
         require_apart(policy.key_file, [destination.out], "the release")
-        require_apart(policy.key_file, [destination.backup], "the backup")
+        require_apart(policy.key_file, [destination.backup or None], "the backup")
         require_apart(policy.key_file, [save_policy], "the policy")
     if policy.columns.pseudonymize and destination.into is not None and destination.kind == "view":
         from kanon_sql.release.statements.view import NO_VIEW_OF_PSEUDONYMS
@@ -263,7 +268,7 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
     if destination.in_place:
         from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
 
-        check_in_place(source, HowInPlace(destination.backup, destination.dry_run, destination.replace))
+        check_in_place(source, HowInPlace(decided_backup(destination.backup), destination.dry_run))
     elif destination.out is not None:
         from kanon_sql.release.publish.files import check_file
 

@@ -13,6 +13,7 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
 from kanon_sql.engine.base import find_column, split_names
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
+from kanon_sql.engine.time_zones import zone_in_force
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.roles import NamedColumns
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
@@ -38,6 +39,7 @@ _OPTIONS: dict[str, Any] = {
     "identifying": shared.IdOption,
     "quasi_identifiers": shared.QiOption,
     "sensitive": shared.SensitiveOption,
+    "insensitive": shared.KeepOption,
     "rest": Annotated[
         Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
     ],
@@ -174,8 +176,9 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def policy_in(policy_file: Path | None) -> tuple[Policy, Destination]:
-    """Return what a policy file says; without one, an empty policy."""
-    return (Policy(), Destination()) if policy_file is None else read_policy(policy_file)
+    """Return what a policy file says, with the time zone of the command; without one, an empty policy."""
+    policy, destination = (Policy(), Destination()) if policy_file is None else read_policy(policy_file)
+    return replace(policy, time_zone=zone_in_force()), destination
 
 
 def generalizing_policy(
@@ -186,6 +189,7 @@ def generalizing_policy(
     hierarchy: list[str] | None,
     hierarchies: Path | None,
     sensitive: list[str] | None = None,
+    keep: list[str] | None = None,
     entity: str | None = None,
     k: int | None = None,
     models: RequestedModels | None = None,
@@ -199,7 +203,7 @@ def generalizing_policy(
     return overridden(
         base,
         columns,
-        roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
+        roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "insensitive": keep},
         rest="drop",
         entity=entity,
         k=k,
@@ -220,11 +224,11 @@ def note_unread(source: Source, talk: Talk) -> None:
         talk.note(f"{name}: its rule null found none of its values.")
 
 
-def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> None:
-    """Say which columns may name people who have several rows."""
-    for one in repeated:
-        if not one.names_people:
-            talk.note(one.note())
+def note_findings(findings: Sequence[Finding], talk: Talk) -> None:
+    """Say what the checks found that stops nothing."""
+    for finding in findings:
+        if not finding.refused:
+            talk.note(finding.note())
 
 
 def prepared_by(opened: Source, policy: Policy, texts: list[str] | None) -> tuple[Source, Policy]:

@@ -17,9 +17,10 @@ from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.engine.files import copied_stream, is_in_private_directory
 from kanon_sql.engine.sources.data_files import READERS
 from kanon_sql.engine.sources.encodings import TextFormat, reading_as
+from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
-from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
+from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure, time_zone_of
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
 # opened offers nothing: a shell has no place for an error, and the command will say it.
@@ -163,6 +164,15 @@ QiOption = Annotated[
         metavar="COLUMN",
         autocompletion=complete_columns,
         help="Quasi-identifying: could tell, together, who a row is about; generalized.",
+    ),
+]
+KeepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
+        help="Published as it is, though its name or values say that it may identify people.",
     ),
 ]
 SensitiveOption = Annotated[
@@ -420,6 +430,32 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
             command(**given)
 
     return with_options(command, _RESOURCES, call)
+
+
+_TIME_ZONE = {
+    "time_zone": Annotated[
+        str | None,
+        typer.Option(
+            "--time-zone",
+            metavar="NAME",
+            help="In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin "
+            "(default: UTC).",
+        ),
+    ]
+}
+
+
+def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that works in the time zone of the option, or of the policy file, if it takes a policy file."""
+    if "policy_file" not in inspect.signature(command, eval_str=True).parameters:
+        return command
+
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        path = given["policy_file"]
+        with computing_in(added["time_zone"] or (UTC if path is None else time_zone_of(path))):
+            command(**given)
+
+    return with_options(command, _TIME_ZONE, call)
 
 
 _TEXT_FORMAT = {

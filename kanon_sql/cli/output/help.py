@@ -20,7 +20,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     _ARGUMENTS: (),
     _OPTIONS: (),  # what most people need first: all options that are in no other panel
     "Text files": ("--encoding", "--decimal"),
-    "Roles": ("--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies", "--publish"),
+    "Roles": ("--keep", "--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies", "--publish"),
     PRIVACY: ("--max-suppressed",),  # and those of the privacy models
     "Search": ("--algorithm", "--measure", "--levels", "--time-limit", "--search-on", "--seed"),
     "Algorithms local and spolg": ("--prove",),
@@ -29,10 +29,10 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Utility": ("--utility", "--target", "--spread"),
     "Destination": (
         *("--as", "--lock", "--spreadsheet-safe", "--delimiter", "--out-encoding", "--out-decimal"),
-        *("--in-place", "--backup", "--dry-run", "--replace"),
+        *("--in-place", "--backup", "--no-backup", "--dry-run", "--replace"),
         *("--report", "--asked-by", "--ignore-ledger"),
     ),
-    _OUTPUT: ("--dialect", "--lookups", "--format", "--quiet", "--verbose", "--help"),
+    _OUTPUT: ("--time-zone", "--dialect", "--lookups", "--format", "--quiet", "--verbose", "--help"),
     "Machine": ("--memory-limit", "--threads", "--temp-dir"),
 }
 """The panels of a help in their order, and the options that stand in each unless a command says otherwise."""

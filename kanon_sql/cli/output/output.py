@@ -35,7 +35,7 @@ _BAR_WIDTH = 16  # characters of the longest bar in a table
 _AS_WIDE_AS_IT_IS = 100_000
 _VERDICTS = {
     "green": re.compile(
-        r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bnone of [\d,]+ attacks? succeeds(?!;)|\bfails(?=:)"
+        r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bnone of [\d,]+ attacks? succeeds(?!;)"
     ),
     "bold red": re.compile(
         r"\bDOES NOT HOLD\b|\bFAILS\b|\bNOT KNOWN\b|\bIS NOT VERIFIED\b|\bSUCCEEDS?\b|\bNOT EXCLUDED\b"

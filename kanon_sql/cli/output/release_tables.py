@@ -139,7 +139,7 @@ def print_in_place(outcome: dict[str, Any]) -> None:
     sizes = f"{outcome['bytes_before'] / 1e6:,.1f} MB -> {outcome['bytes_after'] / 1e6:,.1f} MB"
     pairs = [("file", f"{outcome['file']}: {'rewritten' if outcome['done'] else 'would be rewritten'}, {sizes}")]
     if outcome["backup"] is not None:
-        made = "the file as it was, raw values and all" if outcome["done"] else "would be made first"
+        made = "a copy of the file as it was, with all raw rows" if outcome["done"] else "would be made first"
         pairs.append(("backup", f"{outcome['backup']}: {made}"))
     titles = {
         "kept": "kept",

@@ -24,6 +24,7 @@ from kanon_sql.engine.duckdb.connection import (
 from kanon_sql.engine.files import stamps_of, stamps_of_database
 from kanon_sql.engine.keys import loggable, revealed
 from kanon_sql.engine.progress import check_deadline
+from kanon_sql.engine.time_zones import UTC, zone_in_force
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
@@ -71,6 +72,8 @@ class DuckDBEngine:
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
         self._worker = Worker(connection, None if spill is None else spill.path)
+        self.time_zone = zone_in_force()
+        self._zone_settled = False
 
     @classmethod
     def in_memory(cls, resources: Resources | None = None) -> Self:
@@ -106,10 +109,56 @@ class DuckDBEngine:
                 "was changed."
             )
 
+    def use_time_zone(self, zone: str) -> None:
+        """Compute labels and texts in a time zone from now on; for a connection of our own.
+
+        Raises:
+            UsageError: there is no such time zone.
+        """
+        self.time_zone = zone
+        if zone != UTC:
+            self.time_zone, *_ = self._known_time_zone()
+        self._execute(sql.set_time_zone(self.time_zone))
+
+    def _known_time_zone(self) -> tuple[str, str, bool]:
+        """Return the name of the wanted time zone as DuckDB writes it, that of the session, and whether both are one.
+
+        Raises:
+            UsageError: there is no such time zone.
+        """
+        text = render(sql.statement("catalog/time_zone", values={"zone": self.time_zone}), self.dialect)
+        found = self._worker.call(lambda: self.connection.execute(text).fetchall(), "the time zone")
+        if not found:
+            raise UsageError(
+                "time_zone must be the name of a time zone that DuckDB knows (pg_timezone_names()), such as UTC or "
+                f"Europe/Berlin. Got {self.time_zone!r}."
+            )
+        (zone,) = found
+        return zone
+
+    def require_time_zone(self, columns: Sequence[Column], table: str) -> None:
+        """Raise if a table has columns of a time zone, and its connection, which is not ours, has another one set."""
+        zoned = [column.name for column in columns if column.is_zoned]
+        if not zoned or self._zone_settled:
+            return
+        if not self._owned:
+            self.time_zone, own, is_same = self._known_time_zone()
+            if not is_same:
+                raise UsageError(
+                    f"Column {zoned[0]!r} of {table} is a TIMESTAMP WITH TIME ZONE. Its labels and texts are computed "
+                    f"in {self.time_zone}, and the time zone of the connection is {own}. Run SET TimeZone = "
+                    f"'{self.time_zone}' on the connection, or give time_zone = '{own}' (in the policy: under "
+                    "[release])."
+                )
+        self._zone_settled = True
+        self.statements.append(Logged("The time zone of labels and texts", sql.set_time_zone(self.time_zone), {}))
+
     @classmethod
     def _opened(cls, resources: Resources, file: Path | None) -> Self:
         connection, spill = connect(resources, None if file is None else file.parent)
         opened = cls(connection, owned=True, spill=spill, file=file)
+        with closed_on_error(opened):
+            opened.use_time_zone(opened.time_zone)
         opened._chooses_threads = "threads" not in resources.settings
         if file is None:
             opened._names = set()
@@ -381,6 +430,12 @@ class DuckDBEngine:
     def _definition(self, view: exp.Table, title: str) -> list[tuple[Any, ...]]:
         values = {"name": view.name, "schema": view.db or None}
         return self.rows(sql.statement("catalog/definition_of_view", values=values), title)
+
+    def definitions(self, relation: exp.Table) -> list[str]:
+        """Return the texts that made a table or view."""
+        values = {"name": relation.name, "schema": relation.db or None}
+        texts = self.rows(sql.statement("catalog/definitions", values=values), "what it is made of")
+        return [text for (text,) in texts]
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
         """Return a relation and, where it is a view, all that it reads from, at any depth."""

@@ -59,6 +59,7 @@ class PostgresWarehouse:
     kind = "PostgreSQL"
     all_or_nothing = True
     job_for_each = False
+    forgets = None
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
         """Work on a connection in autocommit mode; one that has a URL was opened here, and is closed with this."""
@@ -99,6 +100,10 @@ class PostgresWarehouse:
             raise SourceError(f"{place} cannot be reached: {_why(error)}") from None
         with closed_on_error(connection):
             return cls(connection, place, url=url)
+
+    def use_time_zone(self, zone: str) -> None:
+        with postgres_errors("the time zone of the session"):
+            self._set({"TimeZone": zone})
 
     # What there is
 
@@ -144,6 +149,11 @@ class PostgresWarehouse:
     def definition_of(self, view: exp.Table) -> str:
         ((text,),) = self._ask("postgres/definition", "definition of the view", view)
         return str(text)
+
+    def definitions(self, relation: exp.Table) -> list[str]:
+        if self.kind_of(relation) in {"VIEW", "MATERIALIZED VIEW"}:
+            return [self.definition_of(relation)]
+        return [text for (text,) in self._ask("postgres/generated", "generated columns", relation)]
 
     def require_kind(self, kind: RelationKind) -> None:
         """PostgreSQL has all kinds."""

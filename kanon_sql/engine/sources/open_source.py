@@ -149,6 +149,12 @@ class Source:
     def __post_init__(self) -> None:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
+        self.engine.require_time_zone(self.columns, self.name)
+
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone in which labels and texts of its columns are computed; None if no column has one."""
+        return self.engine.time_zone if any(column.is_zoned for column in self.columns) else None
 
     @property
     def table(self) -> exp.Table:
@@ -216,7 +222,12 @@ class Source:
     @property
     def keeps_tables(self) -> bool:
         """Whether tables of kanon's own can be kept beside it for other runs: in a DuckDB file, or in a warehouse."""
-        return self.database is not None or self.warehouse is not None
+        return self.database is not None or (self.warehouse is not None and self.forgets is None)
+
+    @property
+    def forgets(self) -> str | None:
+        """Why its warehouse keeps no tables for other runs, as a sentence; None if it does, or if there is none."""
+        return None if self.warehouse is None else self.warehouse.forgets
 
     def refuse_in_warehouse(self, why: str) -> None:
         """Raise where the table is in a warehouse, with what follows on ``patients is in PostgreSQL, ``."""

@@ -29,6 +29,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column, bounds_of, find_column, named_once, resolve_columns
+from kanon_sql.engine.sources.allowed_functions import ALLOWED_FUNCTIONS
 from kanon_sql.engine.sources.data_files import files_at, read_as_text, reader_of
 from kanon_sql.engine.sources.open_source import Preparation
 from kanon_sql.errors import ComputationError, SourceError, UsageError, counted
@@ -634,9 +635,11 @@ def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int]
 # New columns
 
 _NODES = frozenset(
-    {"FUNCTION", "COLUMN_REF", "CONSTANT", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "TYPE"}
+    {
+        *("FUNCTION", "COLUMN_REF", "CONSTANT", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN"),
+        *("TYPE", "LAMBDA"),  # the arrow of json_extract is parsed as a lambda; no allowed function takes one
+    }
 )
-_OF_TODAY = frozenset({"age"})  # with one argument, it counts to the day of the query
 
 
 def _where(text: str, name: str) -> str:
@@ -648,8 +651,8 @@ def _expression(
 ) -> exp.Expr:
     """Return the expression of a new column, over the columns as their rules make them.
 
-    It is checked as DuckDB parses it: no subquery, aggregate or window, and functions of its catalog alone that return
-    the same for the same arguments whenever and wherever they are called.
+    It is checked as DuckDB parses it: no subquery, aggregate, window or lambda, and the names of all functions are in
+    ``ALLOWED_FUNCTIONS``.
     """
     where = _where(text, name)
     try:
@@ -690,12 +693,16 @@ def _require_scalar(source: Source, where: str, written: str) -> None:
         raise UsageError(f"{where} has a part of the kind {unfit}: it is to be a scalar expression over columns.")
     if any(one.get("schema") or one.get("catalog") for one in nodes):
         raise UsageError(f"{where} names a schema: functions and types of DuckDB's own are called without one.")
-    # What is no column of the table is called without parentheses, as current_date is.
-    bare = [one["column_names"][0] for one in nodes if one["class"] == "COLUMN_REF"]
-    called = [(one["function_name"], len(one["arguments"])) for one in nodes if one["class"] == "FUNCTION"]
-    called += [(one, 0) for one in bare if one != _INNER]
-    if called:
-        _require_stable(source, where, called)
+    # A name that is not a column is a function without parentheses, such as current_date: none of these is allowed.
+    bare = [folded(one["column_names"][0]) for one in nodes if one["class"] == "COLUMN_REF"]
+    called = [folded(one["function_name"]) for one in nodes if one["class"] == "FUNCTION"]
+    allowed = frozenset().union(*ALLOWED_FUNCTIONS.values())
+    unknown = [name for name in bare if name != _INNER] + [name for name in called if name not in allowed]
+    if unknown:
+        raise UsageError(
+            f"{where} calls {unknown[0]}(), which is not allowed. Allowed are functions for text, numbers, dates, "
+            "conditions, casts, lists and JSON that read nothing but their arguments; docs/prepare.md lists them."
+        )
 
 
 def _require_no_time_zone(source: Source, rows: exp.Select, expression: exp.Expr, where: str) -> None:
@@ -717,17 +724,3 @@ def _nodes(part: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what JSON h
     elif isinstance(part, list):
         for inner in part:
             yield from _nodes(inner)
-
-
-def _require_stable(source: Source, where: str, called: Sequence[tuple[str, int]]) -> None:
-    names = sorted({folded(name) for name, _ in called})
-    known = dict(source.engine.rows(sql.statement("catalog/stable_functions"), "functions that may be called"))
-    for name in names:
-        if name not in known:
-            raise UsageError(f"{where} calls {name}(), which is no scalar function of DuckDB.")
-        alone = name in _OF_TODAY and any(folded(one) == name and number == 1 for one, number in called)
-        if not known[name] or alone:
-            raise UsageError(
-                f"{where} calls {name}(), which may return something else tomorrow or elsewhere, and a release is to "
-                "be repeatable: write the date or the value that is meant."
-            )

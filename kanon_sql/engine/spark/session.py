@@ -112,7 +112,6 @@ def _lost(title: str) -> SourceError:
 CONNECT, LOCAL = "sc://", "spark:"
 _PORT, _WAIT = 15002, 10  # of Spark Connect; seconds
 _SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
@@ -134,11 +133,11 @@ _PLACE = re.compile(r"(?P<scheme>sc|spark)://(?P<host>[^/;?]*)")
 
 
 @contextmanager
-def ours(session: Any) -> Iterator[None]:  # noqa: ANN401 - a session of either kind
-    """Give a session the settings that our statements need, and take them back at the end."""
+def ours(session: Any, zone: str) -> Iterator[None]:  # noqa: ANN401 - a session of either kind
+    """Give a session the settings that our statements need, and a time zone; take them back at the end."""
     before: dict[str, str | None] = {}
     try:
-        for name, value in _SETTINGS.items():
+        for name, value in {**_SETTINGS, "spark.sql.session.timeZone": zone}.items():
             if session.conf.get(name) != value:
                 before[name] = session.conf.get(name, None)
                 session.conf.set(name, value)

@@ -31,6 +31,7 @@ from kanon_sql.engine.spark.session import (
     tagged,
     with_kept_names,
 )
+from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render, rendered
@@ -62,6 +63,7 @@ class SparkWarehouse:
         self.place = "Spark Connect" if is_connect(self.session) else "Spark"
         self.tell: Callable[[Logged], None] = lambda _logged: None
         self._owned, self._url = owned, url
+        self._time_zone = UTC
         self._temporary: list[exp.Table] = []
         self._named: list[exp.Table] = []
         self._made: list[exp.Table] = []
@@ -82,6 +84,9 @@ class SparkWarehouse:
                 session.stop()
             raise
 
+    def use_time_zone(self, zone: str) -> None:
+        self._time_zone = zone
+
     # What there is
 
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, a session or a data frame
@@ -99,7 +104,7 @@ class SparkWarehouse:
         if frame is None and not reads_file(table):
             return None if table is None else self._catalog.found(table, self.schema)
         name = sql.relation(f"kanon_source_{uuid.uuid4().hex[:12]}")
-        with spark_errors("read the source"), ours(self.session):
+        with spark_errors("read the source"), ours(self.session, self._time_zone):
             found = frame if frame is not None else view_of_file(self.session, str(table))
             found.createOrReplaceTempView(render(name, self.dialect))
         self._named.append(name)
@@ -137,21 +142,30 @@ class SparkWarehouse:
         rows = self.rows(describe, "definition of the view")
         return next(str(row[1]) for row in reversed(rows) if row[0] == "View Text")
 
+    def definitions(self, relation: exp.Table) -> list[str]:
+        return [self.definition_of(relation)] if self.kind_of(relation) == "VIEW" else []
+
     def require_kind(self, kind: RelationKind) -> None:
         if kind == "MATERIALIZED VIEW":
             raise UsageError("Spark has no materialized views: make a table, or a view.")
-        kept = self.session.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
-        if self._owned and not is_connect(self.session) and kept and self._is_own_catalog():
-            raise UsageError(
-                f"The catalog of {self.place} is in memory, and ends with this program: give --out FILE, or a catalog "
-                "that stays (?spark.sql.catalogImplementation=hive after the address)."
-            )
+        if self.forgets is not None:
+            raise UsageError(f"{self.forgets} Or give --out FILE.")
+
+    @property
+    def forgets(self) -> str | None:
+        if not self._owned or is_connect(self.session) or not self._is_in_memory():
+            return None
+        return (
+            f"The catalog of {self.place} is in memory, and ends with this program. For a catalog that stays, write "
+            "?spark.sql.catalogImplementation=hive after the address."
+        )
 
     def origin_of(self, relation: exp.Table) -> str | None:
         return self._catalog.comment_on(relation)
 
-    def _is_own_catalog(self) -> bool:
-        return bool(self.session.catalog.currentCatalog() == "spark_catalog")
+    def _is_in_memory(self) -> bool:
+        kind = self.session.conf.get("spark.sql.catalogImplementation", "in-memory")
+        return bool(kind == "in-memory" and self.session.catalog.currentCatalog() == "spark_catalog")
 
     # Statements
 
@@ -179,6 +193,8 @@ class SparkWarehouse:
             # Kept for itself: a cached view would be planned again, through all that it was made from, at every use.
             self.frame(statement.expression, statement.this, title)
             return
+        if isinstance(statement, exp.Create) and statement.kind == "SCHEMA" and self._is_in_memory():
+            statement = self._in_own_directory(statement)
         if isinstance(statement, exp.Create) and statement.kind == "TABLE" and not statement.args.get("exists"):
             self._made.append(statement.this.copy())
         self.tell(Logged(title, statement, {}, self.dialect))
@@ -280,7 +296,7 @@ class SparkWarehouse:
         deadline = next_deadline()
         try:
             with spark_errors(title), ExitStack() as stack:
-                stack.enter_context(ours(self.session))
+                stack.enter_context(ours(self.session, self._time_zone))
                 stop = tagged(self.session, tag, stack)
                 if deadline is not None:
                     timer = threading.Timer(max(0.0, deadline - time.monotonic()), stop, [tag])
@@ -294,6 +310,16 @@ class SparkWarehouse:
         except KeyboardInterrupt:  # which is what jobs that were stopped end with
             check_deadline(title)
             raise
+
+    def _in_own_directory(self, schema: exp.Create) -> exp.Create:
+        """Return a schema of a catalog in memory in a directory that no other program used.
+
+        The files of its tables outlive such a catalog, and Spark makes no table where there are files.
+        """
+        place = f"{self.session.conf.get('spark.sql.warehouse.dir')}/{schema.this.db}-{uuid.uuid4().hex}.db"
+        found = schema.copy()
+        found.set("properties", exp.Properties(expressions=[exp.LocationProperty(this=sql.literal(place))]))
+        return found
 
     def _delete(self, statement: exp.Delete, title: str) -> None:
         """Delete rows by writing the table anew without them: a table of Parquet files has no DELETE."""

@@ -83,6 +83,9 @@ class Warehouse(Protocol):
     all_or_nothing: bool
     job_for_each: bool
 
+    def use_time_zone(self, zone: str) -> None:
+        """Compute labels and texts of instants in a time zone from now on."""
+
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
         """Tell whether a source is this warehouse."""
 
@@ -116,8 +119,15 @@ class Warehouse(Protocol):
     def definition_of(self, view: exp.Table) -> str:
         """Return the text of the query of a view."""
 
+    def definitions(self, relation: exp.Table) -> list[str]:
+        """Return the texts that made a table or view: of a table, those of its generated columns."""
+
     def require_kind(self, kind: RelationKind) -> None:
         """Raise where there are no relations of a kind."""
+
+    @property
+    def forgets(self) -> str | None:
+        """Why tables that are made here are gone when the program ends, as a sentence; None if they stay."""
 
     def origin_of(self, relation: exp.Table) -> str | None:
         """Return the comment on a table; None if it has none."""

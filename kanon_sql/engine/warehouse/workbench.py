@@ -90,6 +90,7 @@ class Workbench(DuckDBEngine):
 
     def stand_beside(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
+        warehouse.use_time_zone(self.time_zone)
         self._mirrors: dict[tuple[str, str], Mirror] = {}
         self._searching: list[WarehouseEngine] = []
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone

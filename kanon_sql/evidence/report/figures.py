@@ -219,6 +219,7 @@ class Search:
         steps: of a local recoding.
         rounds: of cuts.
         seed: of the order of rows, and of random choices.
+        time_zone: of labels and texts; None if no column has one.
     """
 
     algorithm: str
@@ -233,6 +234,7 @@ class Search:
     steps: int | None
     rounds: int | None
     seed: int
+    time_zone: str | None
 
     @property
     def is_of_parts(self) -> bool:

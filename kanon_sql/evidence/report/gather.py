@@ -190,7 +190,7 @@ def _gathered(
         control=None if apart is None else apart.group.source.name,
         notes=(
             *([COUNTS_ROWS] if policy.count == "rows" else []),
-            *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),
+            *(finding.note() for finding in release.prepared.findings),
             *([unmeasured] if unmeasured is not None else []),
             *([apart.said] if apart is not None else []),
         ),
@@ -352,6 +352,7 @@ def _search(release: Release) -> Search:
         steps=None if release.steps is None else len(release.steps),
         rounds=None if release.cutting is None else release.cutting["rounds"],
         seed=release.publication.seed,
+        time_zone=release.prepared.source.time_zone,
     )
 
 

@@ -52,7 +52,7 @@ Tone = Literal["good", "warn", "bad", "neutral"]
 _TONES: dict[Outcome, Tone] = {
     "succeeds": "bad",
     "not excluded": "warn",
-    "fails": "good",
+    "finds nothing": "neutral",
     "not meaningful": "neutral",
     "not tested": "neutral",
 }

@@ -13,6 +13,7 @@ from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, text_file
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.attack import opened_control
 from kanon_sql.evidence.control import ControlGroup, Guessing, without_control
@@ -96,7 +97,8 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
         required = replace(required, standards=names(standards))
     good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
     source, table = named_table(source, table, required.origin)
-    opened = open_source(source, table, resources=resources)
+    with computing_in(required.time_zone):
+        opened = open_source(source, table, resources=resources)
     with opened.engine:
         group = None
         if control is not None:

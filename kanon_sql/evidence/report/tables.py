@@ -60,6 +60,7 @@ class TablesReport(WrittenReport):
         source, published: names of the database and of the release; no path, which may say more than it should.
         asked_by: who wants the release.
         loss: as a share; ``gap`` is how much less any recoding of this kind could lose, in rounds up.
+        time_zone: of labels and texts; None if no column has one.
         key: where the key of pseudonyms is from: "drawn" for this release, or a file.
         promises: what was counted of combinations in the output.
         attacks: linkage by up to so many events, and keys; figures are of the release and of the originals.
@@ -81,6 +82,7 @@ class TablesReport(WrittenReport):
     max_suppressed: float | str
     time_limit: float | None
     seed: int | None
+    time_zone: str | None
     key: str
     people_in: int
     people_out: int
@@ -146,6 +148,7 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
         max_suppressed=policy.max_suppressed,
         time_limit=policy.time_limit,
         seed=policy.seed,
+        time_zone=next((zone for one in release.opened.members if (zone := one.source.time_zone)), None),
         key=release.key.origin,
         people_in=release.people_in,
         people_out=release.people_out,

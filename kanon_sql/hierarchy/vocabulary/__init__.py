@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
-__all__ = ["KINDS", "Kind", "Role", "is_of_person", "kinds_of_name", "role_of_kind", "text_of_kind"]
+__all__ = ["KINDS", "Kind", "Role", "is_of_person", "is_person", "kinds_of_name", "role_of_kind", "text_of_kind"]
 
 
 # 1. Kinds
@@ -400,6 +400,18 @@ def is_of_person(name: str) -> bool:
     """Tell whether a name speaks of a person: patient, customer, employee, student."""
     words = _all_words()
     return any(word in words.people for word in _words_of_name(name, words))
+
+
+@lru_cache(maxsize=4096)
+def is_person(name: str) -> bool:
+    """Tell whether a name says a person and nothing about her.
+
+    >>> is_person("PATIENT"), is_person("patient_age"), is_person("id")
+    (True, False, False)
+    """
+    words = _all_words()
+    said = [word for word in _words_of_name(name, words) if word not in words.empty]
+    return bool(said) and all(word in words.people for word in said)
 
 
 def _words_of_name(name: str, words: Words) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ from sqlglot import exp
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.sources.open_source import Source
+
+    Ask = Callable[[exp.Expr, str], Sequence[Sequence[Any]]]
 
 _ROWS = 1_000
 _LONGEST = 100  # characters of a value that are looked at
@@ -30,24 +32,27 @@ class ColumnCopy:
     rows: int
 
 
-def copies_among(source: Source, columns: Sequence[Column], originals: Sequence[Column]) -> list[ColumnCopy]:
+def copies_among(
+    ask: Ask, relation: exp.Table | exp.Subquery, columns: Sequence[Column], originals: Sequence[Column]
+) -> list[ColumnCopy]:
     """Return those of some columns that are copies of one of others; none where rows are too few to tell."""
     if not columns or not originals:
         return []
     both = [*columns, *originals]
-    texts = [exp.Left(this=sql.cast(sql.column(one.name), "VARCHAR"), expression=sql.literal(_LONGEST)) for one in both]
-    query = exp.select(*(sql.named(text, f"text_{place}") for place, text in enumerate(texts)))
-    query = query.from_(source.relation.copy()).limit(_ROWS)
-    rows = source.holder.rows(query, "the first rows, where columns may be copies")
+    cut = [exp.Left(this=sql.cast(sql.column(one.name), "VARCHAR"), expression=sql.literal(_LONGEST)) for one in both]
+    query = exp.select(*(sql.named(text, f"text_{place}") for place, text in enumerate(cut)))
+    query = query.from_(relation.copy()).limit(_ROWS)
+    rows = ask(query, "the first rows, where columns may be copies")
     if not rows:
         return []
-    values = [tuple(map(_plain, column)) for column in zip(*rows, strict=True)]
+    values = [tuple(map(_plain, texts)) for texts in zip(*rows, strict=True)]
     found = dict(zip(values[len(columns) :], originals, strict=True))
-    return [
-        ColumnCopy(column.name, found[own].name, len(rows))
-        for column, own in zip(columns, values, strict=False)
-        if own in found and len(rows) * math.log2(len({*own} - {None}) or 1) >= _BITS
-    ]
+    copies = []
+    for place, column in enumerate(columns):
+        original, different = found.get(values[place]), len({*values[place]} - {None})
+        if original is not None and len(rows) * math.log2(different or 1) >= _BITS:
+            copies.append(ColumnCopy(column.name, original.name, len(rows)))
+    return copies
 
 
 def _plain(value: str | None) -> str | float | None:

@@ -20,7 +20,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import Column, find_column
 from kanon_sql.engine.sources.open_source import open_tables
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.hierarchy.vocabulary import is_number, kinds_of_name, parts_of_name
+from kanon_sql.hierarchy.vocabulary import is_number, is_of_person, is_person, kinds_of_name, parts_of_name
 from kanon_sql.policy.profile.people import numbers_people
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -450,7 +450,9 @@ def _columns_of_people(table: _Table) -> list[str]:
         if _numbers_rows(table, column)
         and any(numbers_people(Column(" ".join((*one, "id")), column.type)) for one in _singular(table.own_name))
     ]
-    return keys[:1] or [column.name for column in table.columns if numbers_people(column)]
+    numbering = [column.name for column in table.columns if numbers_people(column)]
+    # "patient" alone more often leads to a table of patients.
+    return keys[:1] or [name for name in numbering if is_of_person(name) and not is_person(name)]
 
 
 def _ways_to_people(table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]) -> list[_Way]:

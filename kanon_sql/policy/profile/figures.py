@@ -29,6 +29,7 @@ from kanon_sql.policy.profile.patterns import (
     Spelling,
     has_inner_values,
     has_patterns,
+    has_right_digits,
     looks_like,
     spelling_aggregates,
     spelling_of,
@@ -218,10 +219,6 @@ def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: s
 
     Payment cards by Luhn (ISO/IEC 7812-1), bank accounts modulo 97 (ISO 13616). No value is kept.
     """
-    from stdnum import luhn
-    from stdnum.iso7064 import mod_97_10
-    from stdnum.util import clean
-
     text = sql.cast(sql.column(column.name, "source"), "VARCHAR")
     has_value = exp.Not(this=exp.Is(this=text.copy(), expression=exp.Null()))
     values = exp.select(sql.named(text, TEXT)).distinct().from_(sql.aliased(table, "source"))
@@ -231,11 +228,7 @@ def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: s
         .order_by(exp.MD5(this=sql.column(TEXT)))
         .limit(_DIGITS_CHECKED)
     )
-    found = [clean(value, " -").upper() for (value,) in engine.rows(some, f"check digits of {column.name}")]
-    if kind == "iban":
-        right = [mod_97_10.is_valid(number[4:] + number[:4]) for number in found]
-    else:
-        right = [luhn.is_valid(number) for number in found]
+    right = [has_right_digits(kind, value) for (value,) in engine.rows(some, f"check digits of {column.name}")]
     return sum(right) / len(right)
 
 

@@ -3,7 +3,7 @@ r"""What values look like: patterns that a column's distinct values are counted 
 Each pattern is matched with the whole value as text, without spaces around it. Regular expressions keep to what DuckDB
 (RE2), PostgreSQL and Spark have in common: no look-ahead, no classes such as ``\d``.
 
-Sources: IBAN, ISO 13616; card numbers, ISO/IEC 7812 (13 to 19 digits); their check digits are checked in ``figures``.
+Sources: IBAN, ISO 13616; card numbers, ISO/IEC 7812 (13 to 19 digits); check digits: ``has_right_digits``.
 Codes of diagnoses, ICD-10 (a letter, two digits, and after a point up to four more). National numbers: the social
 security number of the USA, the National Insurance number of the UK, the resident identity number of China (GB 11643),
 DNI and NIE of Spain, NIR of France, the Rentenversicherungsnummer of Germany, the codice fiscale of Italy. The given
@@ -224,6 +224,16 @@ def has_inner_values(column: Column) -> bool:
 def looks_like(pattern: Pattern) -> exp.Expr:
     regexp = f"{'' if pattern.in_capitals else '(?i)'}^({pattern.regexp})$"
     return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(regexp))
+
+
+def has_right_digits(kind: str, value: str) -> bool:
+    """Tell whether check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616)."""
+    from stdnum import luhn
+    from stdnum.iso7064 import mod_97_10
+    from stdnum.util import clean
+
+    number = clean(value, " -").upper()
+    return bool(mod_97_10.is_valid(number[4:] + number[:4]) if kind == "iban" else luhn.is_valid(number))
 
 
 def year_of_text() -> exp.Expr:

@@ -28,7 +28,7 @@ from kanon_sql.policy.profile.figures import (
     table_figures,
     who_is_alone,
 )
-from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, repeated_columns
+from kanon_sql.policy.profile.people import proposed_entity
 from kanon_sql.policy.profile.preparing import columns_to_prepare
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
 from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, PreparedColumn, Profile, ToPrepare
@@ -184,7 +184,7 @@ def _profile(
     most: int,
     left_out: Mapping[str, str],
 ) -> Profile:
-    engine, columns, whole = source.engine, source.columns, source
+    engine, columns = source.engine, source.columns
     looked_at, sampled = _looked_at(source, person, most)
     counts = None
     if sampled:  # counted where the table is: of one in a warehouse, only the sample has moved
@@ -193,7 +193,7 @@ def _profile(
         source = source.sampled_by(looked_at)
     figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year, counts)
     proposals = {column.name: propose_role(column, figures[column.name]) for column in columns}
-    entity = person or proposed_entity(columns, proposals, figures)
+    entity = person or proposed_entity(columns, figures)
     if entity is not None:
         proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
     for column, role in named.items():
@@ -203,7 +203,6 @@ def _profile(
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     first = figures[columns[0].name]
     members = first.looked_at if entity is None else _people(figures[entity.name])
-    repeated = _repeated(whole, proposals) if entity is None and first.rows else None
     subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
@@ -227,18 +226,7 @@ def _profile(
         dependencies=dependencies,
         hierarchies=rules,
         nearly_fitting=nearly,
-        repeated=repeated,
     )
-
-
-def _repeated(source: Source, proposals: Mapping[str, Proposal]) -> RepeatedColumn | None:
-    """Return what names people and stands on several rows, as ``anonymize`` finds it under the proposed roles."""
-    identifying, quasi = (
-        [column for column in source.columns if proposals[column.name].role == role]
-        for role in ("identifying", "quasi-identifying")
-    )
-    found = repeated_columns(source.holder.rows, source.relation, source.columns, identifying, quasi)
-    return next((one for one in found if one.names_people), None)
 
 
 def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.figures import Dependency
-    from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
     from kanon_sql.risks.estimators.subsets import SubsetRisk, Subsets
 
@@ -117,8 +116,6 @@ class Profile:
         hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
             none for a table without rows, of whose values nothing is known.
         nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
-        repeated: what names people and stands on several rows, where no column was named or proposed to count them by;
-            a policy has to say then what k counts.
         prepared: the columns that are prepared before all else, and so are their figures and roles.
         standards: whose rules the roles take into account.
         undecided: of columns that can be read in two ways, what a person has to decide.
@@ -138,7 +135,6 @@ class Profile:
     dependencies: tuple[Dependency, ...] = ()
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
-    repeated: RepeatedColumn | None = None
     prepared: tuple[PreparedColumn, ...] = ()
     standards: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
@@ -227,10 +223,6 @@ _PROPOSED = """
 # Published columns whose role is a proposal. As long as one stands here, reports say so and are not green: check
 # each, then take it out of this list. When the list is empty, the roles are yours.
 """
-_REPEATED = """\
-# Rows of one person repeat. Name the column that names the person, which is never published, so that k counts people;
-# or write count = "rows" under [privacy], where rows are meant. Until then, this file cannot be used.
-"""
 _PRIVACY = """
 [privacy]
 # Whoever looks for a person finds k, or nobody. 5 is often asked of data for known recipients, 10 to 20 for the public;
@@ -289,9 +281,6 @@ def _columns(profile: Profile) -> Iterable[str]:
     if entity is not None:
         yield "# k counts people, not rows: this column names the person. It is never published.\n"
         yield toml_line("entity", entity)
-    elif profile.repeated is not None:
-        yield _REPEATED
-        yield f"{_DECIDE}{toml_line('entity', profile.repeated.columns[0])}"
     for setting, roles, text in ROLE_SETTINGS:
         columns = [column for column in profile.columns if column.role in roles and column.name != entity]
         yield f"\n# {text}\n"

@@ -73,16 +73,6 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
             f"Unique, separation and patterns are of a sample of {profile.rows_looked_at:,} of {profile.rows:,} rows. "
             "In a sample more are unique than in the table: take these figures as upper bounds (--sample 0: all rows)."
         )
-    if profile.repeated is not None:
-        which = f"{profile.repeated.listed} or another column" if len(profile.repeated.columns) == 1 else "a column"
-        yield (
-            f"{profile.repeated.found()}: rows of one person repeat. k should count people: name {which} as the person "
-            + (
-                "(--entity); or, where rows are meant, count rows (--count rows of anonymize)."
-                if policy is None
-                else f'(entity in {policy}); or, where rows are meant, write count = "rows" there.'
-            )
-        )
     if profile.entity is not None and profile.entity_proposed:
         said = f"{profile.entity} names the person in several rows: k"
         option = shlex.join(["--entity", profile.entity])

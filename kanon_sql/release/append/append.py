@@ -33,9 +33,13 @@ from kanon_sql.engine.sources.addresses import is_warehouse, path_in, shown_sour
 from kanon_sql.engine.sources.data_files import files_at, reader_of
 from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_beside, open_source
 from kanon_sql.engine.sources.preparing import is_cast, with_prepared
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import HierarchyError, InUseError, SourceError, UsageError, counted
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.l_diversity import DistinctLDiversity
+from kanon_sql.policy.gate import generalized_by, require_nothing_tells, without_role
 from kanon_sql.release.anonymize import measured, publication_of
 from kanon_sql.release.append.lock import (
     Lock,
@@ -62,13 +66,15 @@ if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.measures.recoding import ClassCounts
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.release.ledger.ledger import LedgerOutcome
     from kanon_sql.release.publication import Publication
     from kanon_sql.search.prepare import Prepared
 
 
+_COUNT_COPIES_ONCE = (KAnonymity, DistinctLDiversity)
+"""Models that find in a class, where people are counted, what they find in it without copies of its rows."""
 _ISO = {"DATE": ("date:%Y-%m-%d",), "TIMESTAMP": ("trim", "cast:TIMESTAMP")}
 """The rules for dates of a CSV file where the lock has none: those of ISO 8601, from texts, as ``trim`` takes them."""
 
@@ -82,6 +88,7 @@ class Appended:
         rows: the table or file that they are in.
         rows_new: of the new rows.
         rows_waited: rows that waited before.
+        rows_equal: of the new rows, those that equal one of these.
         rows_appended: rows of both that are in the release now.
         rows_waiting: rows of both that wait now.
         rows_released: rows of the release now.
@@ -100,6 +107,7 @@ class Appended:
     rows: str
     rows_new: int
     rows_waited: int
+    rows_equal: int
     rows_appended: int
     rows_waiting: int
     rows_released: int
@@ -108,7 +116,7 @@ class Appended:
     k: int | float | None
     models: tuple[dict[str, Any], ...]
     levels: dict[str, int] | None
-    repeated: tuple[RepeatedColumn, ...]
+    findings: tuple[Finding, ...]
     ledger: LedgerOutcome | None
     dry_run: bool
     seconds: dict[str, float]
@@ -117,7 +125,7 @@ class Appended:
         """Return it as plain values: what ``--format json`` prints."""
         return {
             **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "repeated"},
-            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "findings": [finding.summary() for finding in self.findings],
             "ledger": None if self.ledger is None else asdict(self.ledger),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
         }
@@ -144,7 +152,7 @@ def apply(  # noqa: PLR0913 - the public call: every setting has a name of its o
         table: the table, where ``rows`` is another database.
         append: the table that is the release.
         database: the database that it is in: a path, or a DuckDB connection. Without it, the one that the lock names.
-        again: whether the same rows may be appended a second time.
+        again: whether rows may be appended that equal rows that were appended before, or that wait.
         ignore_ledger: whether to publish them whatever other releases of their table there are.
         dry_run: whether to make and check everything, and to write nothing.
         resources: what may be taken of the machine; a connection has settings of its own.
@@ -152,8 +160,8 @@ def apply(  # noqa: PLR0913 - the public call: every setting has a name of its o
 
     Raises:
         PolicyError: the lock cannot be read, or was edited.
-        UsageError: the release is not what the lock and earlier appends made of it; the rows were appended before, or
-            have other columns or types.
+        UsageError: the release is not what the lock and earlier appends made of it; the rows were appended before,
+            or wait and would count twice, or have other columns or types.
         HierarchyError: a value is in no hierarchy, or a hierarchy is another one than it was.
         VerificationError: the output is not what it should be; nothing was written.
         JointReleaseError: it says too much beside an earlier release of the table of the new rows.
@@ -189,7 +197,8 @@ def open_release(
             f"{shown_source(str(where))} is no DuckDB database, and rows are appended to tables of one: give "
             "--database FILE."
         )
-    return waited(lambda: open_source(where, append, writable=writable, resources=resources))
+    with computing_in(lock.policy.time_zone):
+        return waited(lambda: open_source(where, append, writable=writable, resources=resources))
 
 
 def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: ANN401 - as for ``apply``
@@ -241,6 +250,7 @@ def append_to(
     earlier = _earlier_batches(target, of_name, lock, batch, has_waiting=has_waiting)
     (rows_waited,) = engine.row(sql.select_count(waiting), "how many rows wait?") if has_waiting else (0,)
     _require_new(release, new, lock, batch, earlier, target, again=again)
+    rows_equal = _equal_to_waiting(release, new, lock, waiting, again=again) if rows_waited else 0
     # 2. The batch.
     source = _batch_of(release, new, waiting if has_waiting else None, list(lock.types))
     if again_there := repeated_values(source, lock.one_each):
@@ -262,6 +272,7 @@ def append_to(
             raise _another_hierarchy(name, "in the database")
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
     recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
+    _require_nothing_tells(prepared, policy, recoding)
     with timed(seconds, "measure"):
         counts = _counts(prepared, policy, recoding)
     publication = publication_of(prepared, policy, recoding, draw_key())
@@ -295,6 +306,7 @@ def append_to(
         rows=new.name,
         rows_new=batch.rows_new,
         rows_waited=int(rows_waited),
+        rows_equal=rows_equal,
         rows_appended=counts.rows,
         rows_waiting=counts.suppressed,
         rows_released=int(rows_released),
@@ -306,11 +318,16 @@ def append_to(
             for result, model in zip(made.verification.models, publication.models, strict=True)
         ),
         levels=recoding.levels(prepared.hierarchies),
-        repeated=prepared.repeated,
+        findings=prepared.findings,
         ledger=made.ledger,
         dry_run=dry_run,
         seconds={**seconds, **made.seconds},
     )
+
+
+def _require_nothing_tells(prepared: Prepared, policy: Policy, recoding: Recoding) -> None:
+    kept = without_role(policy.columns, prepared.roles)
+    require_nothing_tells(prepared.source, kept, generalized_by(recoding, prepared.roles))
 
 
 def _table_of(release: Source, lock: Lock) -> exp.Table:
@@ -398,6 +415,37 @@ def _require_new(
         )
 
 
+def _equal_to_waiting(release: Source, new: Source, lock: Lock, waiting: exp.Table, *, again: bool) -> int:
+    """Return how many new rows equal rows that wait; raise where a class could satisfy a model by counting one twice.
+
+    Equal in all columns that the lock needs, NULL to NULL, and each copy once. A row that waits and its copy among the
+    new rows are two rows of the batch. k-anonymity of people counts their person once, and distinct l-diversity their
+    value, so that either says of the batch with the copy what it says without. If rows are counted, or how often values
+    are there, the copy adds to a class what is not in the table: refused, unless ``again`` says that it is another row.
+
+    What this guarantees: if the new rows are different rows of the table that grows, the rows by which a class
+    satisfies its models are different rows of that table, or of different people. What it does not see: a row that
+    comes again with another value in some column; and one that was appended before, since no values are kept of these.
+    Each of its classes satisfies the models by the rows of a batch then, but who knows that both have the same row
+    looks for a value that is in both, as of a person who comes again (docs/how-to/every-month.md).
+
+    What it reveals is a number of equal rows, to the person who has both tables; no release depends on it.
+    """
+    names, models = list(lock.types), lock.policy.models
+    waits = exp.select(*map(sql.column, names)).from_(waiting.copy())
+    both = exp.intersect(_as_read(new, names), waits, distinct=False).subquery("both")
+    (found,) = release.engine.row(exp.select(sql.count_rows()).from_(both), "which new rows wait already?")
+    people = lock.policy.columns.entity is not None
+    if found and not again and not (people and all(isinstance(model, _COUNT_COPIES_ONCE) for model in models)):
+        equal = "equals a row that waits" if found == 1 else "equal rows that wait"
+        raise UsageError(
+            f"{counted(found, 'new row')} {equal} to be appended to {release.name}, in {waiting.db}.{waiting.name}, "
+            "and would count twice. Append rows that did not come before. If they are other ones that look the same, "
+            "give --again."
+        )
+    return int(found)
+
+
 def _earlier_batches(
     target: exp.Table, of_name: list[Batch], lock: Lock, batch: Batch, *, has_waiting: bool
 ) -> list[Batch]:
@@ -422,14 +470,19 @@ def _earlier_batches(
     return []
 
 
-def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: list[str]) -> Source:
-    """Return the source of a release: the new rows, and those that wait, each with a number."""
-    engine = release.engine
+def _as_read(new: Source, names: list[str]) -> exp.Select:
+    """Return the query of the new rows, with the columns that the lock needs."""
     columns = resolve_columns(names, new.columns, new.name)
     as_published = [
         sql.named(published(sql.column(column.name), column), name) for column, name in zip(columns, names, strict=True)
     ]
-    together = [exp.select(*as_published).from_(new.relation.copy())]
+    return exp.select(*as_published).from_(new.relation.copy())
+
+
+def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: list[str]) -> Source:
+    """Return the source of a release: the new rows, and those that wait, each with a number."""
+    engine = release.engine
+    together = [_as_read(new, names)]
     if waiting is not None:
         together.append(exp.select(*map(sql.column, names)).from_(waiting.copy()))
     query = sql.query(

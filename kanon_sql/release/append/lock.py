@@ -25,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from sqlglot import exp
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.equality import published_type
 from kanon_sql.engine.files import private_directory, require_free, write_whole
+from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, SourceError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.ready import READY
@@ -44,7 +45,9 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.gate import without_role
 from kanon_sql.policy.policy import Policy, parse_policy, policy_text
+from kanon_sql.policy.profile.people import numbers_people
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.release.ledger import fingerprint
@@ -65,7 +68,6 @@ _VERSION = 1
 _FULL_DOMAIN, _LOCAL = "full-domain", "local"
 _UNITE = (KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity, AlphaKAnonymity)
 """Models that say nothing of rows outside of the class, and that a union of classes satisfies if each of them does."""
-_ZONED = "TIME ZONE"
 _OF_OTHER_ROWS = frozenset({"microaggregate", "mdav", *KEYED})
 
 
@@ -74,7 +76,7 @@ class Lock:
     """What a ``kanon.lock`` says.
 
     Attributes:
-        policy: roles, hierarchies and models; rules leave nothing to the data.
+        policy: roles, hierarchies and models; rules leave nothing to the data. Its time zone is that of the release.
         is_local: whether rows are published step by step, at the levels of the first step that their class is large
             enough for.
         steps: the level of each quasi-identifier at each step.
@@ -153,15 +155,6 @@ def _is_lock(path: Path) -> bool:
         return False
 
 
-def require_plain_times(columns: Sequence[Column]) -> None:
-    """Refuse a lock where labels, or what is compared, would be written in the time zone of whoever runs it."""
-    if zoned := [column.name for column in columns if _ZONED in column.type]:
-        raise UnsuitableError(
-            f"Column {zoned[0]!r} has a time zone, and its values are written in that of the session, which may be "
-            "another one when new rows come: cast it to TIMESTAMP or DATE in a view, or leave --lock out."
-        )
-
-
 def write_lock(policy: Policy, prepared: Prepared, publication: Publication, target: exp.Table, path: Path) -> None:
     """Write the lock of a release that was published as a table, whole or not at all.
 
@@ -199,9 +192,11 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
             for column in columns
             if column.looked_up is not None
         },
-        "one_each": [name for name in named.identifying if name not in repeated],
+        "one_each": [] if named.entity else [name for name in named.identifying if name not in repeated],
         "table": list(table_place(prepared.source)),
     }
+    if prepared.source.time_zone is not None:
+        lock["time_zone"] = prepared.source.time_zone
     lock["rows"] = fingerprint.of_source(prepared.source.engine, prepared.source.relation, list(lock["types"]))
     lock["digest"] = _digest(lock, document)
     write_whole(path, tomli_w.dumps({"lock": lock, **document}), "The lock")
@@ -233,7 +228,7 @@ def read_lock(path: Path) -> Lock:
         )
     policy, _ = parse_policy(tomli_w.dumps(document), path)
     return Lock(
-        policy=policy,
+        policy=replace(policy, time_zone=lock.get("time_zone", UTC)),
         is_local=lock["recoding"] == _LOCAL,
         steps=tuple(lock["steps"]),
         types=lock["types"],
@@ -304,13 +299,15 @@ def locked_columns(publication: Publication) -> list[LockedColumn]:
 def _settled(policy: Policy, roles: Roles, locked: Sequence[LockedColumn]) -> Policy:
     """Return the part of a policy that new rows need, with rules that leave nothing to the data."""
     entity = None if roles.entity is None else roles.entity.name
-    # By these columns it is seen whether several rows are of one person.
-    names_people = entity is None and policy.count == "people"
+    # By these columns it is seen whether several rows are of one person, published or not.
+    seen = [column for column in (*roles.identifying, *roles.dropped) if numbers_people(column)]
+    seen += roles.identifying if entity is None else ()
     columns = NamedColumns(
-        identifying=_names(roles.identifying) if names_people else (),
+        identifying=tuple(dict.fromkeys(_names(seen))) if policy.count == "people" else (),
         quasi_identifiers=_names(roles.quasi_identifiers),
         sensitive=_names(roles.sensitive),
-        insensitive=_names(roles.insensitive),
+        insensitive=_names((*roles.sensitive, *roles.insensitive)),
+        proposed=_names(without_role(policy.columns, roles)),  # checked in each batch, as in this table
         rest="drop",
         entity=entity,
     )

@@ -12,7 +12,7 @@ from sqlglot import exp
 from kanon_sql.engine.files import remove_spill_of, require_replaceable, require_space, workspace
 from kanon_sql.engine.sources.open_source import is_database, open_database
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
+from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
 from kanon_sql.release.in_place.facts import (
     facts_of_table,
     lookups_left,
@@ -21,7 +21,7 @@ from kanon_sql.release.in_place.facts import (
     try_views,
     views_of,
 )
-from kanon_sql.release.in_place.publish import HowInPlace, bytes_used, change_places, check_backup
+from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup
 from kanon_sql.release.in_place.rewrite import (
     copied_rows,
     copy_definitions,
@@ -57,6 +57,8 @@ class Cleaned:
         tables: how many tables there are.
         dropped: names of the tables that were left out.
         hierarchies: names of columns whose hierarchies are in it: these list values.
+        waiting: names of tables of raw rows that wait to be appended to a release, with the number of rows. They stay
+            unless ``drop`` names them.
         backup: the copy of the file as it was; None without one.
         seconds: that it took.
     """
@@ -67,6 +69,7 @@ class Cleaned:
     tables: int
     dropped: tuple[str, ...]
     hierarchies: tuple[str, ...]
+    waiting: dict[str, int]
     backup: Path | None
     seconds: float
 
@@ -85,7 +88,6 @@ def clean(
     *,
     drop: Sequence[str] = (),
     backup: str | os.PathLike[str] | None = None,
-    replace: bool = False,
     listener: Callable[[Logged], None] | None = None,
 ) -> Cleaned:
     """Rewrite a DuckDB file: what was deleted, replaced or dropped in it is not in its bytes any more.
@@ -94,23 +96,22 @@ def clean(
 
     Args:
         source: path of the database.
-        drop: names of tables to leave out.
-        backup: where the file is copied to first, with all that was in it.
-        replace: whether the backup may replace a file.
+        drop: names of tables to leave out. One of rows that wait is kanon.waiting_RELEASE.
+        backup: a new file, to which the file is copied first, with all that was in it.
         listener: called with every statement before it runs.
 
     Raises:
         UsageError: it is no database, there is no such table, or something else rests on it.
         SourceError: another process has the file open, or it cannot be written.
     """
-    path, how = Path(source), HowInPlace(None if backup is None else Path(backup), replace=replace)
+    path, copy = Path(source), None if backup is None else Path(backup)
     begin = time.monotonic()
     if path.is_file() and not is_database(path):
         raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
     with open_database(path, writable=True) as engine:
         engine.listener = listener
         real = require_replaceable(path)
-        check_backup(path, how)
+        check_backup(path, copy)
         require_space(real.parent, bytes_used(engine), f"The new {path.name}")
         left_out = _facts(engine, drop)
         engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
@@ -138,8 +139,9 @@ def clean(
                 with open_database(new_file, writable=False) as new:
                     require_no_lists(new, facts.listed)
             hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
+            waiting = _waiting(engine, tables)
             before, after = real.stat().st_size, new_file.stat().st_size
-            change_places(new_file, real, how.backup)
+            change_places(new_file, real, copy)
             remove_spill_of(real)
             engine.leave_file()
     dropped = tuple(facts.name for facts in left_out)
@@ -150,7 +152,8 @@ def clean(
         len([table for table in tables if table.schema != SCHEMA]),
         dropped,
         hierarchies,
-        how.backup,
+        waiting,
+        copy,
         time.monotonic() - begin,
     )
 
@@ -197,6 +200,16 @@ def _staying(engine: Engine, left_out: Sequence[TableFacts]) -> list[OtherTable]
     lookups = lookups_left(tables, views_of(engine))
     gone = {(facts.schema, facts.name) for facts in left_out} | {(SCHEMA, name) for name in lookups}
     return [table for table in tables if (table.schema, table.name) not in gone]
+
+
+def _waiting(engine: Engine, tables: Sequence[OtherTable]) -> dict[str, int]:
+    """Return the tables whose rows wait to be appended to a release, each with its number of rows."""
+    found = {}
+    for table in tables:
+        if table.schema == SCHEMA and table.name.startswith(WAITING):
+            waiting = sql.relation(table.name, SCHEMA)
+            (found[f"{SCHEMA}.{table.name}"],) = engine.row(sql.select_count(waiting), "how many rows wait?")
+    return found
 
 
 def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:

@@ -7,7 +7,7 @@ is made beside it, with the release and everything else that is in the database,
 2. Merge the log of the database into its file, so that the file is all there is.
 3. Make the new database in a directory of our own: definitions, other tables, the release, indexes (``rewrite``).
 4. Verify the release in it; ask the ledger; try every view that reads the table.
-5. Copy the old file, if a backup is wanted.
+5. Copy the old file, if a backup is wanted, and compare the copy.
 6. The new file, all of it on the disk, takes the name of the old one.
 
 Whoever stops this before 6, or pulls the plug, finds the old file; after it, the new one. The lock on the old file is
@@ -25,8 +25,9 @@ from sqlglot import exp
 
 from kanon_sql.engine.duckdb.connection import catalog_of
 from kanon_sql.engine.files import (
-    copy_whole,
+    back_up,
     remove_spill_of,
+    require_no_backup,
     require_no_log,
     require_replaceable,
     require_space,
@@ -68,11 +69,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HowInPlace:
-    """How a table is anonymized in place: a backup may replace a file; a dry run makes and checks everything."""
+    """How a table is anonymized in place: with a backup or None; a dry run makes and checks everything."""
 
     backup: Path | None = None
     dry_run: bool = False
-    replace: bool = False
 
 
 def check_in_place(source: Source, how: HowInPlace) -> None:
@@ -87,7 +87,7 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
     )
     file = _file_of(source)
     real = require_replaceable(file)
-    check_backup(file, how)
+    check_backup(file, how.backup)
     if source.database is None:
         if check_format(file) == EXCEL:
             raise UsageError(f"{file} may hold more than one table, and is not anonymized in place: give --out FILE.")
@@ -182,9 +182,9 @@ class _DatabaseInPlaceSink(Sink):
 
 def change_places(new_file: Path, real: Path, backup: Path | None) -> None:
     """Give the new file of a database the name of the old one, which is copied first where a backup is wanted."""
-    if backup is not None:
-        copy_whole(real, backup)
     require_no_log(real, new_file)
+    if backup is not None:
+        back_up(real, backup)
     take_place(new_file, real)
 
 
@@ -252,7 +252,7 @@ class _DataFileSink(FileSink):
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - a file has no ledger
         if self.how.backup is not None:
-            copy_whole(self.path, self.how.backup)
+            back_up(self.path, self.how.backup)
         take_place(self.partial, self.path)
 
 
@@ -279,9 +279,8 @@ def _file_of(source: Source) -> Path:
     return file
 
 
-def check_backup(file: Path, how: HowInPlace) -> None:
+def check_backup(file: Path, backup: Path | None) -> None:
     """Refuse a backup that cannot be made."""
-    backup = how.backup
     if backup is None:
         return
     if not backup.parent.is_dir():
@@ -290,8 +289,7 @@ def check_backup(file: Path, how: HowInPlace) -> None:
         raise SourceError(f"{backup} is a directory: say after --backup which file in it.")
     if backup.resolve() in {file.resolve(), Path(f"{file.resolve()}.wal")}:
         raise UsageError("The backup cannot be the file itself: give another name after --backup.")
-    if backup.exists() and not how.replace:
-        raise UsageError(f"{backup} exists already: give another name after --backup, or replace it (--replace).")
+    require_no_backup(backup)
 
 
 def bytes_used(engine: Engine) -> int:

@@ -16,6 +16,7 @@ from kanon_sql.classes.recoding import FullDomain
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import is_database, open_beside, open_beside_warehouse, open_database
+from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.hierarchy.given import make_hierarchy
 from kanon_sql.hierarchy.rules.texts import PrefixRule
@@ -56,7 +57,8 @@ class Remembered:
         as_it_was: whether the release is still what it was; None if it is gone.
         appended: how many batches were appended to its table (see ``kanon_sql.release.append``), if that is all that
             was changed; else None.
-        source_as_it_was: whether the columns of its table are that it was made from; None if they are gone.
+        source_as_it_was: whether the columns of its table are that it was made from; None if they are gone, and if they
+            cannot be compared, because they were prepared or rows were held out.
     """
 
     entry: Entry
@@ -126,10 +128,13 @@ def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngi
 
 def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
     """Return the releases that an open database remembers."""
-    return [
-        Remembered(entry, _is_as_it_was(engine, entry), _source_is(engine, entry), _appended(engine, entry))
-        for entry in entries_of(engine)
-    ]
+    found = []
+    for entry in entries_of(engine):
+        for place in engine.keepers:  # texts of its fingerprint are those of its time zone
+            place.use_time_zone(entry.time_zone or UTC)
+        print_now = _is_as_it_was(engine, entry)
+        found.append(Remembered(entry, print_now, _source_is(engine, entry), _appended(engine, entry)))
+    return found
 
 
 def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
@@ -180,7 +185,7 @@ def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
     """Tell whether the columns of the table are what they were; None if its quasi-identifiers are gone."""
     schema, name = entry.source
     source = sql.relation(name, schema)
-    if entry.prepared:  # its fingerprint is of columns as they were prepared
+    if entry.prepared or entry.hold_out:  # its fingerprint is of columns as they were prepared, or of some of the rows
         return None
     try:
         if engine.kind_of(source) is None:

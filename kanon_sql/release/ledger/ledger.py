@@ -26,6 +26,7 @@ from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
 from kanon_sql.release.ledger.store import (
+    HOLD_OUT,
     Entry,
     KeptHierarchy,
     alone,
@@ -168,38 +169,47 @@ class Ledger:
             earlier = [entry for entry in earlier if not _same_place(entry.target, replaced)]
         if not earlier:
             return
-        if self.prepared.source.held_out is not None:
-            self._require_same_rest(earlier)
         with timed(seconds, "ledger"):
             self._warn_of_changes(earlier)
             own = self._hierarchies
             doubtful = [
                 entry
                 for entry in earlier
-                if not self._nested(entry, own) or self._can_be_joined(entry) or self._prepared_otherwise(entry)
+                if not self._nested(entry, own)
+                or self._can_be_joined(entry)
+                or self._prepared_otherwise(entry)
+                or self._is_of_other_rows(entry)
+                or self._in_another_zone(entry)
             ]
             if doubtful:
                 self._require_tuples(doubtful[-1])
                 self._check(output, doubtful, replaced)
 
-    def _require_same_rest(self, earlier: list[Entry]) -> None:
-        """Raise where an earlier release was made of other rows than those that are left once rows are held out.
+    def _is_of_other_rows(self, entry: Entry) -> bool:
+        """Return True if rows were held out of this release or an earlier one, and both may be of different rows.
 
-        These may be in it, and the check is on what is left.
+        If so, their difference shows people who were held out, and the check of the ledger says nothing: it looks up
+        every row of one table in both releases.
+
+        What stays allowed: the earlier release was made of rows R, and this one is made of rows T that agree with R in
+        the columns C that the earlier one is made from (what it publishes, and who the person is), as multisets: the
+        fingerprint, a sum of hashes of rows, is the same. The earlier release is a function f of R in C, and of chance
+        that no row has a part in. R and T agree in C, so f(T) = f(R): what was published is what would have been
+        published of T. Both are releases of T then, and the check on T is the check of any two releases. The people
+        who were held out have no part in f(T), nor in this release, unless they are in T themselves. Where nothing is
+        remembered of the rows of the earlier one, and this one holds rows out, that cannot be known.
         """
-        if others := [entry for entry in earlier if entry.source_fingerprint not in self._prints_of(entry)]:
-            last = others[-1]
-            raise JointReleaseError(
-                f"{self._table} has an earlier release, {last.name} ({last.made_at:%Y-%m-%d}), and rows that are held "
-                "out of this one may be in it: whether both go together was not checked, and it was not published. "
-                "Publish it all the same (--ignore-ledger), or forget the earlier one if it was given to nobody:\n  "
-                f"{self._forget(last)}"
-            )
+        apart, source = entry.hold_out, self.prepared.source
+        if apart is None:
+            return source.held_out is not None
+        known = all(find_column(name, source.columns) is not None for name in apart["columns"])
+        return not known or self._print_of(apart["columns"]) != apart["fingerprint"]
 
     def _warn_of_changes(self, earlier: list[Entry]) -> None:
         """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
         rows = self.prepared.frequency.rows
-        if changed := [entry for entry in earlier if entry.rows_in != rows or not self._is_source_of(entry)]:
+        of_the_table = [entry for entry in earlier if not self._is_of_other_rows(entry)]
+        if changed := [entry for entry in of_the_table if entry.rows_in != rows or not self._is_source_of(entry)]:
             last = changed[-1]
             others = f", and {len(changed) - 1:,} before it," if len(changed) > 1 else ""
             self.warnings.append(
@@ -273,6 +283,13 @@ class Ledger:
             )
         else:
             own = fingerprint.of_file(made)
+        remembered = remembered_policy(self.policy, publication.roles, self.prepared.source.time_zone, self._prepared)
+        if (apart := self.prepared.source.held_out) is not None:
+            entity = publication.roles.entity
+            columns = list(
+                dict.fromkeys(column.name for column in (*publication.columns, *([entity] if entity else [])))
+            )
+            remembered[HOLD_OUT] = {"rows": apart.rows, "columns": columns, "fingerprint": self._print_of(columns)}
         entry = Entry(
             max((each.number for each in self._seen), default=0) + 1,
             datetime.now(UTC).replace(tzinfo=None, microsecond=0),  # as it is written
@@ -281,9 +298,8 @@ class Ledger:
             self._place(target),
             self.prepared.frequency.rows,
             rows_out,
-            remembered_policy(self.policy, publication.roles, self._prepared),
-            # What was held out is in no class, and would be in one if the release were made again by its levels.
-            None if self.prepared.source.held_out is not None else publication.recoding.levels(publication.hierarchies),
+            remembered,
+            publication.recoding.levels(publication.hierarchies),
             self._hierarchies,
             own,
             self._source_print or self._print_of(self._fingerprinted_source, self._rows_of_source),
@@ -378,12 +394,24 @@ class Ledger:
         """Return the first of several entries of one release that can be read or made again, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
+            if self._is_of_other_rows(entry):
+                raise CannotBeCheckedError(
+                    "rows were held out of one of the two (--hold-out) and may be in the other, where their difference "
+                    "would show them"
+                )
             if entry.together:
                 raise CannotBeCheckedError("it was released with other tables, which decide what it leaves out")
             if self._is_of_some_columns(entry):
                 raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
             if others := self._prepared_otherwise(entry):
                 why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
+                continue
+            if zoned := self._in_another_zone(entry):
+                known = f"{entry.time_zone} (give it with --time-zone)"
+                why = CannotBeCheckedError(
+                    f"labels of this release are those of {self._engine.time_zone}, and those of its column "
+                    f"{zoned[0]!r} of {known if entry.time_zone else 'the session that made it, which is not known'}"
+                )
                 continue
             try:
                 return entry, joiner.joined(entry)
@@ -392,8 +420,12 @@ class Ledger:
         raise why
 
     def _unchecked(self, entry: Entry, why: Exception) -> str:
-        cannot_be_mended = entry.together or self._is_of_some_columns(entry)
-        back = "Make one release of the table only; or " if cannot_be_mended else "Put it back as it was; or "
+        if self._is_of_other_rows(entry):
+            back = "Hold out the same rows in both (same share, same seed, same table), or in none; or "
+        elif entry.together or self._is_of_some_columns(entry):
+            back = "Make one release of the table only; or "
+        else:
+            back = "Put it back as it was; or "
         return (
             f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
             f"cannot be checked: {why}. It was not published. {back}publish all the same "
@@ -458,6 +490,15 @@ class Ledger:
         shown = [column.name for column in (*roles.sensitive, *roles.insensitive)]
         copied = {read for name in shown for read in preparation.reads.get(name, ())}
         return [*changed, *(name for name in entry.published_as_they_are if name in copied)]
+
+    def _in_another_zone(self, entry: Entry) -> list[str]:
+        """Return the columns of an earlier release whose labels or texts were computed in another time zone."""
+        if entry.time_zone == self.prepared.source.time_zone:
+            return []
+        own = {(kept.column, kept.fingerprint) for kept in self._hierarchies}
+        zoned = {column.name for column in self.prepared.source.columns if column.is_zoned}
+        other = [kept for kept in entry.hierarchies if (kept.column, kept.fingerprint) not in own]
+        return [name for name in (*(kept.column for kept in other), *entry.sensitive) if name in zoned]
 
     def _can_be_joined(self, entry: Entry) -> bool:
         """Tell whether rows of both can be joined by a column that both show, and so a sensitive one that one shows."""

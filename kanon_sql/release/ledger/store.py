@@ -33,6 +33,8 @@ ReleaseKind = Literal["table", "view", "file"]
 _K_ANONYMITY = "k-anonymity"
 OF_SEVERAL_TABLES = "together"
 """In what is remembered of a policy: that the table was released together with others, and with which."""
+HOLD_OUT = "hold_out"
+"""In what is remembered of a policy: that rows were held out, how many, and a fingerprint of the others."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,15 @@ class Entry:
         return self.together and other.together and self.made_at == other.made_at
 
     @property
+    def hold_out(self) -> dict[str, Any] | None:
+        """The rows that it was made of, if others were held out: ``fingerprint`` of ``columns``, and held-out ``rows``.
+
+        The columns are those that the release is made from: the published ones and the one that names the person.
+        """
+        apart: dict[str, Any] | None = self.policy.get(HOLD_OUT)
+        return apart
+
+    @property
     def models(self) -> list[dict[str, Any]]:
         """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
         models: list[dict[str, Any]] = self.policy["models"]
@@ -131,6 +142,12 @@ class Entry:
         """By column, what tells the way it was prepared from another one."""
         digests: dict[str, str] = self.policy["columns"].get("prepared", {})
         return digests
+
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone of its labels and texts; None if its table had no column of one, or by an earlier version."""
+        zone: str | None = self.policy.get("time_zone")
+        return zone
 
     @property
     def only_k(self) -> bool:
@@ -178,7 +195,8 @@ class Entry:
             *sorted(self.prepared.items()),
             *sorted(self.published_by_rule.items()),
         )
-        return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown)
+        rows = self.hold_out and self.hold_out["fingerprint"]
+        return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown, rows)
 
     def is_record_of(self, other: Entry) -> bool:
         """Tell whether both are one record of the ledger, as it was written and as it was read."""
@@ -232,10 +250,13 @@ def _entry_of(row: tuple[Any, ...]) -> Entry:
     )
 
 
-def remembered_policy(policy: Policy, roles: Roles, prepared: Mapping[str, str] | None = None) -> dict[str, Any]:
+def remembered_policy(
+    policy: Policy, roles: Roles, time_zone: str | None, prepared: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return what is remembered of a policy: names of columns, models with their bounds, how it was searched.
 
-    ``prepared`` are digests of the rules by which columns were prepared.
+    ``time_zone`` is that of labels and texts, if the table has columns of one. ``prepared`` are digests of the rules by
+    which columns were prepared.
 
     The seed is left out: no check needs it, and a ledger should say no more of how rows came to stand where they stand,
     and of what was drawn, than it must.
@@ -254,6 +275,7 @@ def remembered_policy(policy: Policy, roles: Roles, prepared: Mapping[str, str] 
             **({"prepared": dict(prepared)} if prepared else {}),
         },
         **({"publish": by_rule} if by_rule else {}),
+        **({"time_zone": time_zone} if time_zone else {}),
         "models": [
             {"model": model.name, "required": _plain(model.required), "sensitive": model.sensitive}
             for model in policy.models

@@ -17,32 +17,29 @@ from fractions import Fraction
 from functools import cached_property
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-
-from sqlglot import exp
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kanon_sql.classes.frequency import frequency_of_coded
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.base import Logged
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
-from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.hierarchy.check import missing_messages
-from kanon_sql.hierarchy.lookup_relation import lookup_statement
-from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.costs import Objective, level_costs
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.destination import decided_backup
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
-from kanon_sql.release.script import logged_script
 from kanon_sql.release.tables import publish
 from kanon_sql.release.tables.coded import CodedTables
 from kanon_sql.release.tables.found import FoundTables, TableCounts
+from kanon_sql.release.tables.gate import require_nothing_across
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
 from kanon_sql.release.tables.prepared import PreparedPart
+from kanon_sql.release.tables.script import tables_script
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
 from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, Problem, rows_allowed
@@ -50,22 +47,19 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Listener
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.base import Cost
+    from kanon_sql.release.script import Script
     from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.publish import Format, PublishedTables
     from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
 
-NO_SCRIPT = (
-    "Tables of PostgreSQL that are released together are made beside it, and no script there makes them: leave --sql "
-    "out, or copy them to a DuckDB file first."
-)
 _FINISHING = (
     1.5  # seconds that publishing and verifying take, for each second of preparing; km * km times as many of km events
 )
@@ -149,9 +143,8 @@ class TablesRelease(FoundTables):
     def in_place(
         self,
         *,
-        backup: str | os.PathLike[str] | None = None,
+        backup: str | os.PathLike[str] | Literal[False] | None = None,
         dry_run: bool = False,
-        replace: bool = False,
         ignore_ledger: bool = False,
     ) -> PublishedTables:
         """Put the release in the place of its tables, and leave no raw value of them in the file (docs/in-place.md).
@@ -160,9 +153,9 @@ class TablesRelease(FoundTables):
         are gone.
 
         Args:
-            backup: where the file is copied to first, raw values and all.
+            backup: a new file, to which the file is copied first, with all raw rows; or False for no copy. One of both
+                must be given.
             dry_run: whether to make and check everything, and then to leave the file as it is.
-            replace: whether the backup may replace a file.
             ignore_ledger: whether to publish whatever earlier releases there are.
 
         Raises:
@@ -174,43 +167,32 @@ class TablesRelease(FoundTables):
         from kanon_sql.release.in_place.publish import HowInPlace
         from kanon_sql.release.tables.in_place import put_in_place
 
-        how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
+        how = HowInPlace(decided_backup(backup), dry_run)
         return put_in_place(self, how, ignore_ledger=ignore_ledger)
 
     def verified(self, schema: str = "released") -> TablesVerification:
         """Make the release in memory and verify it there; nothing is published."""
         return publish.preview(self, schema)
 
-    def script(self, schema: str = "released", *, everything: bool = False) -> str:
+    def sql(self, schema: str = "released") -> str:
+        """Return the text of the script of a release to a schema; see ``script``."""
+        return self.script(schema).text
+
+    def script(self, schema: str = "released", *, everything: bool = False) -> Script:
         """Return the SQL that makes and verifies the release as the tables of a schema; nothing is published.
 
-        The key of pseudonyms is left open. ``everything`` begins with all statements that were run to find it.
-        """
-        engine = self.opened.engine
-        if isinstance(engine, Workbench):
-            raise UsageError(NO_SCRIPT)
-        lookups = [] if everything else list(self._lookups())
-        before = len(engine.statements)
-        self.verified(schema)
-        tried = [one for one in engine.statements[before:] if _is_of_release(one.statement)]
-        logged = [*lookups, *engine.statements[0 if everything else self.found_at : self.left_at], *tried]
-        return logged_script([replace(one, statement=_without_memory(one.statement)) for one in logged])
+        Of values of the tables it holds those that are looked up in a hierarchy of a file, as far as released rows have
+        them. The key of pseudonyms is left open.
 
-    def _lookups(self) -> Iterator[Logged]:
-        """Return the statements that make the hierarchies, as far as the release joins them."""
-        for member in self.opened.members:
-            for hierarchy in member.hierarchies:
-                level = self.rows.levels[hierarchy.column.name]
-                if hierarchy.stored is not None or not 0 < level < hierarchy.height:
-                    continue
-                if isinstance(hierarchy.rule, PrefixRule):
-                    raise UsageError(
-                        f"The script would have to write out the values that {hierarchy.column.name} has in the table, "
-                        "those of suppressed rows too: load the hierarchy into the database (kanon hierarchy load), or "
-                        "leave --sql out."
-                    )
-                made = lookup_statement(self.opened.engine, hierarchy, levels=(level,))
-                yield Logged(f"the labels of {hierarchy.column.name}", made, {})
+        Args:
+            schema: its name.
+            everything: whether all statements that were run to find the release stand before the script. These can
+                hold values of all rows.
+
+        Raises:
+            UsageError: the script without other values would make another release.
+        """
+        return tables_script(self, slice(self.found_at, self.left_at), schema, everything=everything)
 
     def summary(self, published: PublishedTables | None = None) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
@@ -270,7 +252,7 @@ def anonymize_tables(
     found = source if source is not None else wanted.source
     if found is None:
         raise UsageError("Name the database that has the tables, or write it into the policy ([source] from).")
-    with within(wanted.time_limit, begun):
+    with within(wanted.time_limit, begun), computing_in(wanted.time_zone):
         opened = waited(lambda: open_policy(found, wanted, resources))
         try:
             return _anonymize(opened, wanted, progress or silent, begun)
@@ -309,6 +291,8 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
     if search.best is None:
         raise TypeError("A search without a result raises")
     node, cost = search.best
+    with timed(seconds, "gate"):
+        require_nothing_across(opened, _levels(opened, node))
     progress(Progress("Finding what is left"))
     found_at = len(opened.engine.statements)
     with timed(seconds, "rows"):
@@ -339,22 +323,6 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         found_at=found_at,
         left_at=left_at,
     )
-
-
-def _is_of_release(statement: exp.Expr) -> bool:
-    """Tell whether a statement makes a release or checks it, rather than the connection."""
-    return isinstance(statement, exp.Create) or any(
-        one.catalog == publish.MEMORY for one in statement.find_all(exp.Table)
-    )
-
-
-def _without_memory(statement: exp.Expr) -> exp.Expr:
-    """Return a statement that names tables of a schema without the database that they were tried in."""
-    found = statement.copy()
-    for table in found.find_all(exp.Table):
-        if table.catalog == publish.MEMORY:
-            table.set("catalog", None)
-    return found
 
 
 def _deadline(policy: TablesPolicy, opened: OpenedTables, begun: float) -> float | None:

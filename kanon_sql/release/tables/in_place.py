@@ -55,7 +55,7 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
     """Put the release in the place of its tables; see ``TablesRelease.in_place`` and the plan above."""
     engine, file = release.opened.engine, _file_of(release)
     real = require_replaceable(file)
-    check_backup(file, how)
+    check_backup(file, how.backup)
     require_apart(release.policy.key_file, [how.backup], "the backup")
     require_room(file, real, bytes_used(engine), how)
     publishing = publishing_of(release, ignore=ignore_ledger)

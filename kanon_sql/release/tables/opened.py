@@ -25,13 +25,13 @@ from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
+from kanon_sql.policy.gate import entity_names_people, pass_before, refused_of
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.profile.people import entity_of_rows
 from kanon_sql.policy.roles import NamedColumns, Roles, assign_roles
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import require_canonical
 from kanon_sql.release.publication import as_published
-from kanon_sql.search.prepare import require_roles_of_copies
+from kanon_sql.release.tables.views import views_of_release
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
 
@@ -134,7 +134,8 @@ class OpenedTables:
         policy: what is required.
         members: the tables, each after those that it goes through, people first; without dropped ones.
         schema: that has released tables; None where they are files.
-        not_in_policy: of released tables, others beside them: tables and views of the schema, or files.
+        not_in_policy: beside released tables, the tables and views of their schemas, or files of their directory, that
+            the policy does not publish; without views that show nothing but released tables.
         elsewhere: how many tables and views other schemas of the database have, where tables were released.
         dropped: tables that are not released.
         file: of a DuckDB database that was opened by its path; else None.
@@ -325,8 +326,7 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
         if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
             own.engine.bring_rows(own.relation, Member(table, own, roles, (), keys, names).published)
         require_canonical([key.column for key in keys])
-        for_one = Policy(columns=columns)
-        require_roles_of_copies(own, for_one, roles)
+        pass_before(own, Policy(columns=columns, count="rows"), roles)
         require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *(key.column for key in keys)])
         made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
@@ -471,16 +471,16 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
 def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Source]) -> None:
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
     engine, table = member.source.engine, member.policy
+    if isinstance(table.person, str):
+        refused = refused_of([*entity_names_people(member.source, table.columns, member.reference_column)])
+        if refused is not None:
+            raise UsageError(
+                f"{member.name}: {refused.text}. Name the column that numbers people (person = ...). If that is "
+                f"{table.person}, give it another name in the database."
+            )
     unique = [table.key] if table.key is not None else []
     if table.rows == _PEOPLE and isinstance(table.person, str):
         unique.append(table.person)
-        source, person = member.source, member.reference_column
-        found = entity_of_rows(source.holder.rows, source.relation, source.columns, person)
-        if found is not None and found.names_people:
-            raise UsageError(
-                f"{member.name}: {person.name!r} is to name people, but {found.found()}. If that names them, make it "
-                'person; if rows are events, say so (rows = "events"); else give it another name in the database.'
-            )
     for name in unique:
         (column,) = resolve_columns([name], member.source.columns, member.name)
         rows, values = _counted_values(member, column)
@@ -546,14 +546,23 @@ def open_released(
     alike = str if isinstance(opened.engine, Workbench) else folded  # PostgreSQL compares names with their case
     where = alike(schema or database.schema)
     named = {(alike(own.db) or where, alike(own.name)) for own in (member.relation for member in opened.members)}
+    schemas = {own for own, _ in named}
+    no_more: set[tuple[str, str]] = set()
     with closed_on_error(opened.engine):
         there = database.relations() if directory is None else database.tables
-    others = [(own, name) for own, name in there if (alike(own), alike(name)) not in named]
+        if directory is None and not isinstance(opened.engine, Workbench):
+            no_more = views_of_release(opened.engine, named, database.schema)
+    others = [pair for pair in there if (alike(pair[0]), alike(pair[1])) not in named]
+    beside_them = [
+        name if schemas == {where} else f"{own}.{name}"
+        for own, name in others
+        if alike(own) in schemas and (alike(own), alike(name)) not in no_more
+    ]
     return replace(
         opened,
-        schema=(schema or database.schema) if directory is None and {own for own, _ in named} == {where} else None,
-        not_in_policy=tuple(name for own, name in others if alike(own) == where),
-        elsewhere=dict(Counter(own for own, _ in others if alike(own) != where)),
+        schema=(schema or database.schema) if directory is None and schemas == {where} else None,
+        not_in_policy=tuple(beside_them),
+        elsewhere=dict(Counter(own for own, _ in others if alike(own) not in schemas)),
     )
 
 

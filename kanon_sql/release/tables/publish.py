@@ -336,7 +336,7 @@ class TablesPublishing:
             number += 1
             roles = member.roles or Roles((), (), member.source.columns, (), ())
             policy = Policy(columns=member.policy.columns, models=(KAnonymity(opened.policy.k),))
-            remembered = remembered_policy(policy, roles)
+            remembered = remembered_policy(policy, roles, member.source.time_zone)
             remembered[OF_SEVERAL_TABLES] = {"km": opened.policy.km, "tables": [one.name for one in opened.members]}
             if member.roles is None:
                 remembered["models"] = []  # nothing is promised of a table that is kept as it is

@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.equality import published_type
+from kanon_sql.engine.equality import looked_up, published_type
 from kanon_sql.errors import counted
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import canonical_bytes, require_unprofiled
-from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, with_numbers
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table, with_numbers
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.keys import Key, Secret
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
 CLASS, EVENT, THROUGH, PSEUDONYM = "class", "event", "through", "pseudonym"
@@ -46,7 +48,7 @@ _PSEUDONYMS_TITLE = (
     "A pseudonym is SHA-256 of ${name} and the value (NIST SP 800-56C, one step). ${name} is not shown: bind the bytes "
     "00 00 00 01, followed by HMAC-SHA256 of {domain} by your key"
 )
-_ROWS, _REFERRED, _ROOM = "rows_of_events", "kanon_referred", 1 << 40
+_ROWS, _ROWS_WITH_VALUES, _REFERRED, _ROOM = "rows_of_events", "rows_with_values", "kanon_referred", 1 << 40
 """Numbers of the kinds of events of a table begin at a multiple of the last one."""
 
 
@@ -207,10 +209,11 @@ class ReleasedRows:
         self._create(sql.create_table(left, query, temporary=True), title, secrets)
         self.of_people[member.name] = self._count(left, f"rows of {member.name} of people")
 
-    def _rows_of(self, member: Member) -> exp.Query:
+    def _rows_of(self, member: Member, *more: exp.Expr) -> exp.Query:
         """Return the query of the rows of a table of events with their own labels, and the person of each.
 
-        The row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to.
+        The row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to; and
+        ``more`` columns.
         """
         opened = self.opened
         person = member.policy.person
@@ -229,7 +232,7 @@ class ReleasedRows:
             keys.append(sql.named(sql.column(key_column, member.name), member.names[key_column]))
         return sql.query(
             "tables/rows_of_events",
-            values={"through": through, "columns": [*keys, *columns]},
+            values={"through": through, "columns": [*keys, *columns, *more]},
             relations={"source": sql.aliased(member.relation, member.name)},
             names={"referred": alias},
             joins={"referred": [(sql.aliased(referred, alias), refers), *lookups]},
@@ -379,6 +382,32 @@ class ReleasedRows:
         same = exp.EQ(this=sql.column(EVENT, "kinds"), expression=sql.column(EVENT, rows))
         joins.append((sql.aliased(self.kinds[member.name], "kinds"), same))
         return sql.aliased(self._left[member.name], rows), joins, "kinds"
+
+    def published_values(self, member: Member, column: Column, hierarchy: Hierarchy) -> exp.Select:
+        """Return the rows of the lookup relation of a quasi-identifier with values that released rows have."""
+        relation, joins, has_labels = self.left(member)
+        value = sql.named(looked_up(of_table(member, column.name), column), VALUE)
+        person, kind = PERSON_NUMBER, [THROUGH, *(one.column.name for one in member.hierarchies)]
+        if member is self.opened.people:
+            rows: exp.Query = self.opened.rows(member, [value])
+            person, kind = PERSON, []
+        else:
+            rows = self._rows_of(member, value)
+        same_person = exp.EQ(this=sql.column(person, _ROWS_WITH_VALUES), expression=sql.column(person, relation.alias))
+        return sql.select(
+            "tables/published_values",
+            values={
+                "is_person": same_person,
+                "is_kind": _alike(kind, _ROWS_WITH_VALUES, has_labels) if kind else exp.true(),
+                "has_value": sql.same(sql.column(VALUE, _ROWS_WITH_VALUES), sql.column(VALUE, "lookup"), column.family),
+            },
+            relations={
+                "lookup": sql.aliased(hierarchy.relation, "lookup"),
+                _ROWS_WITH_VALUES: rows.subquery(_ROWS_WITH_VALUES),
+                "rows_of_table": relation,
+            },
+            joins={"needed": joins},
+        )
 
     # 5. The rows
 

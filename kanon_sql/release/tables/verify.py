@@ -69,7 +69,8 @@ class TablesVerification:
         identifying: columns that are never published, and are there.
         unforeseen: columns that the policy does not publish, and are there.
         schema: the schema that they are in; None where they are files, or in several.
-        others: tables and views beside them that the policy does not name; nothing was looked for in them.
+        others: beside them, tables and views of their schemas, or files of their directory, that the policy does not
+            publish; nothing was looked for in them, so that the promise is not known to hold.
         elsewhere: how many tables and views other schemas of the database have; nothing was looked for in them.
     """
 
@@ -94,10 +95,16 @@ class TablesVerification:
 
     @property
     def holds(self) -> bool:
+        """Whether the tables keep the promise, and nothing is beside them."""
+        return not self.fails and not self.others
+
+    @property
+    def fails(self) -> bool:
+        """Whether the tables of the policy do not keep the promise, whatever is beside them."""
         promised = not any(one.too_rare for one in self.promises)
         others = (self.orphans, self.raw_keys, self.repeated_keys, self.foreign_labels)
         columns = (*self.identifying, *self.unforeseen)
-        return promised and not (any(map(sum, (found.values() for found in others))) or self.wrong_rows or columns)
+        return not promised or bool(any(map(sum, (found.values() for found in others))) or self.wrong_rows or columns)
 
     def problems(self) -> list[str]:
         """Return what is wrong, in words."""
@@ -126,11 +133,20 @@ class TablesVerification:
         ]
         said += [f"{name}: an identifying column, which is never published" for name in self.identifying]
         said += [f"{name}: a column that the policy does not publish" for name in self.unforeseen]
-        return said + [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
+        said += [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
+        if self.others:
+            it = "it" if len(self.others) == 1 else "them"
+            number = counted(len(self.others), "table, view or file", "tables, views or files")
+            said.append(
+                f"not looked at, since the policy does not publish {it}: {', '.join(self.others)} ({number}); drop or "
+                f'move {it}, or name {it} in the policy ([tables.NAME], with rows = "kept" if they are about nobody)'
+            )
+        return said
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
-        return {**asdict(self), "holds": self.holds, "fewest": self.fewest, "problems": self.problems()}
+        verdict = {"holds": self.holds, "fails": self.fails}
+        return {**asdict(self), **verdict, "fewest": self.fewest, "problems": self.problems()}
 
     def require(self) -> None:
         """Raise unless everything holds."""

@@ -1,8 +1,8 @@
 """The verdict on an attack, and its words: the same in ``attack``, in ``report`` and in the figures of both.
 
 succeeds            it found out what the release should hide
-not excluded        the labels leave open whether it did, or rows of one person were counted: not known to fail
-fails               it was tried on every row, and found nothing out
+not excluded        the labels leave open whether it did, or rows of one person were counted: not known to find nothing
+finds nothing       it was tried on every row, and found nothing out; that proves nothing about other attacks
 not meaningful      it says nothing about the release: who can rule out all values but one knows the last anyway, and
                     an attack that is no better than guessing says nothing about the risk
 not tested          it could not be tried
@@ -32,7 +32,7 @@ _Alone = Linkage | Homogeneity | Background | Minimality | Order | Joint
 Attack = _Alone | Controlled
 """The outcome of an attack: counts and column names, never a value."""
 
-Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not tested"]
+Outcome = Literal["succeeds", "not excluded", "finds nothing", "not meaningful", "not tested"]
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _LEAST_SHARE = 0.0001
 _LEAST_RATE = 0.001
@@ -62,7 +62,7 @@ class Verdict:
     @property
     def succeeded(self) -> bool | None:
         """Whether it found out what should be hidden; None where that is not known, or says nothing."""
-        return {"succeeds": True, "fails": False}.get(self.outcome)
+        return {"succeeds": True, "finds nothing": False}.get(self.outcome)
 
     @property
     def endangers(self) -> bool:
@@ -73,7 +73,7 @@ def verdicts_on(
     attacks: Sequence[Attack],
     *,
     with_original: bool = True,
-    several_rows: tuple[str, str] | None = None,
+    refused: tuple[str, str] | None = None,
     contradicted: bool = False,
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each attack.
@@ -81,7 +81,7 @@ def verdicts_on(
     Args:
         attacks: what was tried.
         with_original: whether the original is there.
-        several_rows: where one person has several rows and rows were counted: what was found, and the ways on.
+        refused: what a check refused the tables for, and the ways on; None if it did not.
         contradicted: whether the release has rows that the original cannot have.
     """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
@@ -89,8 +89,8 @@ def verdicts_on(
         _controlled(attack) if isinstance(attack, Controlled) else _verdict(attack, len(sensitive) == 1, with_original)
         for attack in attacks
     ]
-    if several_rows is not None:
-        verdicts = [_of_rows(one, *several_rows) if one.attack == "linkage" else one for one in verdicts]
+    if refused is not None:
+        verdicts = [_of_refused(one, *refused) if one.attack == "linkage" else one for one in verdicts]
     if contradicted:
         verdicts = [_of_another_table(one) for one in verdicts]
     return tuple(verdicts)
@@ -100,24 +100,24 @@ def _of_another_table(verdict: Verdict) -> Verdict:
     """Return the verdict on an attack by an original that cannot have all rows of the release."""
     compared = verdict.attack in CONTROLLED and verdict.outcome == "not meaningful"
     looked_up = verdict.attack in {"linkage", "homogeneity", "background knowledge", *CONTROLLED}
-    if not compared and (verdict.outcome != "fails" or not looked_up):
+    if not compared and (verdict.outcome != "finds nothing" or not looked_up):
         return verdict
     also = "; or has it people of the control group?" if verdict.attack in CONTROLLED else ""
     found = f"{verdict.found}; {_ANOTHER_TABLE}{also}"
     return replace(verdict, outcome="not excluded", found=found)
 
 
-def _of_rows(verdict: Verdict, several_rows: str, ways_on: str) -> Verdict:
-    """Return the verdict on linkage that counted rows of which several are of one person."""
-    found = f"{verdict.found}; rows were counted, not people, and one person has several rows: {several_rows}"
-    outcome: Outcome = "not excluded" if verdict.outcome == "fails" else verdict.outcome
+def _of_refused(verdict: Verdict, text: str, ways_on: str) -> Verdict:
+    """Return the verdict on linkage with tables that a check refused."""
+    found = f"{verdict.found}; but {text}"
+    outcome: Outcome = "not excluded" if verdict.outcome == "finds nothing" else verdict.outcome
     return replace(verdict, outcome=outcome, found=found, stopped_by=f"{verdict.stopped_by}. {ways_on}")
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
     """Return how many attacks succeed, of those that could be tested and say something; and how many did not."""
     number = {outcome: outcomes.count(outcome) for outcome in set(outcomes)}
-    tested = sum(number.get(outcome, 0) for outcome in ("succeeds", "not excluded", "fails"))
+    tested = sum(number.get(outcome, 0) for outcome in ("succeeds", "not excluded", "finds nothing"))
     succeeded = number.get("succeeds", 0)
     of = counted(tested, "attack")
     if not tested:
@@ -149,7 +149,7 @@ def part_of(number: int, of: int, written: str | None = None) -> str:
 
 def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdict:
     about: str | None = None
-    outcome: Outcome = "succeeds" if attack.succeeded else "fails"
+    outcome: Outcome = "succeeds" if attack.succeeded else "finds nothing"
     match attack:
         case Linkage():
             found = _linkage(attack)
@@ -167,9 +167,13 @@ def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdi
             outcome = outcome if attack.reason is None else "not tested"
         case Joint():
             found, about = _joint(attack), attack.other
-            if attack.contradicted and outcome == "fails":
+            if attack.contradicted and outcome == "finds nothing":
                 outcome, found = "not excluded", f"{found}; {_ANOTHER_TABLE}"
-    if isinstance(attack, Linkage | Homogeneity | Background | Minimality) and outcome == "fails" and attack.open:
+    if (
+        isinstance(attack, Linkage | Homogeneity | Background | Minimality)
+        and outcome == "finds nothing"
+        and attack.open
+    ):
         outcome = "not excluded"
     return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
 
@@ -310,7 +314,7 @@ def _joint(found: Joint) -> str:
 
 def _controlled(attack: Controlled) -> Verdict:
     """Return the verdict on an attack that was compared with a control group."""
-    outcome: Outcome = "succeeds" if attack.succeeded else "fails"
+    outcome: Outcome = "succeeds" if attack.succeeded else "finds nothing"
     guesses, risk = attack.in_release.guesses, attack.risk
     if attack.reason is not None:
         outcome, found = "not tested", attack.reason

@@ -241,10 +241,8 @@ class Risk:
             journalist = replace(journalist, average=None, above_threshold=above, share_above_threshold=None)
         return replace(self, people=people, prosecutor=prosecutor, journalist=journalist, uniqueness=None)
 
-    def of_rows(self, people_repeat: Sequence[str]) -> Risk:
-        """Return the same, of rows of which several are of one person: no threshold is known to be met."""
-        if not people_repeat:
-            return self
+    def unverified(self, people_repeat: Sequence[str]) -> Risk:
+        """Return the same of a table that a check refused: no threshold is known to be met."""
         thresholds = tuple(replace(result, met=None) if result.met else result for result in self.thresholds)
         return replace(self, people_repeat=tuple(people_repeat), thresholds=thresholds)
 

@@ -32,6 +32,7 @@ class Capabilities:
             hashed, or is one of texts where types are not known.
         recursion: whether WITH RECURSIVE is there, or needs an option at the end of the statement.
         settings: statements that a recursive query needs before it.
+        time_zone: what the statement that sets the time zone of the session begins with; None if sessions have none.
         preamble: statements that every script needs before it.
         hints: whether common table expressions may be said to be materialized.
         filters: whether an aggregate may have FILTER.
@@ -55,6 +56,7 @@ class Capabilities:
     equality: Equality = "as it is"
     recursion: Recursion = "as it is"
     settings: tuple[str, ...] = ()
+    time_zone: str | None = "SET TIME ZONE"
     preamble: tuple[str, ...] = ()
     hints: bool = False
     filters: bool = False
@@ -84,6 +86,7 @@ _TSQL = Capabilities(
     temporary="plain table",
     changes="update",
     recursion="option",
+    time_zone=None,
     preamble=(_BINARY,),
     quotes=True,
     types={"TEXT": "NVARCHAR(MAX)", "VARCHAR": "NVARCHAR(MAX)", "FLOAT": "REAL"},
@@ -129,13 +132,14 @@ _ALL = (
         "bigquery",
         "bigquery",
         "BigQuery",
+        time_zone="SET @@time_zone =",
         equality="by text",
         quotes=True,
         types={"DECIMAL": "BIGNUMERIC"},
         no_types=_FEW_TYPES,
         not_in_names='!"$()*,./;?@[\\]^`{}~',
     ),
-    Capabilities("snowflake", "snowflake", "Snowflake", no_types=_FEW_TYPES),
+    Capabilities("snowflake", "snowflake", "Snowflake", time_zone="ALTER SESSION SET TIMEZONE =", no_types=_FEW_TYPES),
     Capabilities(
         "databricks",
         "databricks",
@@ -162,6 +166,7 @@ _ALL = (
         "clickhouse",
         "clickhouse",
         "ClickHouse",
+        time_zone=None,  # columns have one each
         temporary="plain table",
         recursion="none",
         preamble=("SET join_use_nulls = 1", "SET prefer_column_name_to_alias = 1"),

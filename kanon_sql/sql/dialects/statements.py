@@ -27,10 +27,23 @@ def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]
         return [statement]
     if isinstance(statement, exp.Update) and capabilities.changes != "update" and "columns" in statement.meta:
         return _changed(statement, capabilities)
+    if isinstance(statement, exp.Set):
+        return [_time_zone(statement, capabilities)]
     before = _settings(statement, capabilities)
     if isinstance(statement, exp.Create) and statement.kind == "TABLE" and isinstance(statement.expression, exp.Query):
         return [*before, *_table(statement, capabilities)]
     return [*before, _with_option(statement, capabilities)]
+
+
+def _time_zone(statement: exp.Set, capabilities: Capabilities) -> str:
+    """Return the statement that sets the time zone of a session."""
+    if capabilities.time_zone is None:
+        raise UsageError(
+            f"{capabilities.title} has no time zone of a session, and labels and texts of a TIMESTAMP WITH TIME ZONE "
+            "are those of a time zone: cast the column to TIMESTAMP or DATE in a view."
+        )
+    zone = statement.find(exp.Literal)
+    return f"{capabilities.time_zone} {'' if zone is None else zone.sql(capabilities.sqlglot)}"
 
 
 def left_behind(statement: exp.Expr, capabilities: Capabilities) -> dict[str, list[exp.Expr]]:

@@ -129,7 +129,7 @@ def test_the_promise_holds_and_no_raw_value_is_left(clinic: Path) -> None:
     assert b"Patient17" in clinic.read_bytes()
     assert b"Phone7000" in clinic.read_bytes()
     with anonymize_tables(clinic, POLICY) as release:
-        published = release.in_place()
+        published = release.in_place(backup=False)
     released = released_rows(clinic, POLICY, "main")
     assert violations(released, described(POLICY), 5, 1) == []
     assert raw_keys(released, described(POLICY), raw) == []
@@ -146,7 +146,7 @@ def test_the_promise_holds_and_no_raw_value_is_left(clinic: Path) -> None:
 def test_what_the_tables_keep(clinic: Path) -> None:
     """Keys, references that the promise keeps, NOT NULL, indexes, comments and views; nothing that lists values."""
     with anonymize_tables(clinic, POLICY) as release:
-        outcome = release.in_place().in_place
+        outcome = release.in_place(backup=False).in_place
     assert outcome is not None
     assert set(outcome.kept) == {
         "patients: PRIMARY KEY (patient_id)",
@@ -202,7 +202,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same(clinic: Path) -> None:
     assert files_in(clinic.parent) == {"clinic.duckdb"}
     with anonymize_tables(clinic, POLICY) as release:
         done = release.in_place(backup=clinic.with_name("before.duckdb"))
-        for again in (release.in_place, release.verified, lambda: release.to_schema("released")):
+        for again in (lambda: release.in_place(backup=False), release.verified, lambda: release.to_schema("released")):
             with pytest.raises(UsageError, match="the rows that they had are gone"):
                 again()
         with pytest.raises(UsageError, match="leaves nothing"):
@@ -232,7 +232,7 @@ def test_small_databases(
     policy = small_policy(with_people=with_people, k=k, max_suppressed=1.0)
     try:
         with anonymize_tables(file, policy) as release:
-            release.in_place()
+            release.in_place(backup=False)
     except NoSolutionError:
         assert file.read_bytes() == before
         return
@@ -245,7 +245,7 @@ def refused(clinic: Path, message: str, kind: type[KanonError] = UsageError, **o
     """Try it, and see that nothing was changed."""
     before = clinic.read_bytes()
     with anonymize_tables(clinic, POLICY) as release, pytest.raises(kind, match=message):
-        release.in_place(**options)
+        release.in_place(**{"backup": False} | options)
     assert clinic.read_bytes() == before
     assert not [name for name in files_in(clinic.parent) if name.startswith(".kanon")]
 
@@ -274,7 +274,7 @@ def test_a_column_may_be_called_as_a_type(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE elsewhere.c (sexes INTEGER CHECK (sexes > 1), x INTEGER AS (sexes + 1))")
     with anonymize_tables(clinic, POLICY) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert asked_of(clinic, "SELECT * FROM elsewhere.c") == []
 
 
@@ -285,9 +285,9 @@ def test_a_schema_called_as_the_new_database(clinic: Path) -> None:
         connection.execute("CREATE SCHEMA kanon_new")
     before = clinic.read_bytes()
     with anonymize_tables(clinic, POLICY) as release:
-        release.in_place(dry_run=True)
+        release.in_place(backup=False, dry_run=True)
         assert clinic.read_bytes() == before
-        release.in_place()
+        release.in_place(backup=False)
     (visits,) = asked_of(clinic, "SELECT count(*) FROM visits")
     assert asked_of(clinic, "SELECT count(*) FROM a_first") == [visits]
 
@@ -316,7 +316,7 @@ def test_constraints_in_another_case_and_two_keys_of_one_column(clinic: Path) ->
         )
     policy = replace(POLICY, tables=(*POLICY.tables, TablePolicy("insured", "dropped")))
     with anonymize_tables(clinic, policy) as release:
-        outcome = release.in_place().in_place
+        outcome = release.in_place(backup=False).in_place
     assert outcome is not None
     assert set(outcome.kept) == {
         "patients: PRIMARY KEY (patient_id)",
@@ -337,7 +337,7 @@ def test_views_and_macros_that_the_policy_drops(clinic: Path) -> None:
         connection.execute("CREATE MACRO all_calls() AS TABLE SELECT phone FROM phones")
     dropped = tuple(TablePolicy(name, "dropped") for name in ("calls", "listed"))
     with anonymize_tables(clinic, replace(POLICY, tables=(*POLICY.tables, *dropped))) as release:
-        outcome = release.in_place().in_place
+        outcome = release.in_place(backup=False).in_place
     assert outcome is not None
     assert {"view calls (dropped by the policy)", "view listed (dropped by the policy)"} <= set(outcome.removed)
     assert "macro all_calls (not tried)" in outcome.views
@@ -364,17 +364,17 @@ def test_other_tables_that_may_hold_raw_values_are_named(clinic: Path, kanon: Ca
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("DROP TABLE alone")
     with anonymize_tables(clinic, POLICY) as release:
-        done = release.in_place(ignore_ledger=True)
+        done = release.in_place(backup=False, ignore_ledger=True)
     assert done.in_place is not None
     assert set(done.in_place.siblings) == {"elsewhere.more", "kanon.waiting_alone"}
-    assert "name" in done.in_place.siblings["kanon.waiting_alone"]
+    assert "patient_id" in done.in_place.siblings["kanon.waiting_alone"]
 
 
 @pytest.mark.thorough
 def test_tables_of_several_schemas_are_checked_where_they_are(clinic: Path) -> None:
     policy = replace(POLICY, tables=(*POLICY.tables, TablePolicy("elsewhere.left_alone", "kept")))
     with anonymize_tables(clinic, policy) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert check_tables(clinic, policy).holds
 
 
@@ -387,7 +387,7 @@ def test_a_table_that_stays_may_not_refer_to_one_that_changes(clinic: Path) -> N
         anonymize_tables(clinic, kept)
     dropped = replace(POLICY, tables=(*POLICY.tables, TablePolicy("beds", "dropped")))
     with anonymize_tables(clinic, dropped) as release:
-        release.in_place()
+        release.in_place(backup=False)
     assert check_tables(clinic, dropped).holds
 
 
@@ -397,7 +397,7 @@ def test_earlier_releases_are_asked_about_and_forgotten(clinic: Path) -> None:
         release.to_schema("released")
     refused(clinic, "has an earlier release", JointReleaseError)
     with anonymize_tables(clinic, POLICY) as release:
-        release.in_place(ignore_ledger=True)
+        release.in_place(backup=False, ignore_ledger=True)
     assert asked_of(clinic, "SELECT DISTINCT source_name FROM kanon.releases") == [("wards",)]
     assert asked_of(clinic, "SELECT count(*) FROM released.wards") == [(4,)]
 
@@ -408,7 +408,7 @@ def test_hierarchies_in_the_database_go_with_their_columns(clinic: Path, kanon: 
     tree.write_text("test 0;any\ntest 1;any\ntest 2;any\n")
     assert kanon("hierarchy", "load", clinic, "results", f"test={tree}").code == 0
     with anonymize_tables(clinic, POLICY) as release:
-        outcome = release.in_place().in_place
+        outcome = release.in_place(backup=False).in_place
     assert outcome is not None
     assert outcome.hierarchies == ("hierarchy_test",)
     assert not asked_of(clinic, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'hierarchy_test'")
@@ -428,7 +428,8 @@ def test_backups_that_cannot_be(clinic: Path) -> None:
     taken = clinic.with_name("taken.duckdb")
     taken.write_text("x")
     refused(clinic, "exists already", backup=taken)
-    refused(clinic, "the file itself", backup=clinic, replace=True)
+    refused(clinic, "the file itself", backup=clinic)
+    refused(clinic, "backup=FILE to keep a copy of their file, or backup=False", backup=None)
     refused(clinic, "does not exist", SourceError, backup=clinic.parent / "nowhere" / "b.duckdb")
 
 
@@ -439,7 +440,7 @@ def test_only_a_file_that_is_named_by_its_path(clinic: Path) -> None:
         anonymize_tables(connection, POLICY) as release,
         pytest.raises(UsageError, match="named by its path"),
     ):
-        release.in_place()
+        release.in_place(backup=False)
 
 
 @pytest.mark.thorough
@@ -455,7 +456,7 @@ def test_a_view_cannot_be_replaced(clinic: Path) -> None:
     left = TablePolicy("elsewhere.left_alone", "kept")
     policy = replace(POLICY, tables=(*POLICY.tables, seen, left))
     with anonymize_tables(clinic, policy) as release, pytest.raises(UsageError, match=r"'elsewhere\.tests' is a view"):
-        release.in_place()
+        release.in_place(backup=False)
 
 
 @pytest.mark.thorough
@@ -472,11 +473,13 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pyt
         ended = kanon(*asked, *option)
         assert (ended.code, message in ended.err) == (2, True), ended.err
     assert "give --in-place" in kanon(*asked[:-1], "--backup", "b.duckdb").err
-    assert "is the policy" in kanon(*asked, "--backup", "kanon.toml", "--replace").err
-    tried = kanon(*asked, "--dry-run")
+    assert "is the policy" in kanon(*asked, "--backup", "kanon.toml").err
+    neither = kanon(*asked, "--dry-run")
+    assert (neither.code, "--backup FILE" in neither.err, "--no-backup" in neither.err) == (2, True, True)
+    tried = kanon(*asked, "--no-backup", "--dry-run")
     assert "would be rewritten" in tried.out
     assert "nothing was changed" in tried.out
-    done = kanon(*asked, "--format", "json").json
+    done = kanon(*asked, "--no-backup", "--format", "json").json
     assert done["in_place"]["done"] is True
     assert "table phones (dropped by the policy)" in done["in_place"]["removed"]
     assert not asked_of(clinic, "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'released'")

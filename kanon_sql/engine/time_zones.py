@@ -1,0 +1,31 @@
+"""The time zone in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed: that of the policy, else UTC.
+
+A value of this type is an instant. Its day, and its text, are those of a time zone: without one zone for all runs, a
+release made in Tokyo and one made in London would have other labels for the same rows.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UTC = "UTC"
+_IN_FORCE: ContextVar[str] = ContextVar("kanon_time_zone", default=UTC)
+
+
+@contextmanager
+def computing_in(zone: str) -> Iterator[None]:
+    """Open each database inside with a time zone."""
+    before = _IN_FORCE.set(zone)
+    try:
+        yield
+    finally:
+        _IN_FORCE.reset(before)
+
+
+def zone_in_force() -> str:
+    return _IN_FORCE.get()
