@@ -41,6 +41,8 @@ OPTIONS = [
     "--id", "name", "--qi", "age,zip", "--sensitive", "disease", "--keep", "id,ward", "--rest", "keep",
     "--hierarchy", "age=intervals:10,20,40", "--hierarchy", "zip=flat",
 ]  # fmt: skip
+OF_FILES = [option for option in OPTIONS if option not in {"--keep", "id,ward"}]
+"""The same, of tables without a number and a ward."""
 SETUP = """
     CREATE SCHEMA "Other One";
     CREATE SEQUENCE numbers START 100;
@@ -555,7 +557,7 @@ def test_data_files(tmp_path: Path, kanon: Callable[..., Ended], suffix: str) ->
         kind = "json" if suffix == "jsonl" else suffix
         connection.execute(f"COPY ({rows}) TO '{path}' (FORMAT {kind})")
     content = path.read_bytes()
-    asked = ["anonymize", path, *OPTIONS, "--in-place"]
+    asked = ["anonymize", path, *OF_FILES, "--in-place"]
     assert kanon(*asked, "--no-backup", "--dry-run").code == 0
     assert path.read_bytes() == content
     assert kanon(*asked, "--backup", tmp_path / "before").code == 0
