@@ -41,7 +41,7 @@ from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import ROLES, judge, refused_of
+from kanon_sql.policy.gate import judge_people, judge_roles, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
@@ -325,8 +325,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
-    by_rows = judge(original, policy, handed_out=False)
-    findings = (*by_rows, *(one for one in judge(release, policy) if one.check == ROLES))
+    by_rows = judge_people(original, policy)
+    findings = (*by_rows, *judge_roles(release, policy))
     no_order = _no_order(original, release)
     left_out = None
     if control is not None:

@@ -2,8 +2,9 @@
 
 A check returns findings. A refused one stops a publication, and keeps a verdict from being green; the others are notes.
 
-1. Before the search (``CHECKS``): roles are confirmed, nothing kept is made of what is hidden, people are counted.
+1. Before the search (``pass_before``): roles are confirmed, nothing kept is made of what is hidden, people are counted.
 2. When levels are known (``require_nothing_tells``): nothing kept tells the value of a generalized column.
+3. Of a table that is judged (``judge``): roles are confirmed, people are counted.
 
 A person who names a column in a role has decided about it. Without that, a column is published because of ``--rest
 keep``, or of a role that ``kanon init`` proposed: these columns are meant by "without a role" here.
@@ -25,6 +26,7 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import written
+from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError, counted
 from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
@@ -108,7 +110,7 @@ def refused_of(findings: Sequence[Finding], check: str | None = None) -> Finding
     return next((one for one in findings if one.refused and check in {None, one.check}), None)
 
 
-def pass_before(source: Source, policy: Policy, roles: Roles, tell: Callable[[str], object] = str) -> list[Finding]:
+def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silent) -> list[Finding]:
     """Return notes on a table that is to be published, by the checks that come before the search.
 
     Raises:
@@ -124,27 +126,42 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Callable[[st
     return findings
 
 
-def judge(source: Source, policy: Policy, *, handed_out: bool = True) -> tuple[Finding, ...]:
-    """Return what keeps a verdict on a table from being green, and notes.
+def judge(source: Source, policy: Policy) -> tuple[Finding, ...]:
+    """Return what keeps a verdict on a table that is handed out from being green, and notes.
 
-    Columns that the policy names and the table does not have are of no interest. ``handed_out`` is whether the table
-    is what people get; of an original, people alone are counted.
+    Columns that the policy names and the table does not have are of no interest.
     """
-    findings = list(people_are_counted(source, policy))
-    if handed_out:
-        named = policy.columns
-        decided = {folded(name) for name in (*named.sensitive, *named.insensitive)} - set(map(folded, named.proposed))
-        own = (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")
-        decided |= {folded(name) for name in own}
-        kept = [column for column in source.columns if folded(column.name) not in decided]
-        findings += roles_are_confirmed(source, policy, _there(source, named.sensitive), kept)
-    return tuple(findings)
+    return (*judge_people(source, policy), *judge_roles(source, policy))
+
+
+def judge_people(source: Source, policy: Policy) -> tuple[Finding, ...]:
+    """Return what is found of the people of a table: all that is judged of an original."""
+    return tuple(people_are_counted(source, policy))
+
+
+def judge_roles(source: Source, policy: Policy) -> tuple[Finding, ...]:
+    """Return what is found of the roles of the columns of a table that is handed out."""
+    named = policy.columns
+    own = (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")
+    decided = {*_published_by_decision(named), *map(folded, own)}
+    kept = [column for column in source.columns if folded(column.name) not in decided]
+    return tuple(roles_are_confirmed(source, policy, _there(source, named.sensitive), kept))
 
 
 def without_role(named: NamedColumns, roles: Roles) -> list[Column]:
     """Return the columns that are published as they are, and that no person gave a role."""
-    given = {folded(name) for name in (*named.sensitive, *named.insensitive)} - set(map(folded, named.proposed))
+    given = _published_by_decision(named)
     return [column for column in (*roles.sensitive, *roles.insensitive) if folded(column.name) not in given]
+
+
+def _published_by_decision(named: NamedColumns) -> set[str]:
+    """Return the names, folded, of columns that are published as they are since a person gave them a role."""
+    return {folded(name) for name in (*named.sensitive, *named.insensitive)} - set(map(folded, named.proposed))
+
+
+def _given_another_role(named: NamedColumns) -> set[str]:
+    """Return the names, folded, of columns that have a role in which they do not number people."""
+    return {folded(name) for name in (*named.quasi_identifiers, *named.sensitive, *named.insensitive)}
 
 
 # 1. Roles are confirmed
@@ -177,14 +194,9 @@ def roles_are_confirmed(
     }
     if open_ones := tuple(name for name, what in found.items() if what):
         why = ", ".join(f"{name} ({found[name]})" for name in open_ones)
-        them = (
-            "Without a role, it would be published as it is"
-            if len(open_ones) == 1
-            else ("Without a role, they would be published as they are")
-        )
-        yield _refused(
-            ROLES, open_ones, f"columns without a role may identify people: {why}. {them}", _roles(*open_ones)
-        )
+        them = "it would be published as it is" if len(open_ones) == 1 else "they would be published as they are"
+        text = f"columns without a role may identify people: {why}. Without a role, {them}"
+        yield _refused(ROLES, open_ones, text, _roles(*open_ones))
 
 
 def _roles(*names: str) -> str:
@@ -204,7 +216,7 @@ def _identifies(column: Column) -> str | None:
 
 def _looks_like(source: Source, column: Column) -> str | None:
     """Return what at least half of the values of a text look like, if that identifies people."""
-    if column.family not in {"text", "integer"} or column.type == "BOOLEAN":
+    if column.family not in {"text", "integer"}:
         return None
     first = exp.select(sql.named(sql.column(column.name), TEXT)).from_(source.relation.copy()).limit(_FIRST_ROWS)
     query = exp.select(TEXT).distinct().from_(first.subquery("first_rows")).limit(_MOST_VALUES)
@@ -339,7 +351,7 @@ def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
     if policy.count == "rows":
         return
     pseudonymized = _there(source, named.pseudonymize)
-    given = {folded(name) for name in (*named.quasi_identifiers, *named.sensitive, *named.insensitive)}
+    given = _given_another_role(named)
     people = [
         column
         for column in source.columns
@@ -387,7 +399,7 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
        one that no person gave a role in which it is published.
     3. A note: texts are blank, or differ in case or in outer spaces alone; numbers are NaN.
     """
-    given = {folded(name) for name in (*named.quasi_identifiers, *named.sensitive, *named.insensitive)}
+    given = _given_another_role(named)
     people = [column for column in source.columns if column != entity and numbers_people(column)]
     others = [column for column in people if folded(column.name) not in given and not is_of_person(entity.name)]
     if numbers_events(entity):
@@ -404,7 +416,7 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     if blank is None and not others:
         return
     spelled = exp.Lower(this=exp.Trim(this=value.copy())) if blank is not None else value
-    nameless = exp.EQ(this=spelled.copy(), expression=sql.literal(blank)) if blank is not None else sql.literal(False)  # noqa: FBT003
+    nameless = exp.EQ(this=spelled.copy(), expression=sql.literal(blank)) if blank is not None else exp.false()
     blanks = exp.Case().when(nameless, value.copy()) if blank is not None else value
     query = counts_query(source.relation, [value, spelled, blanks, *(value_of([one]) for one in others)])
     title = "do columns that number people repeat?"
@@ -448,19 +460,17 @@ def _there(source: Source, names: Sequence[str]) -> list[Column]:
 # 4. Nothing kept tells the value of a generalized column
 
 
-def generalized_by(recoding: Recoding, roles: Roles) -> list[Column]:
-    """Return the quasi-identifiers that a recoding may generalize: all, if it cuts the table into parts."""
-    columns = roles.quasi_identifiers
-    return [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
+def require_nothing_tells(source: Source, named: NamedColumns, roles: Roles, recoding: Recoding) -> None:
+    """Raise if a column without a role tells the value of a quasi-identifier that a recoding generalizes.
 
-
-def require_nothing_tells(source: Source, kept: Sequence[Column], generalized: Sequence[Column]) -> None:
-    """Raise if a column without a role tells the value of a generalized quasi-identifier.
+    A recoding that cuts the table into parts may generalize each of them.
 
     Raises:
         UnsuitableError: naming both, and the option that decides; a recoding that does not generalize it may pass.
     """
-    found = columns_that_tell(source.holder.rows, source.relation, kept, generalized)
+    columns = roles.quasi_identifiers
+    generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
+    found = columns_that_tell(source.holder.rows, source.relation, without_role(named, roles), generalized)
     if (first := next(found, None)) is not None:
         raise UnsuitableError(first.said(source.name))
 

@@ -25,7 +25,7 @@ from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
-from kanon_sql.policy.gate import generalized_by, require_nothing_tells, without_role
+from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
@@ -282,8 +282,7 @@ def _searched(
     with timed(seconds, "measure"):
         measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
     with timed(seconds, "gate"):
-        kept = without_role(policy.columns, prepared.roles)
-        require_nothing_tells(prepared.source, kept, generalized_by(result.recoding, prepared.roles))
+        require_nothing_tells(prepared.source, policy.columns, prepared.roles, result.recoding)
     publication = publication_of(prepared, policy, result.recoding, key)
     if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept

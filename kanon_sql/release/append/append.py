@@ -39,7 +39,7 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity
-from kanon_sql.policy.gate import generalized_by, require_nothing_tells, without_role
+from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.release.anonymize import measured, publication_of
 from kanon_sql.release.append.lock import (
     Lock,
@@ -272,7 +272,7 @@ def append_to(
             raise _another_hierarchy(name, "in the database")
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
     recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
-    _require_nothing_tells(prepared, policy, recoding)
+    require_nothing_tells(source, policy.columns, prepared.roles, recoding)
     with timed(seconds, "measure"):
         counts = _counts(prepared, policy, recoding)
     publication = publication_of(prepared, policy, recoding, draw_key())
@@ -323,11 +323,6 @@ def append_to(
         dry_run=dry_run,
         seconds={**seconds, **made.seconds},
     )
-
-
-def _require_nothing_tells(prepared: Prepared, policy: Policy, recoding: Recoding) -> None:
-    kept = without_role(policy.columns, prepared.roles)
-    require_nothing_tells(prepared.source, kept, generalized_by(recoding, prepared.roles))
 
 
 def _table_of(release: Source, lock: Lock) -> exp.Table:
