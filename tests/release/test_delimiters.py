@@ -50,7 +50,7 @@ def released(rows: list[list[str]]) -> list[list[str]]:
 def test_delimiters(given: str, asked: str | None, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     write_tree(in_tmp)
     write(in_tmp / "t.csv", given)
-    options = ["--qi", "Alter", "--hierarchy", "Alter=tree.csv", "--keep", "'Ort; Kreis'", "-k", 6, "--count", "rows"]
+    options = ["--qi", "Alter", "--hierarchy", "Alter=tree.csv", "--keep", "Ort; Kreis", "-k", 6, "--count", "rows"]
     options += [] if asked is None else ["--delimiter", asked]
     ended = kanon("anonymize", "t.csv", *options, "--out", "o.csv", "--save-policy", "kanon.toml")
     assert ended.code == 0, ended.err

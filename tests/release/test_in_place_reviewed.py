@@ -145,8 +145,9 @@ def test_hierarchies_of_all_columns(ward: Path, kanon: Callable[..., Ended], rol
     change(ward, "UPDATE patients SET town = CASE WHEN id = 0 THEN 'RARETOWN' ELSE 'TOWN' || id % 2 END")
     assert kanon("hierarchy", "build", ward, "patients", "town=flat").code == 0
     asked = {"quasi_identifiers": ["town"], "identifying": ["name"], "hierarchies": None, "max_suppressed": "1 rows"}
+    asked["insensitive"] = ["id", "age"]
     if role == "identifying":
-        asked |= {"quasi_identifiers": ["age"], "identifying": ["name", "town"]}
+        asked |= {"quasi_identifiers": ["age"], "identifying": ["name", "town"], "insensitive": ["id"]}
     outcome = in_place(ward, **asked)
     assert outcome.hierarchies == ("hierarchy_town",)
     assert not is_left(ward, "RARETOWN")

@@ -59,6 +59,7 @@ def released(values: Sequence[Any], data_type: str = "VARCHAR", **settings: Any)
             insensitive=["place"],
             pseudonymize=["who"],
             models=[kanon.KAnonymity(1)],
+            **({} if "entity" in settings else {"count": "rows"}),
             **settings,
         ) as release:
             frame = released_records(release)
