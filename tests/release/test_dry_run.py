@@ -83,7 +83,21 @@ def test_a_dry_run_is_held_against_earlier_releases(clinic: Path, kanon: Callabl
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE few AS SELECT 30 AS age, 'flu' AS disease FROM range(20)")
         connection.execute("INSERT INTO few VALUES (200, 'cough')")
-    asked = ("anonymize", clinic, "few", "--qi", "age", "--rest", "keep", "--count", "rows", "-k", 5)
+    asked = (
+        "anonymize",
+        clinic,
+        "few",
+        "--qi",
+        "age",
+        "--keep",
+        "disease",
+        "--rest",
+        "keep",
+        "--count",
+        "rows",
+        "-k",
+        5,
+    )
     assert kanon(*asked, "--max-suppressed", 0.1, "--out", in_tmp / "first.csv").code == 0
     for more in ((), ("--time-limit", 60)):
         beside = kanon(*asked, *more, "--max-suppressed", 0, "--into", "second", "--dry-run")
@@ -119,7 +133,7 @@ def test_a_dry_run_beside_a_table_of_postgresql(postgres: str, kanon: Callable[.
             "UNION ALL SELECT 200, 'cough'"
         )
         try:
-            where = ("anonymize", postgres, f"{schema}.few", "--qi", "age", "--rest", "keep", "--count", "rows")
+            where = ("anonymize", postgres, f"{schema}.few", "--qi", "age", "--keep", "disease", "--count", "rows")
             asked = (*where, "-k", 5, "--into", f"{schema}.shared")
             for kind in ((), ("--as", "view"), ("--as", "materialized-view")):
                 before = relations(connection)

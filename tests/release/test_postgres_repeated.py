@@ -85,7 +85,7 @@ def test_rows_that_are_not_alike_are_not_counted(database: str) -> None:
 
 
 def test_nothing_may_be_left_of_all_columns(database: str) -> None:
-    asked: dict[str, Any] = {"quasi_identifiers": ["age", "n"], "identifying": [], "hierarchies": {}}
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "n"], "identifying": [], "insensitive": [], "hierarchies": {}}
     run(database, ALIKE, "CREATE TABLE few AS SELECT age, n FROM alike LIMIT 60", "ANALYZE few")
     rows, made = released(database, "of_few", "few", **asked, max_suppressed=0)
     assert rows == [("*", "*")] * 60

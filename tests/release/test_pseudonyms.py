@@ -401,6 +401,7 @@ def test_people_whose_combination_of_classes_too_few_have_are_left_out(
         "quasi_identifiers": ["sex", "town"],
         "sensitive": ["disease"],
         "pseudonymize": ["name"],
+        "count": "rows" if entity is None else "people",
         "models": [kanon.KAnonymity(8, entity=entity)],
         "hierarchies": {"sex": "flat", "town": "mask:right:1"},
         "algorithm": algorithm,

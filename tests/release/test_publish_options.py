@@ -40,7 +40,11 @@ OPTIONS = [
     for rule in ([rules] if isinstance(rules, str) else rules)
     for part in ("--publish", f"{column}={rule}")
 ]
-ROLES = ("--qi", "age", "--sensitive", "disease", "--rest", "keep", "--entity", "person", "--seed", 7)
+KEPT = ["age_at_visit", "weight", "height", "ward"]
+ROLES = (
+    *("--qi", "age", "--sensitive", "disease", "--keep", ",".join(KEPT), "--rest", "keep"),
+    *("--entity", "person", "--seed", 7),
+)
 ROW = (
     "i, 20 + i % 3, CASE WHEN i % 5 = 0 THEN 'flu' ELSE 'cough' END, 7310459 + 13 * i, 770001 + i, 880001 + i, "
     "53217.0625 + i * i, 660001.375 + i * i, 550003.625 - i * i * i, "
@@ -188,7 +192,8 @@ def test_what_a_file_may_not_say(text: str, tmp_path: Path) -> None:
 def test_the_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "kanon.toml").write_text(
         '[source]\nfrom = "visits.duckdb"\ntable = "visits"\n[columns]\nquasi_identifiers = ["age"]\nrest = "keep"\n'
-        'entity = "person"\n[publish]\nincome = "round:1000"\nscore = "round:1000"\nward = "hash"\n'
+        'insensitive = ["age_at_visit", "weight", "height"]\nentity = "person"\n'
+        '[publish]\nincome = "round:1000"\nscore = "round:1000"\nward = "hash"\n'
         '[release]\ninto = "r"\nkey_file = "pseudonyms.key"\nreplace = true\n',
         encoding="utf-8",
     )
@@ -268,6 +273,7 @@ def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeyp
                 visits,
                 "visits",
                 quasi_identifiers=["age"],
+                insensitive=KEPT,
                 rest="keep",
                 entity="person",
                 publish={column: RULES[column]},
@@ -295,6 +301,7 @@ def test_releases_that_cannot_be_compared_are_not_taken_for_safe(
     visits: Path, kanon: Callable[..., Ended], first: tuple[str, ...], second: tuple[str, ...], said: str
 ) -> None:
     common = (
+        *("--keep", "height"),
         "--rest",
         "keep",
         "--entity",

@@ -73,7 +73,12 @@ def test_no_text_is_run(ward: Path, tmp_path: Path, kanon: Callable[..., Ended],
 @pytest.mark.thorough
 def test_the_library_and_the_policy_have_it(ward: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0."""
-    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "rest": "keep", "models": [library.KAnonymity(5)]}
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["age"],
+        "insensitive": ["town"],
+        "rest": "keep",
+        "models": [library.KAnonymity(5)],
+    }
     with library.anonymize(str(ward), "ward", **asked) as release:
         release.to_file(tmp_path / "safe.csv", spreadsheet_safe=True)
         assert cells(tmp_path / "safe.csv")[0][2] == "'=note"
