@@ -125,7 +125,9 @@ def risk_of(
     population_size: int | None = None,
     findings: Sequence[Finding] | None = None,
 ) -> Risk:
-    """Return the risk of an open source: of people, or of rows where the table has no column of them.
+    """Return the risk of an open source: of people, or of rows if the table has no column of them.
+
+    No threshold is known to be met if a check refused the table, or if it lacks the column that people are counted by.
 
     ``population_size`` goes before the sampling fraction; ``findings`` are those of the checks.
     """
@@ -149,7 +151,9 @@ def risk_of(
         population_size=population_size,
     )
     people = refused_of(findings, PEOPLE)
-    return found if refused_of(findings) is None else found.unverified(() if people is None else people.columns)
+    if refused_of(findings) is None and (named.entity is None or entity is not None):
+        return found
+    return found.unverified(() if people is None else people.columns)
 
 
 def _person(name: str | None, source: Source) -> Column | None:

@@ -17,6 +17,8 @@ from kanon_sql.engine.keys import same_database
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError
+from kanon_sql.policy.gate import entity_names_people, judge_roles
+from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.opened import open_released
 from kanon_sql.release.tables.statements import PSEUDONYM_TYPE
@@ -24,7 +26,10 @@ from kanon_sql.release.tables.verify import ReleasedTables
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.verify import TablesVerification
 
@@ -90,7 +95,29 @@ def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerif
         schema=opened.schema,
         others=opened.not_in_policy,
         elsewhere=opened.elsewhere,
+        findings=(*_refusals(opened), *people_refused(opened)),
     )
+
+
+def _refusals(opened: OpenedTables) -> Iterator[str]:
+    """Yield what the checks of roles refuse of released tables."""
+    for member in opened.members:
+        if member.roles is not None:
+            found = judge_roles(member.source, Policy(columns=_with_keys(member)))
+            yield from (one.said(member.name) for one in found if one.refused)
+
+
+def people_refused(opened: OpenedTables) -> Iterator[str]:
+    """Yield why the columns that the people of tables are counted by do not name people."""
+    for member in opened.members:
+        if member.roles is not None and isinstance(member.policy.person, str):
+            found = entity_names_people(member.source, _with_keys(member), member.reference_column)
+            yield from (one.said(member.name) for one in found if one.refused)
+
+
+def _with_keys(member: Member) -> NamedColumns:
+    """Return the columns of a policy for a released table, whose keys are pseudonyms."""
+    return replace(member.policy.columns, pseudonymize=tuple(key.column.name for key in member.keys))
 
 
 def _unforeseen(member: Member) -> list[str]:

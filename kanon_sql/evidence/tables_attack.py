@@ -6,13 +6,13 @@ is counted in the originals, where values are raw, for comparison.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.tables import as_released, released_place, same_place, verified_alone
+from kanon_sql.evidence.tables import as_released, people_refused, released_place, same_place, verified_alone
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import open_originals, open_released
@@ -190,6 +190,8 @@ def attack_tables(
         progress(Progress("Counting who is found in the originals"))
         raw = {member.name: member.relation for member in originals.members}
         found_before = found_people(ReleasedTables(originals.engine, originals, raw, {}))
+        of_people = [one for one in people_refused(originals) if one not in verification.findings]
+        verification = replace(verification, findings=(*verification.findings, *of_people))
     finally:
         originals.engine.close()
     named = opened.place if in_schema is None else f"{opened.place}, schema {in_schema}"

@@ -15,14 +15,10 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections import defaultdict
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import written
@@ -30,6 +26,7 @@ from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError, counted
 from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
+from kanon_sql.policy.made_of import UNKNOWN, made_of
 from kanon_sql.policy.profile.copies import copies_among
 from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits
 from kanon_sql.policy.profile.people import counts_query, known_by, numbers_events, numbers_people, value_of
@@ -37,7 +34,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Column
@@ -110,14 +107,28 @@ def refused_of(findings: Sequence[Finding], check: str | None = None) -> Finding
     return next((one for one in findings if one.refused and check in {None, one.check}), None)
 
 
-def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silent) -> list[Finding]:
+def pass_before(
+    source: Source,
+    policy: Policy,
+    roles: Roles,
+    tell: Tell = silent,
+    hidden_elsewhere: Mapping[str, Collection[str]] | None = None,
+) -> list[Finding]:
     """Return notes on a table that is to be published, by the checks that come before the search.
+
+    Args:
+        source: the table.
+        policy: with the roles that a person gave.
+        roles: of the columns.
+        tell: called before the scan that counts people.
+        hidden_elsewhere: by other tables that a view may read, their columns that are not published; all folded.
 
     Raises:
         UsageError: a check refused it.
     """
     kept = without_role(policy.columns, roles)
-    findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept), *nothing_is_made_of(source, policy, roles)]
+    findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
+    findings += nothing_is_made_of(source, policy, roles, hidden_elsewhere or {})
     if policy.count == "people" and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
@@ -245,11 +256,13 @@ def _kind_of_value(value: str) -> str | None:
 # 2. Nothing kept is made of what is hidden
 
 
-def nothing_is_made_of(source: Source, policy: Policy, roles: Roles) -> Iterator[Finding]:
+def nothing_is_made_of(
+    source: Source, policy: Policy, roles: Roles, hidden_elsewhere: Mapping[str, Collection[str]]
+) -> Iterator[Finding]:
     """Yield columns without a role that are made of a column that is not published as it is, or are copies of one.
 
     A column is made of others by ``[prepare]``, as a generated column of its table, or in the text of a view, at any
-    depth. Names alone are compared there: columns of two tables with one name are taken for one.
+    depth (``kanon_sql.policy.made_of``). A column of a view that cannot be traced there is refused.
     """
     changed = (*roles.identifying, *roles.dropped, *roles.pseudonymized, *roles.quasi_identifiers, roles.entity)
     hidden = {folded(column.name) for column in changed if column is not None} | set(map(folded, policy.publish))
@@ -257,11 +270,15 @@ def nothing_is_made_of(source: Source, policy: Policy, roles: Roles) -> Iterator
     if not kept:
         return
     originals = [column for column in source.columns if folded(column.name) in hidden]
-    reads = {} if source.preparation is None else {name: set(read) for name, read in source.preparation.reads.items()}
-    made_of = reads_of(reads, [*_definitions(source)])
+    behind, relations = made_of(source)
+    shown_by = {column.name: behind(column.name) for column in originals}
+    shown_by |= {f"{table}.{name}": {name} for table in relations for name in hidden_elsewhere.get(table, ())}
     for column in kept:
-        own = made_of(column.name)
-        if shown := next((one.name for one in originals if own & made_of(one.name)), None):
+        own = behind(column.name)
+        if UNKNOWN in own:
+            text = f"{column.name} has no role, and the text of its view does not show of which columns it is made"
+            yield _refused(COPIES, (column.name,), text, _roles(column.name))
+        elif shown := next((name for name, behind_it in shown_by.items() if own & behind_it), None):
             text = f"{column.name} has no role and is made of {shown}, which is not published as it is"
             yield _refused(COPIES, (column.name, shown), text, _roles(column.name))
     yield from copies_in(source.holder.rows, source.relation, kept, originals)
@@ -274,65 +291,6 @@ def copies_in(
     for copy in copies_among(ask, relation, kept, originals):
         text = f"{copy.name} has no role, and the values of {copy.of} in each of the first {copy.rows:,} rows"
         yield _refused(COPIES, (copy.name, copy.of), text, _roles(copy.name))
-
-
-def _definitions(source: Source) -> Iterator[exp.Expr]:
-    """Yield the parsed texts of a table or view, and of all that it reads."""
-    waiting, seen = [source.table], set[str]()
-    while waiting:
-        relation = waiting.pop()
-        if not relation.name or relation.sql() in seen:  # a file has no name
-            continue
-        seen.add(relation.sql())
-        for text in source.holder.definitions(relation):
-            with suppress(SqlglotError):  # it does not read all that databases do
-                definition = sqlglot.parse_one(text, read=source.holder.dialect)
-                yield definition
-                waiting += definition.find_all(exp.Table)
-
-
-def reads_of(made: Mapping[str, set[str]], definitions: Sequence[exp.Expr]) -> Callable[[str], set[str]]:
-    """Return a function from the name of a column to the names of all columns that it is made of, itself among them.
-
-    >>> import sqlglot
-    >>> view = sqlglot.parse_one("CREATE VIEW v AS SELECT *, 2024 - age AS born FROM people", read="duckdb")
-    >>> sorted(reads_of({}, [view])("BORN"))
-    ['age', 'born']
-    """
-    reads: defaultdict[str, set[str]] = defaultdict(set)
-    for name, columns in made.items():
-        reads[folded(name)] |= {folded(column) for column in columns}
-    for definition in definitions:
-        for name, column in _named_in(definition):
-            reads[folded(name)] |= {folded(column)}
-
-    def made_of(name: str) -> set[str]:
-        found, waiting = set(), [folded(name)]
-        while waiting:
-            if (one := waiting.pop()) not in found:
-                found.add(one)
-                waiting += reads[one]
-        return found
-
-    return made_of
-
-
-def _named_in(definition: exp.Expr) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a column and one that its expression reads: generated columns, queries, lists of names."""
-    for column in definition.find_all(exp.ColumnDef):
-        for constraint in column.constraints:
-            yield from ((column.name, read.name) for read in constraint.find_all(exp.Column))
-    for query in definition.find_all(exp.Query):
-        if isinstance(query, exp.Select):
-            for projection in query.selects:
-                yield from ((projection.alias_or_name, read.name) for read in projection.find_all(exp.Column))
-        elif isinstance(query, exp.SetOperation):
-            for own, other in zip(query.left.named_selects, query.right.named_selects, strict=False):
-                yield own, other
-    made = definition.args.get("expression")
-    if isinstance(definition.this, exp.Schema) and isinstance(made, exp.Query):
-        for own, name in zip(definition.this.expressions, made.named_selects, strict=False):
-            yield own.name, name
 
 
 # 3. People are counted
@@ -395,8 +353,8 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     """Yield why the column that people are counted by does not name people, or not each by one value.
 
     1. Its name says that it numbers events.
-    2. Its name does not speak of people, it is another one in each row, and another column numbers people and repeats:
-       one that no person gave a role in which it is published.
+    2. Its name does not speak of people, and another column numbers people and repeats more often: one that no person
+       gave a role in which it is published.
     3. A note: texts are blank, or differ in case or in outer spaces alone; numbers are NaN.
     """
     given = _given_another_role(named)
@@ -421,15 +379,14 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     query = counts_query(source.relation, [value, spelled, blanks, *(value_of([one]) for one in others)])
     title = "do columns that number people repeat?"
     ((rows, people, _, alike, in_rows, _, *counts),) = source.holder.rows(query, title)
-    if int(rows) == int(people):
-        for other, known, values in zip(others, counts[::2], counts[1::2], strict=True):
-            if int(values) < int(known):
-                text = (
-                    f"people are to be counted by {entity.name}, which is another one in each row, and "
-                    f"{_repeats(other.name, int(values), int(known))} and a name that says that it numbers people"
-                )
-                yield _refused(PEOPLE, (entity.name, other.name), text, _count_people(other.name))
-                return
+    for other, known, values in zip(others, counts[::2], counts[1::2], strict=True):
+        if int(values) * int(rows) < int(people) * int(known):
+            text = (
+                f"people are to be counted by {entity.name}, which has {int(people):,} values in {int(rows):,} rows, "
+                f"and {_repeats(other.name, int(values), int(known))} and a name that says that it numbers people"
+            )
+            yield _refused(PEOPLE, (entity.name, other.name), text, _count_people(other.name))
+            return
     if blank is not None and int(in_rows):
         text = f"{entity.name} is {what} in {counted(int(in_rows), 'row')}"
         way = f"{'A blank' if what == 'blank' else what} is counted as a person: write NULL where no one is named."

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
     from kanon_sql.release.release import Release
 
 
+_OF_THE_TABLE = frozenset(
+    {
+        *("columns", "count", "hierarchies", "hierarchy_directory", "directory", "publish", "prepare", "population"),
+        *("search_on", "origin", "time_zone"),
+    }
+)
+"""Settings that ``prepare`` reads: its checks and counts are those of these."""
 _LEAST_SECONDS = 0.001  # of a release, where those before it took all the time that there was
 
 
@@ -166,9 +173,19 @@ class PreparedTable:
             UsageError: a setting is wrong.
             NoSolutionError: no release satisfies the models.
         """
-        release = release_of(self.prepared, replace(self.policy, **settings), progress or silent)
+        release = release_of(self.prepared, self._with(settings), progress or silent)
         release.keeps_source = False
         return release
+
+    def _with(self, settings: Mapping[str, Any]) -> Policy:
+        """Return the policy with other settings of the search.
+
+        Raises:
+            UsageError: a setting is one that the table was prepared by.
+        """
+        if fixed := sorted(_OF_THE_TABLE & {*settings}):
+            raise UsageError(f"The table was prepared with {', '.join(fixed)}: to change that, call prepare() again.")
+        return replace(self.policy, **settings)
 
     def lattice(
         self,
@@ -188,7 +205,7 @@ class PreparedTable:
             UsageError: a setting is wrong, or the lattice is too large to be listed.
             NoSolutionError: no node satisfies the models.
         """
-        policy = replace(self.policy, **settings)
+        policy = self._with(settings)
         tell = progress or silent
         problem = problem_of(self.prepared, policy)
         evidence = Evidence(problem)

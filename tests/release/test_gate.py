@@ -13,9 +13,13 @@ import pytest
 
 import kanon_sql as kanon_of
 from kanon_sql.engine.base import Column
+from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import KanonError
+from kanon_sql.evidence.measure import measure_alone
 from kanon_sql.policy.gate import COPIES, PEOPLE, ROLES, TOLD, _by_chance
+from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.profile.people import numbers_events, numbers_people
+from kanon_sql.policy.roles import NamedColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,6 +212,39 @@ def test_encounters_are_not_people(asked: dict[str, Any], says: str) -> None:
     with duckdb.connect() as connection:
         connection.execute(CONDITIONS)
         assert kanon_of.profile(connection, "conditions").entity == "PATIENT"
+
+
+def test_an_entity_that_is_nearly_a_number_of_rows_is_refused() -> None:
+    """One value of ``vno`` repeats."""
+    statement = (
+        "CREATE TABLE t AS SELECT greatest(i, 1) AS vno, i // 6 AS patient_id, i // 6 % 9 AS day FROM range(90) r(i)"
+    )
+    said = refused(
+        statement, "t", quasi_identifiers=["day"], identifying=["patient_id"], entity="vno", rest="drop", k=5
+    )
+    assert "counted by vno, which has 89 values in 90 rows, and patient_id has repeated values (15 in 90 rows)" in said
+
+
+def test_rows_are_not_people_once_a_table_is_prepared() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(CONDITIONS)
+        asked: dict[str, Any] = {"quasi_identifiers": ["year"], "identifying": ["PATIENT"], "rest": "drop"}
+        with (
+            kanon_of.prepare(connection, "conditions", count="rows", **asked) as table,
+            pytest.raises(KanonError, match=r"was prepared with count: to change that, call prepare\(\) again"),
+        ):
+            table.anonymize(count="people")
+
+
+def test_no_threshold_is_met_by_people_that_a_table_does_not_name() -> None:
+    """The release has 100 rows of each year; of how many people, it does not say."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT 2000 + i % 3 AS year FROM range(300) r(i)")
+        for entity, met in ((None, True), ("PATIENT", None)):
+            policy = Policy(columns=NamedColumns(quasi_identifiers=("year",), entity=entity))
+            source = open_source(connection, "t")
+            thresholds = measure_alone(source, policy).risk.thresholds
+            assert {one.met for one in thresholds} == {met}
 
 
 @pytest.mark.parametrize("rows", ["people", "events"])

@@ -30,34 +30,34 @@ def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> N
         UsageError: naming both columns.
     """
     for member in opened.members:
-        kept = [] if member.roles is None else without_role(member.policy.columns, member.roles)
+        if member.roles is None:
+            continue
+        path = (*opened.path(member), *([opened.people] if opened.people else []))
+        owners = [member, *{own.name: own for own in path if own is not member}.values()]
+        kept = [(own, column) for own in owners if own.roles for column in without_role(own.policy.columns, own.roles)]
         if not kept:
             continue
-        owners = {own.name: own for own in (*opened.path(member), *([opened.people] if opened.people else []))}
         hidden = [
             (own, column)
-            for own in owners.values()
-            if own.roles is not None and own is not member
+            for own in owners
+            if own.roles is not None
             for column in (*own.roles.identifying, *own.roles.dropped)
         ]
         generalized = [
-            (own, column)
-            for own in owners.values()
-            for column in own.quasi_identifiers
-            if levels[own.names[column.name]] > 0
+            (own, column) for own in owners for column in own.quasi_identifiers if levels[own.names[column.name]] > 0
         ]
-        own_columns = [(member, column) for column in kept]
         columns = [
             sql.named(of_table(own, column.name), own.names[column.name])
-            for own, column in (*own_columns, *hidden, *generalized)
+            for own, column in (*kept, *hidden, *generalized)
         ]
-        rows = opened.rows(member, columns)
-        asked = [_renamed(*one) for one in own_columns]
-        holder = member.source.holder
-        together = rows.subquery("together")
+        ask, together = member.source.holder.rows, opened.rows(member, columns).subquery("together")
+        own_kept = [_renamed(*one) for one in kept if one[0] is member]
+        other_kept = [_renamed(*one) for one in kept if one[0] is not member]
+        originals = (*hidden, *generalized)
         found = [
-            *copies_in(holder.rows, together, asked, [_renamed(*one) for one in (*hidden, *generalized)]),
-            *columns_that_tell(holder.rows, together, asked, [_renamed(*one) for one in generalized]),
+            *copies_in(ask, together, own_kept, [_renamed(*one) for one in originals]),
+            *copies_in(ask, together, other_kept, [_renamed(*one) for one in originals if one[0] is member]),
+            *columns_that_tell(ask, together, own_kept, [_renamed(*one) for one in generalized]),
         ]
         if found:
             raise UsageError(found[0].said(opened.place))

@@ -72,6 +72,7 @@ class TablesVerification:
         others: beside them, tables and views of their schemas, or files of their directory, that the policy does not
             publish; nothing was looked for in them, so that the promise is not known to hold.
         elsewhere: how many tables and views other schemas of the database have; nothing was looked for in them.
+        findings: what the checks of roles and of people refuse (docs/guarantees.md#checks), as sentences.
     """
 
     k: int
@@ -87,6 +88,7 @@ class TablesVerification:
     schema: str | None = None
     others: tuple[str, ...] = ()
     elsewhere: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
 
     @property
     def fewest(self) -> int | None:
@@ -95,8 +97,8 @@ class TablesVerification:
 
     @property
     def holds(self) -> bool:
-        """Whether the tables keep the promise, and nothing is beside them."""
-        return not self.fails and not self.others
+        """Whether the tables keep the promise, nothing is beside them, and no check refused them."""
+        return not self.fails and not self.others and not self.findings
 
     @property
     def fails(self) -> bool:
@@ -141,7 +143,7 @@ class TablesVerification:
                 f"not looked at, since the policy does not publish {it}: {', '.join(self.others)} ({number}); drop or "
                 f'move {it}, or name {it} in the policy ([tables.NAME], with rows = "kept" if they are about nobody)'
             )
-        return said
+        return [*said, *self.findings]
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
