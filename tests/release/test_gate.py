@@ -308,12 +308,13 @@ def test_a_batch_of_one_patient_is_not_appended(role: str, tmp_path: Path) -> No
     ("names", "people", "events"),
     [
         (
-            "patient_id PATIENT Patientennummer id_patient 患者编号 ssn mrn medical_record_number member_no uuid",
+            "patient_id PATIENT Patientennummer id_patient 患者编号 ssn mrn medical_record_number member_no uuid "
+            "SUBJID USUBJID PTID enrollee_id beneficiary_id insured_id resident_id respondent_id proband participant_no",
             True,
             False,
         ),
         ("visit_id ENCOUNTER record_id row_id order_no Fallnummer hadm_id patient_visit_id claim_id", False, True),
-        ("doctor_id nurse mother_id household_id hospital_no patient_age patients_seen case people town", False, False),
+        ("doctor_id nurse mother_id household_id hospital_no patient_age patients_seen case people town tag unit", False, False),
     ],
 )
 def test_which_names_number_people_and_which_events(names: str, people: bool, events: bool) -> None:
