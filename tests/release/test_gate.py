@@ -37,10 +37,10 @@ HARMLESS = {"o": "md5('' || i)", "patient_id": "i"}
 """Values of the columns above that no check refuses."""
 SAYS = {
     ROLES: r"o \(100% of its values look like e-mail addresses\)",
-    COPIES: r"o has no role, and the values of (people\.|t\.)?age in each of the first",
+    COPIES: r"o has no role, and the values of (\S+\.)?age in each of the first",
     PEOPLE: r"several rows are of one person: patient_id has repeated values|counted by visit_id, and its name says|"
     r"Several of the new rows .* have the same patient_id",
-    TOLD: r"o has no role .* tells the value of (t\.)?age, which is generalized",
+    TOLD: r"o has no role .* tells the value of (\S+\.)?age, which is generalized",
 }
 BASE = "SELECT i, 20 + i % 40 AS age, i % 2 AS sex, 'd' || i % 3 AS dx FROM range(240) numbers(i)"
 ROLES_OF = ["--qi", "age,sex", "--hierarchy", "age=intervals:20", "--hierarchy", "sex=flat", "--sensitive", "dx"]
@@ -369,8 +369,8 @@ def test_people_of_the_original_are_judged(judge: str, people: str, green: bool)
     ("values", "says"),
     [
         ("'a' || i || '@x.org'", SAYS[ROLES]),
-        ("' ' || age", SAYS[COPIES].replace("(people\\.|t\\.)?", r"\S*")),
-        ("'z' || age", SAYS[TOLD].replace("(t\\.)?", r"\S*")),
+        ("' ' || age", SAYS[COPIES]),
+        ("'z' || age", SAYS[TOLD]),
         ("md5('b' || i)", ""),
     ],
     ids=["roles", "copies", "told", "harmless"],
@@ -398,7 +398,7 @@ def test_an_identifying_column_of_a_release_is_judged(judge: str, insensitive: t
     named = kanon_of.NamedColumns(() if insensitive else ("name",), ("sex",), (), insensitive)
     policy = kanon_of.Policy(named, (kanon_of.KAnonymity(5),), {"sex": "flat"})
     with made_in_memory("SELECT 'N' || i % 31 AS name, i % 2 AS sex FROM range(80) r(i)") as connection:
-        connection.execute("CREATE TABLE released AS SELECT name, sex FROM t ORDER BY hash(random())")
+        connection.execute("CREATE TABLE released AS SELECT name, sex FROM t")
         found = getattr(kanon_of, judge)(
             connection, "released", policy=policy, original="t" if judge == "attack" else None
         )
