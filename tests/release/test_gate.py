@@ -391,6 +391,7 @@ def test_a_batch_passes_the_checks(values: str, says: str, in_tmp: Path) -> None
         assert connection.execute("SELECT count(*) FROM released").fetchone() == (240 if says else 480,)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("judge", ["check", "known", "measure", "attack"])
 @pytest.mark.parametrize("insensitive", [(), ("name",)])
 def test_an_identifying_column_of_a_release_is_judged(judge: str, insensitive: tuple[str, ...]) -> None:
