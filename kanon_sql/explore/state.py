@@ -74,7 +74,11 @@ class Base:
             person = folded(named.entity)
             by_name[person] = "person-pseudonym" if by_name.get(person) == "pseudonym" else "person"
         rest = "kept" if named.rest == "keep" else LEFT_OUT
-        return cls(policy, found, {column.name: by_name.get(folded(column.name), rest) for column in found})
+        roles = {column.name: by_name.get(folded(column.name), rest) for column in found}
+        # Nobody named what is kept as the rest.
+        unnamed = [name for name in roles if named.rest == "keep" and folded(name) not in by_name]
+        named = replace(named, proposed=(*named.proposed, *unnamed))
+        return cls(replace(policy, columns=named), found, roles)
 
     @property
     def start(self) -> State:

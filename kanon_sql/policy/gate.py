@@ -155,8 +155,15 @@ def judge_roles(source: Source, policy: Policy) -> tuple[Finding, ...]:
     named = policy.columns
     own = (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")
     decided = {*_published_by_decision(named), *map(folded, own)}
-    kept = [column for column in source.columns if folded(column.name) not in decided]
-    return tuple(roles_are_confirmed(source, policy, _there(source, named.sensitive), kept))
+    shown = tuple(one.name for one in _there(source, named.identifying) if folded(one.name) not in decided)
+    kept = [one for one in source.columns if folded(one.name) not in decided and one.name not in shown]
+    found = [*roles_are_confirmed(source, policy, _there(source, named.sensitive), kept)]
+    if shown:
+        text = f"{', '.join(shown)}: identifying by the policy, which is never published"
+        found.append(
+            _refused(ROLES, shown, text, f"Leave out, or publish as it is: --keep {shlex.quote(','.join(shown))}.")
+        )
+    return tuple(found)
 
 
 def without_role(named: NamedColumns, roles: Roles) -> list[Column]:
@@ -192,7 +199,7 @@ def roles_are_confirmed(
     ruled = {folded(name) for name in policy.publish}
     confirmed = {folded(name) for name in policy.columns.insensitive} | ruled
     for column in [column for column in sensitive if column not in kept]:
-        says = _identifies(column)
+        says = None if _is_yes_or_no(source, column) else _identifies(column)
         if says and says != "visit_id" and role_of_kind(says) == "identifying" and folded(column.name) not in confirmed:
             text = f"{column.name} is sensitive, so it is published as it is, and its name says {text_of_kind(says)}"
             yes = f"if it is to be published, confirm that with --keep {shlex.quote(column.name)} too"
@@ -201,7 +208,7 @@ def roles_are_confirmed(
     found = {
         column.name: f"its name says {text_of_kind(says)}" if says else _looks_like(source, column)
         for column in unnamed
-        for says in [_identifies(column)]
+        for says in [None if _is_yes_or_no(source, column) else _identifies(column)]
     }
     if open_ones := tuple(name for name, what in found.items() if what):
         why = ", ".join(f"{name} ({found[name]})" for name in open_ones)
@@ -223,6 +230,15 @@ def _identifies(column: Column) -> str | None:
     if kind is None or role_of_kind(kind) not in {"identifying", "quasi-identifying"} or column.family == "boolean":
         return None
     return kind
+
+
+def _is_yes_or_no(source: Source, column: Column) -> bool:
+    """Return True if a column is called after people, such as "insured", and has at most two values."""
+    if not _is_bare(column):
+        return False
+    own = sql.column(column.name)
+    values = exp.select(own).distinct().from_(source.relation.copy()).where(own.is_(exp.null()).not_())
+    return len(source.holder.rows(values.limit(_YES_OR_NO + 1), f"is {column.name} yes or no?")) <= _YES_OR_NO
 
 
 def _looks_like(source: Source, column: Column) -> str | None:

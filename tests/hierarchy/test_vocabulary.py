@@ -34,6 +34,9 @@ from kanon_sql.hierarchy.vocabulary import KINDS, is_of_person, kinds_of_name, r
         ("icd10", ["icd10", "icd_10_code", "diagnosis_code", "codigo_diagnostico"]),
         ("medication", ["drug_name", "Medikamentenname", "nom_medicament", "药品名称"]),
         ("salary", ["salary", "Bruttogehalt", "salaire_brut", "salario", "工资"]),
+        ("birth_date", ["Geburtstag", "Tag der Geburt", "geburts_tag"]),
+        ("event_date", ["Behandlungstag", "Entlassungstag", "Tagesdatum", "behandlung_tag"]),
+        ("department", ["business_unit", "unité", "unidad"]),
         ("event_date", ["diagnosis_date", "Diagnosedatum", "date_diagnostic", "fecha_diagnostico", "test_date"]),
         ("count", ["email_count", "n_visits", "Anzahl_Besuche"]),
         ("category", ["phone_type", "device_type", "admission_type", "product_name"]),
@@ -194,6 +197,10 @@ def test_what_a_key_does_not_change(kind: str, names: list[str]) -> None:
         ("Essex", "sex"),
         ("valid", "record_id"),
         ("市场", "city"),
+        ("tag", "event_date"),
+        ("tag_name", "event_date"),
+        ("price_tag", "event_date"),
+        ("unit", "department"),
     ],
 )
 def test_traps(name: str, kind: str) -> None:

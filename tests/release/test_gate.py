@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import nullcontext
+from html import unescape
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,17 +32,19 @@ PAGE = Path(__file__).parents[2] / "docs/guarantees.md"
 CHECKS = (ROLES, COPIES, PEOPLE, TOLD)
 # Each check has a table that it alone refuses: one more column (o), or several rows of a person.
 TABLES = {
-    ROLES: "SELECT *, 'Name ' || i AS name FROM base",
+    ROLES: "SELECT *, 'a' || i || '@x.org' AS o FROM base",
     COPIES: "SELECT *, ' ' || age AS o FROM base",
     PEOPLE: "SELECT *, i // 10 AS patient_id FROM base",
-    TOLD: "SELECT *, 7 * age AS o FROM base",
+    TOLD: "SELECT *, 'z' || age AS o FROM base",
 }
+HARMLESS = {"o": "md5('' || i)", "patient_id": "i"}
+"""Values of the columns above that no check refuses."""
 SAYS = {
-    ROLES: r"name \(its name says a person's name\)",
-    COPIES: r"o has no role, and the values of (people\.|t\.)?age in each of the first",
+    ROLES: r"o \(100% of its values look like e-mail addresses\)",
+    COPIES: r"o has no role, and the values of (\S+\.)?age in each of the first",
     PEOPLE: r"several rows are of one person: patient_id has repeated values|counted by visit_id, and its name says|"
     r"Several of the new rows .* have the same patient_id",
-    TOLD: r"o has no role .* tells the value of (t\.)?age, which is generalized",
+    TOLD: r"o has no role .* tells the value of (\S+\.)?age, which is generalized",
 }
 BASE = "SELECT i, 20 + i % 40 AS age, i % 2 AS sex, 'd' || i % 3 AS dx FROM range(240) numbers(i)"
 ROLES_OF = ["--qi", "age,sex", "--hierarchy", "age=intervals:20", "--hierarchy", "sex=flat", "--sensitive", "dx"]
@@ -94,14 +98,28 @@ def tried(  # noqa: C901 - one small function for each path
         return by_command("anonymize", path, "--policy", "tables.toml", "--into-schema", "released")
 
     def appended(path: Path) -> tuple[int, str]:
-        """The lock is that of the table without its last column; the new rows have it."""
-        if "patient_id" in columns(path):
-            change(path, "CREATE TABLE many AS FROM t", "UPDATE t SET patient_id = i")
-        code, text = by_command("anonymize", path, *asked(path), "--into", "released", "--lock", "kanon.lock")
-        if code:
-            return code, text
-        change(path, "DROP TABLE IF EXISTS t", "ALTER TABLE many RENAME TO t")
-        return by_command("apply", "kanon.lock", "t", "--append", "released", "--again")
+        """The lock is that of a table with a harmless last column; the new rows are those of the check."""
+        last = columns(path)[-1]
+        change(path, "CREATE TABLE batch AS FROM t", f"UPDATE t SET {last} = {HARMLESS[last]}")  # noqa: S608 - the texts above
+        ended = by_command("anonymize", path, *asked(path), "--into", "released", "--lock", "kanon.lock")
+        assert ended[0] == 0, ended
+        return by_command("apply", "kanon.lock", "batch", "--append", "released")
+
+    def explored(path: Path) -> tuple[int, str]:
+        """Send the form of Publish. Explore gives each column a role: what is kept as the rest is proposed."""
+        from exploring import explorer
+
+        identifying = ("i",) if "o" in columns(path) else ("i", "patient_id")
+        roles = kanon_of.NamedColumns(identifying, ("age", "sex"), ("dx",), rest="keep")
+        levels = {"age": "intervals:20", "sex": "flat"}
+        policy = kanon_of.Policy(roles, (kanon_of.KAnonymity(15),), levels, max_suppressed=0)
+        with explorer(path, "t", policy) as pages:
+            form = {own["name"]: own.get("value") for tag, own in pages.get("/publish").elements if tag == "input"}
+            token = {"form_token": form["form_token"]}
+            answer = unescape(pages.post({**token, "policy_file": f"{path.stem}.toml", "into": "released"}).text)
+        code = re.search(r"exit code (\d)", answer)
+        assert code or "published and verified" in answer, answer
+        return int(code.group(1)) if code else 0, " ".join(answer.split())
 
     def asked(path: Path) -> list[str]:
         return [*ASKED, *(["--id", "patient_id"] if "patient_id" in columns(path) else [])]
@@ -119,6 +137,7 @@ def tried(  # noqa: C901 - one small function for each path
         "`prepare()`": lambda path: by_library(lambda: prepared(path)),
         "several tables": several,
         "`apply`": appended,
+        "`explore`": explored,
         "`report`": lambda path: by_command("report", path, *asked(path), "--out", "report.html"),
         "`compare`": lambda path: by_command("compare", path, "t", "--qi", "age,sex", "-k", "15"),
         "`dp budget`": lambda path: by_command("dp", "budget", path, "t", "--epsilon", "1"),
@@ -338,6 +357,168 @@ def test_a_batch_of_one_patient_is_not_appended(role: str, tmp_path: Path) -> No
         kanon_of.apply(tmp_path / "kanon.lock", "many", append="released", database=path)
 
 
+# Holes that an adversary found after that
+
+
+def made_in_memory(select: str) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a database with a table t."""
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE t AS {select}")
+    return connection
+
+
+def require_outcome(says: str, select: str, **asked: Any) -> None:
+    """Fail unless a table is refused in such words; or published, if there are none."""
+    with made_in_memory(select) as connection:
+        if says:
+            with pytest.raises(KanonError, match=says) as error:
+                kanon_of.anonymize(connection, "t", **asked)
+            assert error.value.exit_code == 2
+        else:
+            with kanon_of.anonymize(connection, "t", **asked) as release:
+                release.to_table("released")
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
+@pytest.mark.parametrize(("told", "says"), [("3 * (i // 9)", "z has no role .* tells the value of age"), ("i % 7", "")])
+def test_a_partition_counts_as_generalized(algorithm: str, told: str, says: str) -> None:
+    """Such algorithms give no level to a column, so that none was looked at."""
+    select = f"SELECT i // 9 AS age, {told} AS z FROM range(90) r(i)"  # noqa: S608 - the texts above
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "rest": "keep", "k": 20, "max_suppressed": 0}
+    require_outcome(says, select, algorithm=algorithm, **asked)
+
+
+@pytest.mark.parametrize("judge", ["check", "known", "measure"])
+@pytest.mark.parametrize(("people", "green"), [("i // 4", False), ("i", True)])
+def test_people_of_the_original_are_judged(judge: str, people: str, green: bool) -> None:
+    """A release does not have the column that numbers people."""
+    asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "k": 5, "entity": "code", "hierarchies": {"sex": "flat"}}
+    original = f"SELECT {people} AS patient_id, i AS code, i % 2 AS sex FROM range(80) r(i)"  # noqa: S608 - the texts above
+    with made_in_memory(original) as connection:
+        connection.execute("CREATE TABLE released AS SELECT sex FROM t")
+        found = getattr(kanon_of, judge)(connection, "released", original="t", **asked)
+        assert (found.refusal is None) == green
+        assert green or found.refusal.check == PEOPLE
+        assert judge == "measure" or (found.verified, found.holds) == (green, green)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ("'a' || i || '@x.org'", SAYS[ROLES]),
+        ("' ' || age", SAYS[COPIES]),
+        ("'z' || age", SAYS[TOLD]),
+        ("md5('b' || i)", ""),
+    ],
+    ids=["roles", "copies", "told", "harmless"],
+)
+def test_a_batch_passes_the_checks(values: str, says: str, in_tmp: Path) -> None:
+    """The lock is that of a table that passes; the column without a role has other values in the batch."""
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["dx"], "rest": "keep", "k": 15}
+    with made_in_memory(f"SELECT *, md5('' || i) AS o FROM ({BASE})") as connection:  # noqa: S608 - the texts above
+        connection.execute("ALTER TABLE t DROP sex")
+        connection.execute(f"CREATE TABLE batch AS SELECT * REPLACE ({values} AS o) FROM t")  # noqa: S608 - the texts above
+        with kanon_of.anonymize(
+            connection, "t", identifying=["i"], hierarchies={"age": "intervals:20"}, max_suppressed=0, **asked
+        ) as release:
+            release.to_table("released", lock=in_tmp / "kanon.lock")
+
+        with pytest.raises(KanonError, match=says) if says else nullcontext():
+            kanon_of.apply("kanon.lock", "batch", append="released", database=connection)
+        assert connection.execute("SELECT count(*) FROM released").fetchone() == (240 if says else 480,)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("judge", ["check", "known", "measure", "attack"])
+@pytest.mark.parametrize("insensitive", [(), ("code",)])
+def test_an_identifying_column_of_a_release_is_judged(judge: str, insensitive: tuple[str, ...]) -> None:
+    """That the policy calls it identifying is no decision to publish it. A person may call it insensitive."""
+    named = kanon_of.NamedColumns(() if insensitive else ("code",), ("sex",), (), insensitive)
+    policy = kanon_of.Policy(named, (kanon_of.KAnonymity(5),), {"sex": "flat"})
+    with made_in_memory("SELECT 'N' || i % 31 AS code, i % 2 AS sex FROM range(80) r(i)") as connection:
+        connection.execute("CREATE TABLE released AS SELECT code, sex FROM t")
+        found = getattr(kanon_of, judge)(
+            connection, "released", policy=policy, original="t" if judge == "attack" else None
+        )
+        assert [one.check for one in found.findings if one.refused] == ([] if insensitive else [ROLES])
+        if judge == "attack":
+            outcomes = [one.outcome for one in found.verdicts if one.attack == "linkage"]
+            assert outcomes == ["finds nothing" if insensitive else "not excluded"]
+        elif judge != "measure":
+            assert found.holds == bool(insensitive)
+
+
+@pytest.mark.parametrize(
+    ("proposed", "says"), [((), ""), (("occupation",), "without a role may identify people: occupation")]
+)
+def test_a_proposed_sensitive_column_is_not_confirmed(proposed: tuple[str, ...], says: str) -> None:
+    """Its name identifies people together with others: an occupation is sensitive if a person says so."""
+    named = kanon_of.NamedColumns((), ("sex",), ("occupation",), proposed=proposed)
+    select = "SELECT 'j' || i % 3 AS occupation, i % 2 AS sex FROM range(60) r(i)"
+    require_outcome(says, select, policy=kanon_of.Policy(named, (kanon_of.KAnonymity(5),)))
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        ("customer_order_id", "counted by customer_order_id, and its name says that it numbers events"),
+        ("encounter", "counted by encounter, and its name says that it numbers events"),
+        ("customer_id", ""),
+    ],
+)
+def test_an_entity_that_numbers_events_is_refused(column: str, says: str) -> None:
+    """Of a release, and of a budget of noisy answers."""
+    select = f"SELECT i AS {column}, i % 2 AS sex FROM range(60) r(i)"  # noqa: S608 - the names above
+    require_outcome(says, select, quasi_identifiers=["sex"], entity=column, k=5)
+    with made_in_memory(select) as connection, pytest.raises(KanonError, match=says) if says else nullcontext():
+        kanon_of.dp.set_budget(connection, "t", epsilon=1, entity=column)
+
+
+CARDS = "4000000000000000 + 100 * (i % 10) + (12 - i % 10) % 10"
+"""Ten numbers; the last digit is that of the Luhn algorithm."""
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("birth_date_key", "i", r"birth_date_key \(its name says a date of birth\)"),
+        ("product_key", "i", ""),
+        ("o", CARDS, r"o \(100% of its values look like .*card"),
+        ("o", f"1 + {CARDS}", ""),
+        (
+            "o",
+            "CASE WHEN i % 2 = 0 THEN 'a' || i || '@x.org' ELSE '0171 55500' || i END",
+            r"o \(100% of its values look like e-mail addresses and phone numbers\)",
+        ),
+        ("o", "CASE WHEN i % 2 = 0 THEN 'a' || i ELSE '55500' || i END", ""),
+    ],
+    ids=["key of a date", "key", "cards", "no cards", "contacts", "no contacts"],
+)
+def test_keys_of_dates_cards_and_contacts_are_not_kept_by_oversight(column: str, values: str, says: str) -> None:
+    select = f"SELECT {values} AS {column}, i // 30 AS sex FROM range(60) r(i)"  # noqa: S608 - the texts above
+    require_outcome(says, select, quasi_identifiers=["sex"], rest="keep", k=5)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"), [("' ' || lower(code)", "o has no role, and the values of code"), ("md5(code)", "")]
+)
+def test_a_copy_of_a_dropped_column_is_refused(values: str, says: str) -> None:
+    """A column that is dropped with the rest is as hidden as an identifying one."""
+    select = f"SELECT 'C' || i AS code, {values} AS o, i % 2 AS sex FROM range(60) r(i)"  # noqa: S608 - the texts above
+    named = kanon_of.NamedColumns(quasi_identifiers=("sex",), insensitive=("o",), proposed=("o",), rest="drop")
+    require_outcome(says, select, policy=kanon_of.Policy(named, (kanon_of.KAnonymity(5),)))
+
+
+@pytest.mark.parametrize(("values", "says"), [("i % 2", ""), ("i % 3", "insured has repeated values")])
+def test_yes_or_no_numbers_nobody(values: str, says: str) -> None:
+    """``insured`` with 0 and 1 is a flag; with more values it may number people."""
+    select = f"SELECT {values} AS insured, i % 2 AS sex FROM range(60) r(i)"  # noqa: S608 - the texts above
+    require_outcome(says, select, quasi_identifiers=["sex"], identifying=["insured"], k=5)
+    require_outcome(
+        "" if not says else "insured is sensitive", select, quasi_identifiers=["sex"], sensitive=["insured"]
+    )
+
+
 # What the rules say of names, and tables that pass
 
 
@@ -349,8 +530,11 @@ def test_a_batch_of_one_patient_is_not_appended(role: str, tmp_path: Path) -> No
             True,
             False,
         ),
+        ("SUBJID USUBJID PTID enrollee_id beneficiary_id insured_id", True, False),
+        ("resident_id respondent_id proband participant_no", True, False),
         ("visit_id ENCOUNTER record_id row_id order_no Fallnummer hadm_id patient_visit_id claim_id", False, True),
         ("doctor_id nurse mother_id household_id hospital_no patient_age patients_seen case people town", False, False),
+        ("tag unit", False, False),
     ],
 )
 def test_which_names_number_people_and_which_events(names: str, people: bool, events: bool) -> None:

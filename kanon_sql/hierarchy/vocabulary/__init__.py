@@ -246,8 +246,8 @@ class _Phrase(NamedTuple):
 
     Attributes:
         kind: the kind that it suggests.
-        place: where it must stand: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person)
-            or ``start``.
+        place: where it must stand: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person),
+            ``start``, or ``compound`` (after another word of compounds, as in ``Behandlungstag``).
         head_first: whether the language says first what a thing is, as in ``date de naissance``.
     """
 
@@ -267,7 +267,7 @@ class Words:
     compounds: frozenset[str]
 
 
-_PLACES = {"": "any", "=": "whole", "@": "person", "^": "start"}
+_PLACES = {"": "any", "=": "whole", "@": "person", "^": "start", "+": "compound"}
 _MARKS = "".join(_PLACES)
 
 
@@ -457,6 +457,8 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
 def _rank(entry: _Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
     """Return how good the place of a phrase in a name is; None where it may not stand there."""
     if entry.place in {"whole", "person"}:
+        return None
+    if entry.place == "compound" and (start == 0 or tokens[start - 1] not in words.compounds):
         return None
     if start == 0 and end == len(tokens):
         return _WHOLE if entry.place == "any" else None
