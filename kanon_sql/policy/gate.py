@@ -24,12 +24,21 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import written
 from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError, counted
-from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind, text_of_kind
+from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.made_of import UNKNOWN, made_of
 from kanon_sql.policy.profile.copies import copies_among
 from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits
-from kanon_sql.policy.profile.people import counts_query, known_by, numbers_events, numbers_people, value_of
+from kanon_sql.policy.profile.people import (
+    FEWEST_PEOPLE,
+    counts_query,
+    is_one_each,
+    known_by,
+    numbers_events,
+    numbers_people,
+    order_of_people,
+    value_of,
+)
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -177,11 +186,6 @@ def _published_by_decision(named: NamedColumns) -> set[str]:
     return {folded(name) for name in (*named.sensitive, *named.insensitive)} - set(map(folded, named.proposed))
 
 
-def _given_another_role(named: NamedColumns) -> set[str]:
-    """Return the names, folded, of columns that have a role in which they do not number people."""
-    return {folded(name) for name in (*named.quasi_identifiers, *named.sensitive, *named.insensitive)}
-
-
 # 1. Roles are confirmed
 
 
@@ -234,7 +238,7 @@ def _identifies(column: Column) -> str | None:
 
 def _is_yes_or_no(source: Source, column: Column) -> bool:
     """Return True if a column is called after people, such as "insured", and has at most two values."""
-    if not _is_bare(column):
+    if not is_person(column.name):
         return False
     own = sql.column(column.name)
     values = exp.select(own).distinct().from_(source.relation.copy()).where(own.is_(exp.null()).not_())
@@ -325,57 +329,55 @@ def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
     if policy.count == "rows":
         return
     pseudonymized = _there(source, named.pseudonymize)
-    given = _given_another_role(named)
-    people = [
-        column
-        for column in source.columns
-        if column in pseudonymized
-        or (numbers_people(column) and (folded(column.name) not in given or not _is_bare(column)))
-    ]
+    people = [column for column in source.columns if column in pseudonymized or numbers_people(column)]
     quasi = _there(source, named.quasi_identifiers)
     others = known_by(source.columns, _there(source, named.identifying))
     others = [columns for columns in others if not any(column in (*people, *quasi) for column in columns)]
     asked = [*((column,) for column in people), *others]
     if not asked:
         return
-    query = counts_query(source.relation, [value_of(columns) for columns in asked])
-    ((*counts,),) = source.holder.rows(query, "do columns that number people repeat?")
+    query = counts_query(source.relation, [sql.literal(1), *map(value_of, asked)])
+    ((rows, _, *counts),) = source.holder.rows(query, "do columns that number people repeat?")
     found = [
-        (columns, int(rows), int(values))
-        for columns, rows, values in zip(asked, counts[::2], counts[1::2], strict=True)
-        if int(values) < int(rows) and not (_is_bare(columns[0]) and int(values) <= _YES_OR_NO)
+        (columns, int(known), int(values))
+        for columns, known, values in zip(asked, counts[::2], counts[1::2], strict=True)
     ]
-    repeated = [one for one in found if one[0][0] in people]
-    for (column, *_), rows, values in sorted(repeated, key=lambda one: (not is_of_person(one[0][0].name), one[2])):
+    one_each = any(is_one_each(column, values, int(rows)) for (column, *_), _, values in found if column in people)
+    found = [one for one in found if one[2] < one[1] and not _is_category(one[0][0], one[2], named)]
+    repeated = [one for one in found if one[0][0] in (pseudonymized if one_each else people)]
+    for (column, *_), known, values in sorted(repeated, key=lambda one: order_of_people(one[0][0], one[2])):
         why = "it is pseudonymized" if column in pseudonymized else "its name says that it numbers people"
-        text = f"several rows are of one person: {_repeats(column.name, values, rows)}, and {why}"
+        text = f"several rows are of one person: {_repeats(column.name, values, known)}, and {why}"
         yield _refused(PEOPLE, (column.name,), text, _count_people(column.name))
-    numbered = any(counts[2 * at] == counts[2 * at + 1] and is_of_person(one.name) for at, one in enumerate(people))
-    for columns, rows, values in [] if repeated or numbered else found:
+    noted = [] if repeated else [one for one in found if not one_each or one[0][0] in people]
+    for columns, known, values in noted:
         names = tuple(column.name for column in columns)
         ways_on = (
             "They are taken for different people; if rows of one person repeat, name the column that numbers people "
             "with --entity."
         )
-        yield _note(PEOPLE, names, _repeats(" and ".join(names), values, rows), ways_on)
+        yield _note(PEOPLE, names, _repeats(" and ".join(names), values, known), ways_on)
 
 
-def _is_bare(column: Column) -> bool:
-    """Tell whether a name says a person alone, and no number: what a person gives another role is something else."""
-    return "person_name" in kinds_of_name(column.name)[:1]
+def _is_category(column: Column, values: int, named: NamedColumns) -> bool:
+    """Return True if a column is called after people and has so few values that they number none.
+
+    These are two values (insured or not), and fewer than five if a person gave the column a role of its own.
+    """
+    given = {folded(name) for name in (*named.quasi_identifiers, *named.sensitive, *named.insensitive)}
+    most = FEWEST_PEOPLE - 1 if folded(column.name) in given else _YES_OR_NO
+    return is_person(column.name) and values <= most
 
 
 def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> Iterator[Finding]:
     """Yield why the column that people are counted by does not name people, or not each by one value.
 
     1. Its name says that it numbers events.
-    2. Its name does not speak of people, and another column numbers people and repeats more often: one that no person
-       gave a role in which it is published.
+    2. Its name does not speak of people, and another column numbers people and repeats more often.
     3. A note: texts are blank, or differ in case or in outer spaces alone; numbers are NaN.
     """
-    given = _given_another_role(named)
     people = [column for column in source.columns if column != entity and numbers_people(column)]
-    others = [column for column in people if folded(column.name) not in given and not is_of_person(entity.name)]
+    others = [] if is_of_person(entity.name) else people
     if numbers_events(entity):
         text = f"people are to be counted by {entity.name}, and its name says that it numbers events or rows"
         name = "" if not people else f" {shlex.join(['--entity', people[0].name])}"
@@ -396,12 +398,13 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     title = "do columns that number people repeat?"
     ((rows, people, _, alike, in_rows, _, *counts),) = source.holder.rows(query, title)
     for other, known, values in zip(others, counts[::2], counts[1::2], strict=True):
-        if int(values) * int(rows) < int(people) * int(known):
+        if int(values) * int(rows) < int(people) * int(known) and not _is_category(other, int(values), named):
             text = (
                 f"people are to be counted by {entity.name}, which has {int(people):,} values in {int(rows):,} rows, "
                 f"and {_repeats(other.name, int(values), int(known))} and a name that says that it numbers people"
             )
-            yield _refused(PEOPLE, (entity.name, other.name), text, _count_people(other.name))
+            view = f" If {entity.name} numbers people, give it a name that says so in a view."
+            yield _refused(PEOPLE, (entity.name, other.name), text, _count_people(other.name) + view)
             return
     if blank is not None and int(in_rows):
         text = f"{entity.name} is {what} in {counted(int(in_rows), 'row')}"

@@ -151,6 +151,12 @@ def test_ways_that_agree_and_ways_to_other_people() -> None:
     assert "They end at columns that do not refer to each other" in of_bills
 
 
+@pytest.mark.parametrize("name", ["kundennummer", "kundennr", "patientennummer", "Mitarbeiternummer", "student_no"])
+def test_a_number_of_people_in_one_word_is_a_way_to_them(name: str) -> None:
+    found = of_statements(f"CREATE TABLE calls AS SELECT i // 3 AS {name}, i AS minutes FROM range(30) r(i)")  # noqa: S608 - the names above
+    assert by_name(found)["calls"].persons == ((name,),)
+
+
 def test_a_temporary_table_does_not_stand_for_a_table_of_its_name() -> None:
     found = of_statements(
         "CREATE TABLE wards AS SELECT i AS id FROM range(10) numbers(i)",

@@ -519,6 +519,55 @@ def test_yes_or_no_numbers_nobody(values: str, says: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("columns", "asked", "says"),
+    [
+        (
+            'i // 10 AS "PATIENT"',
+            {"quasi_identifiers": ["year", "PATIENT"]},
+            r"PATIENT has repeated values \(30 in 300",
+        ),
+        ('i // 10 AS "PATIENT"', {"insensitive": ["PATIENT"]}, r"PATIENT has repeated values \(30 in 300"),
+        (
+            'i // 10 AS "PATIENT"',
+            {"sensitive": ["PATIENT"], "insensitive": ["PATIENT"]},
+            r"PATIENT has repeated values \(30 in 300",
+        ),
+        ('i // 10 AS "PATIENT", i AS code', {"entity": "code", "insensitive": ["PATIENT"]}, "If code numbers people,"),
+        ("i % 4 AS member", {"quasi_identifiers": ["year", "member"]}, ""),
+        ('i % 6 AS "case"', {"insensitive": ["case"]}, ""),
+        ("i % 4 AS insured, i AS code", {"entity": "code", "insensitive": ["insured"]}, ""),
+        ("'s' || i % 7 AS subject, i AS student_id", {"identifying": ["student_id"]}, ""),
+        ("'s' || i % 7 AS subject, i // 3 AS student_id", {"identifying": ["student_id"]}, "student_id has repeated"),
+        ("i % 4 AS employee_id, i AS patient_id", {"identifying": ["patient_id"]}, ""),
+        ("i % 4 AS employee_id, i // 3 AS patient_id", {"identifying": ["patient_id"]}, "patient_id has repeated"),
+        ("i // 3 AS patient_id, i AS case_id", {"identifying": ["patient_id"]}, "patient_id has repeated"),
+        ("i // 3 AS patient_id, nullif(i, 3) AS guest_id", {"identifying": ["patient_id"]}, "patient_id has repeated"),
+        ("i // 3 AS patient_id, i AS guest_id", {"pseudonymize": ["patient_id"]}, "patient_id .* is pseudonymized"),
+    ],
+)
+def test_which_repeated_numbers_are_of_people(columns: str, asked: dict[str, Any], says: str) -> None:
+    """A role turned the check off, and subjects or staff had tables of one row for each person refused."""
+    select = f"SELECT {columns}, i // 10 % 3 AS year FROM range(300) r(i)"  # noqa: S608 - the texts above
+    require_outcome(says, select, **{"quasi_identifiers": ["year"], "rest": "drop", "k": 5, **asked})
+
+
+@pytest.mark.parametrize(
+    ("columns", "entity"),
+    [
+        ("'s' || i % 7 AS subject, i // 3 AS student_id", "student_id"),
+        ("'s' || i % 7 AS subject, i AS student_id", None),
+        ("i % 4 AS employee_id, i AS patient_id", None),
+        ("i % 9 AS employee_id, i // 3 AS Kundennummer, i // 2 AS kunde", "employee_id"),
+        ("'s' || i % 7 AS subject", "subject"),
+        ("'s' || i % 4 AS subject", None),
+    ],
+)
+def test_the_entity_that_is_proposed(columns: str, entity: str | None) -> None:
+    with made_in_memory(f"SELECT {columns}, i % 2 AS sex FROM range(300) r(i)") as connection:  # noqa: S608 - the texts above
+        assert kanon_of.profile(connection, "t").entity == entity
+
+
 # What the rules say of names, and tables that pass
 
 

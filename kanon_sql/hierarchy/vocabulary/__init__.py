@@ -352,9 +352,8 @@ def kinds_of_name(name: str) -> tuple[str, ...]:
 def _kinds_of(name_words: tuple[str, ...], words: Words) -> tuple[str, ...]:
     if not name_words:
         return ()
-    if all(word in words.people or word in words.empty for word in name_words) and any(
-        word in words.people for word in name_words
-    ):
+    whole = words.entries.get("".join(name_words), ())
+    if _all_people(name_words, words) and not any(entry.place == "any" for entry in whole):  # "kind" is English too
         return ("person_name",)
     ranked: dict[str, tuple[int, int]] = {}
     for tokens in dict.fromkeys([name_words, tuple(word for word in name_words if word not in words.empty)]):
@@ -397,9 +396,16 @@ def is_number(words: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_of_person(name: str) -> bool:
-    """Tell whether a name speaks of a person: patient, customer, employee, student."""
+    """Return True if a name speaks of a person: patient, customer, employee, student; in one word with others too.
+
+    >>> is_of_person("student_id"), is_of_person("Kundennummer"), is_of_person("id")
+    (True, True, False)
+    """
     words = _all_words()
-    return any(word in words.people for word in _words_of_name(name, words))
+    return any(
+        _parts_around(word, words.people, words.carriers, words.entries)[0] in words.people
+        for word in _words_of_name(name, words)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -410,7 +416,11 @@ def is_person(name: str) -> bool:
     (True, False, False)
     """
     words = _all_words()
-    said = [word for word in _words_of_name(name, words) if word not in words.empty]
+    return _all_people(_words_of_name(name, words), words)
+
+
+def _all_people(name_words: Sequence[str], words: Words) -> bool:
+    said = [word for word in name_words if word not in words.empty]
     return bool(said) and all(word in words.people for word in said)
 
 

@@ -4,7 +4,8 @@
    in the languages that ``kanon init`` knows. A column that is pseudonymized numbers people whatever it is called.
 2. A column numbers events if its name says visit, encounter, admission, stay, record, order or row: it never tells
    people apart. Numbers of staff, relatives, households and places do not tell apart the people that rows are about.
-3. If a column of people repeats, several rows are of one person.
+3. If a column of people repeats, several rows are of one person; unless another one, whose name speaks of people, has
+   a value of its own in each row.
 4. Names of persons, e-mail addresses, telephone numbers and the like may repeat by chance: the count is said.
 """
 
@@ -37,6 +38,7 @@ _EVENTS = frozenset(
             "hadm",
             "record",
             "row",
+            "index",
             "order",
             "event",
             "episode",
@@ -58,6 +60,8 @@ _OTHERS = frozenset(
 """People that a row is not about."""
 _NO_NUMBERS = frozenset({"case", "people", "personen", "personnel", "personal"})
 """Alone they are yes or no, or how many; a case_id is a number."""
+FEWEST_PEOPLE = 5
+"""Values of a column that is proposed to count people by."""
 
 
 def numbers_people(column: Column) -> bool:
@@ -107,15 +111,26 @@ def known_by(columns: Sequence[Column], identifying: Sequence[Column]) -> list[t
 
 def proposed_entity(columns: Sequence[Column], figures: Mapping[str, ColumnFigures]) -> Column | None:
     """Return the column that people should be counted by: one that numbers people, and repeats; else None."""
-    repeated = [
-        column
-        for column in columns
-        if numbers_people(column)
-        and 0 < figures[column.name].distinct < figures[column.name].rows - figures[column.name].nulls
-    ]
-    return min(
-        repeated, key=lambda column: (not is_of_person(column.name), figures[column.name].distinct), default=None
-    )
+    repeated = []
+    for column in columns:
+        found = figures[column.name]
+        if not numbers_people(column):
+            continue
+        if is_one_each(column, found.distinct, found.rows):
+            return None
+        if FEWEST_PEOPLE <= found.distinct < found.rows - found.nulls:
+            repeated.append(column)
+    return min(repeated, key=lambda column: order_of_people(column, figures[column.name].distinct), default=None)
+
+
+def is_one_each(column: Column, values: int, rows: int) -> bool:
+    """Return True if each row is one person, by a column that numbers people; a case or a row may be of anyone."""
+    return values == rows and is_of_person(column.name) and _NO_NUMBERS.isdisjoint(parts_of_name(column.name))
+
+
+def order_of_people(column: Column, values: int) -> tuple[bool, bool, bool, int]:
+    """Return the order in which columns that number people are named: ``student_id`` before ``id`` and ``subject``."""
+    return (not is_of_person(column.name), is_person(column.name), values < FEWEST_PEOPLE, values)
 
 
 def value_of(columns: Sequence[Column]) -> exp.Expr:
