@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.gate import columns_that_tell, copies_in, without_role
-from kanon_sql.release.tables.opened import of_table
+from kanon_sql.release.tables.opened import PERSON, of_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> None:
     """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one.
 
-    A row stands beside the rows that it goes through, and that of its person: what an attacker can put together.
+    A row stands beside the rows that it goes through, and that of its person: what an attacker can put together. If a
+    column of one of these tells one of the row, each person counts once for a pair of values: a height stands beside
+    the same ward in each visit of a person, and nothing can be computed from it.
 
     Args:
         opened: the tables.
@@ -59,6 +63,12 @@ def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> N
             *copies_in(ask, together, other_kept, [_renamed(*one) for one in originals if one[0] is member]),
             *columns_that_tell(ask, together, own_kept, [_renamed(*one) for one in generalized]),
         ]
+        for column in other_kept:
+            for other in (_renamed(*one) for one in generalized if one[0] is member):
+                pairs = (
+                    exp.select(*map(sql.column, (PERSON, column.name, other.name))).distinct().from_(together.copy())
+                )
+                found += columns_that_tell(ask, pairs.subquery("pairs"), [column], [other])
         if found:
             raise UsageError(found[0].said(opened.place))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -69,6 +70,37 @@ def test_a_hidden_column_of_another_table_is_not_kept(statements: tuple[str, ...
     with pytest.raises(KanonError, match=says) as error:
         released(path)
     assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("patient", "visit", "day", "value", "says"),
+    [
+        ("i % 7", "v % 7", "v % 12", "3 * (v % 7)", "visits.x has no role .* tells the value of results.value"),
+        ("i % 6", "v % 7", "3 * (i % 6)", "v % 5", "patients.x has no role .* tells the value of visits.day"),
+        ("i // 2", "v % 7", "hash(i) % 9", "v % 5", ""),  # a person is always in one ward
+        ("i % 6", "i + 1000", "v % 5", "hash(i) % 4", ""),  # so are the results of a room that one person has
+    ],
+)
+def test_a_column_of_an_earlier_row_tells_a_generalized_one(
+    patient: str, visit: str, day: str, value: str, says: str, tmp_path: Path
+) -> None:
+    """Four visits of each person, with a result each. What the earlier row has was kept and not looked at."""
+    rows = "(SELECT v, v // 4 AS i FROM range(480) r(v))"
+    path = made(
+        tmp_path,
+        f"CREATE TABLE patients AS SELECT i AS patient_id, hash(-i) % 3 AS sex, {patient} AS x FROM range(120) r(i)",  # noqa: S608 - the texts above
+        f"CREATE TABLE visits AS SELECT v AS visit_id, i AS patient_id, {day} AS day, {visit} AS x FROM {rows}",  # noqa: S608
+        f"CREATE TABLE results AS SELECT v AS visit_id, {value} AS value FROM {rows}",  # noqa: S608
+        k=30,
+    )
+    text = (path.parent / "kanon.toml").read_text().replace("[tables.visits]", '[tables.visits]\nkey = "visit_id"')
+    results = (
+        '[tables.results]\nperson = { through = "visit_id", to = "visits" }\nquasi_identifiers = ["value"]\n'
+        'hierarchies = { value = "flat" }\n[privacy]'
+    )
+    (path.parent / "kanon.toml").write_text(text.replace("[privacy]", results))
+    with pytest.raises(KanonError, match=says) if says else nullcontext():
+        released(path)
 
 
 def test_released_tables_with_columns_of_names_are_not_verified(tmp_path: Path) -> None:
