@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> None:
     """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one.
 
-    A row stands beside the rows that it goes through, and that of its person: what an attacker can put together. If a
-    column of one of these tells one of the row, each person counts once for a pair of values: a height stands beside
-    the same ward in each visit of a person, and nothing can be computed from it.
+    A row stands beside the rows that it goes through, and that of its person: what an attacker can put together. Of
+    columns of two tables, each person counts once for a pair of values: a height stands beside the same ward in each
+    visit of a person, and nothing can be computed from it.
 
     Args:
         opened: the tables.
@@ -61,14 +62,13 @@ def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> N
         found = [
             *copies_in(ask, together, own_kept, [_renamed(*one) for one in originals]),
             *copies_in(ask, together, other_kept, [_renamed(*one) for one in originals if one[0] is member]),
-            *columns_that_tell(ask, together, own_kept, [_renamed(*one) for one in generalized]),
+            *columns_that_tell(ask, together, own_kept, [_renamed(*one) for one in generalized if one[0] is member]),
         ]
-        for column in other_kept:
-            for other in (_renamed(*one) for one in generalized if one[0] is member):
-                pairs = (
-                    exp.select(*map(sql.column, (PERSON, column.name, other.name))).distinct().from_(together.copy())
-                )
-                found += columns_that_tell(ask, pairs.subquery("pairs"), [column], [other])
+        for one, other in product(kept, generalized):
+            if one[0] is not other[0] and (one[0] is member or other[0] is member):
+                column, told = _renamed(*one), _renamed(*other)
+                pairs = exp.select(*map(sql.column, (PERSON, column.name, told.name))).distinct().from_(together.copy())
+                found += columns_that_tell(ask, pairs.subquery("pairs"), [column], [told])
         if found:
             raise UsageError(found[0].said(opened.place))
 
