@@ -25,6 +25,7 @@ from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
+from kanon_sql.hierarchy.vocabulary import is_number, parts_of_name
 from kanon_sql.policy.gate import entity_names_people, pass_before, refused_of
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns, Roles, assign_roles
@@ -318,8 +319,9 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
         own = tables[table.name]
         names = {column.name: named[table.name, column.name] for column in own.columns}
         if table.rows == "kept":
-            _require_no_keys(own, own.columns, policy, refers)
-            yield Member(table, own, None, (), (), names)
+            member = Member(table, own, None, (), (), names)
+            _require_no_keys(member, own.columns, policy, refers)
+            yield member
             continue
         keys = tuple(_keys(table, policy, own))
         columns = replace(table.columns, pseudonymize=tuple(key.column.name for key in keys))
@@ -334,7 +336,7 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
         member = Member(table, own, roles, hierarchies, keys, names)
         apart = {column.name for column in (*member.quasi_identifiers, *(key.column for key in keys))}
-        _require_no_keys(own, [one for one in member.published if one.name not in apart], policy, refers)
+        _require_no_keys(member, [one for one in member.published if one.name not in apart], policy, refers)
         _require_keys(member, policy, tables)
         yield member
 
@@ -444,21 +446,36 @@ def _declared_references(
 
 
 def _require_no_keys(
-    source: Source, published: Sequence[Column], policy: TablesPolicy, refers: Mapping[tuple[str, str], str]
+    member: Member, published: Sequence[Column], policy: TablesPolicy, refers: Mapping[tuple[str, str], str]
 ) -> None:
-    """Raise where columns that are published as they are have the names of keys, or refer to one."""
+    """Raise where columns that are published as they are have the names of keys, or refer to one.
+
+    A table that is kept may have a key of its own of such a name, if that says no more than a number ("id").
+    """
     names = {folded(name) for table in policy.tables for name in (table.key, table.person) if isinstance(name, str)}
     names |= {folded(table.person.column) for table in policy.tables if isinstance(table.person, Through)}
     for column in published:
-        owner = refers.get((source.relation.name, column.name))
-        if owner is None and folded(column.name) not in names:
+        owner = refers.get((member.relation.name, column.name))
+        if owner is None and (folded(column.name) not in names or _is_key_of_its_own(member, column)):
             continue
         why = f"refers to {owner}" if owner is not None else "is called like a key of people or of their events"
-        raise UsageError(
-            f"Column {column.name!r} of {source.name} would be published as it is, and {why}: say that it is how the "
-            f"rows of {source.name} reach a person (person = ...), name it in identifying, or drop the table "
-            '(rows = "dropped").'
+        of_people = (
+            f"say that it is how the rows of {member.name} reach a person (person = ...), name it in identifying"
         )
+        ways_on = "keep a view without it" if member.roles is None else of_people
+        raise UsageError(
+            f"Column {column.name!r} of {member.name} would be published as it is, and {why}: {ways_on}, or drop the "
+            'table (rows = "dropped").'
+        )
+
+
+def _is_key_of_its_own(member: Member, column: Column) -> bool:
+    if member.roles is not None or not is_number(parts_of_name(column.name)):
+        return False
+    own = sql.column(column.name)
+    query = exp.select(exp.Count(this=own), sql.count_distinct(own.copy())).from_(member.relation.copy())
+    ((known, values),) = member.source.holder.rows(query, f"does {column.name} tell the rows of {member.name} apart?")
+    return int(known) == int(values)
 
 
 def _counted_values(member: Member, column: Column) -> tuple[int, int]:

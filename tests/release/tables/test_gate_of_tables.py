@@ -103,6 +103,28 @@ def test_a_column_of_an_earlier_row_tells_a_generalized_one(
         released(path)
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("id", "i", ""),
+        ("id", "i // 2", "'id' of wards .* called like a key.*: keep a view without it, or drop"),
+        ("patient_id", "i", "'patient_id' of wards .* called like a key"),
+    ],
+)
+def test_a_table_that_is_kept_may_have_a_key_of_its_own(column: str, values: str, says: str, tmp_path: Path) -> None:
+    """It was refused by its name, with the advice to name it in identifying, which a kept table does not have."""
+    path = made(
+        tmp_path,
+        PATIENTS.replace("patient_id", "id"),
+        VISITS.replace("patient_id", "id", 1).replace("id, patient_id %", "id AS patient_id, id %"),
+        f"CREATE TABLE wards AS SELECT {values} AS {column}, 'w' || i AS ward FROM range(6) r(i)",  # noqa: S608 - the texts above
+    )
+    text = (path.parent / "kanon.toml").read_text().replace('person = "patient_id"', 'person = "id"', 1)
+    (path.parent / "kanon.toml").write_text(text + '[tables.wards]\nrows = "kept"\n')
+    with pytest.raises(KanonError, match=says) if says else nullcontext():
+        released(path)
+
+
 def test_released_tables_with_columns_of_names_are_not_verified(tmp_path: Path) -> None:
     name = "ALTER TABLE visits ADD COLUMN name VARCHAR", "UPDATE visits SET name = 'N' || patient_id"
     path = made(tmp_path, PATIENTS, VISITS, *name)
