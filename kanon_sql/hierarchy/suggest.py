@@ -20,6 +20,7 @@ from kanon_sql.hierarchy.build import DATES, column_facts, facts_query
 from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
+from kanon_sql.hierarchy.rules.bounds import StepRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule, MaskRule, RoundRule, parse_rule
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.sql import build as sql
@@ -157,7 +158,7 @@ def _needs_one_length(entry: ReadyMade) -> bool:
 def _fits_type(entry: ReadyMade, column: Column) -> bool:
     if entry.rule is not None:
         match parse_rule(entry.rule):
-            case IntervalRule() | RoundRule():
+            case IntervalRule() | RoundRule() | StepRule():
                 return column.family in NUMBERS
             case DateRule():
                 return column.family in DATES

@@ -24,11 +24,12 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import written
 from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError, counted
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.made_of import UNKNOWN, made_of
 from kanon_sql.policy.profile.copies import copies_among
-from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits
+from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits, is_phone_number
 from kanon_sql.policy.profile.people import (
     FEWEST_PEOPLE,
     counts_query,
@@ -63,8 +64,7 @@ _FIRST_ROWS, _MOST_VALUES = 100_000, 1_000
 """Rows, and different values of them, that are compared with patterns."""
 _LOOK_ALIKE = 0.5
 """The share of values that have to match a pattern."""
-_SEPARATED = re.compile(r".*[ +()/.-].*")
-_DATES = re.compile(r"[0-9]{1,4}([-/.][0-9]{1,2}){2,}.*|[0-9]{1,2}[-/. ][0-9]{1,2}[-/. ][0-9]{2,4}.*")
+_DECIMALS = re.compile(r"\.0+$")
 _YES_OR_NO = 2
 """Values of a column that is called after people, such as "insured": so few number none."""
 _TELLS = 0.5
@@ -246,15 +246,15 @@ def _is_yes_or_no(source: Source, column: Column) -> bool:
 
 
 def _looks_like(source: Source, column: Column) -> str | None:
-    """Return what at least half of the values of a text look like, if that identifies people."""
-    if column.family not in {"text", "integer"}:
+    """Return what at least half of the values of a text or a number look like, if that identifies people."""
+    if column.family not in {"text", *NUMBERS}:
         return None
     first = exp.select(sql.named(sql.column(column.name), TEXT)).from_(source.relation.copy()).limit(_FIRST_ROWS)
     query = exp.select(TEXT).distinct().from_(first.subquery("first_rows")).limit(_MOST_VALUES)
     values = [str(value).strip() for (value,) in source.holder.rows(query, f"what {column.name} looks like") if value]
-    found = [kind for value in values if (kind := _kind_of_value(value)) is not None]
-    if column.family == "integer":  # whole numbers look like much
-        found = [kind for kind in found if kind == "credit_card"]
+    numbers = column.family in NUMBERS
+    kinds = [_kind_of_value(_DECIMALS.sub("", value) if numbers else value) for value in values]
+    found = [kind for kind in kinds if kind == "credit_card" or (kind and not numbers)]  # numbers look like much
     if found and len(found) >= _LOOK_ALIKE * len(values):
         listed = " and ".join(BY_KIND[kind].text for kind in dict.fromkeys(found))
         return f"{in_percent(len(found) / len(values))} of its values look like {listed}"
@@ -262,13 +262,11 @@ def _looks_like(source: Source, column: Column) -> str | None:
 
 
 def _kind_of_value(value: str) -> str | None:
-    """Return the kind of number or address that a text is; a telephone number has a separator, and is no date."""
+    """Return the kind of number or address that a text is."""
     for kind in ("email", "phone", "national_id", "iban", "credit_card"):
-        if re.fullmatch(BY_KIND[kind].regexp, value, re.IGNORECASE) is None:
-            continue
-        if kind == "phone" and (_SEPARATED.fullmatch(value) is None or _DATES.fullmatch(value)):
-            continue
-        if kind not in {"iban", "credit_card"} or has_right_digits(kind, value):
+        if re.fullmatch(BY_KIND[kind].regexp, value, re.IGNORECASE) is not None and (
+            is_phone_number(value) if kind == "phone" else has_right_digits(kind, value)
+        ):
             return kind
     return None
 

@@ -121,6 +121,12 @@ def rules(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [suggestion.rule for suggestion in suggestions(source)]
 
 
+def test_a_rule_for_numbers_is_for_numbers_alone() -> None:
+    """``kanon init`` wrote ready:money for a VARCHAR, which then could not be made; for numbers, it was never there."""
+    assert rules(table("('c1'), ('c20')", "cost_centre")) == ["flat"]
+    assert rules(table("(100), (2500)", "salary"))[0] == "ready:money"
+
+
 @pytest.mark.thorough
 def test_values_speak_where_the_name_says_nothing() -> None:
     assert rules(table("('Texas'), ('Ohio'), ('Maine')")) == ["ready:us_state_name", "flat"]

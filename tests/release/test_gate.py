@@ -484,6 +484,8 @@ CARDS = "4000000000000000 + 100 * (i % 10) + (12 - i % 10) % 10"
         ("birth_date_key", "i", r"birth_date_key \(its name says a date of birth\)"),
         ("product_key", "i", ""),
         ("o", CARDS, r"o \(100% of its values look like .*card"),
+        ("o", f"({CARDS})::DOUBLE", r"o \(100% of its values look like .*card"),
+        ("o", f"({CARDS})::DECIMAL(18, 2)", r"o \(100% of its values look like .*card"),
         ("o", f"1 + {CARDS}", ""),
         (
             "o",
@@ -492,11 +494,43 @@ CARDS = "4000000000000000 + 100 * (i % 10) + (12 - i % 10) % 10"
         ),
         ("o", "CASE WHEN i % 2 = 0 THEN 'a' || i ELSE '55500' || i END", ""),
     ],
-    ids=["key of a date", "key", "cards", "no cards", "contacts", "no contacts"],
+    ids=[
+        "key of a date",
+        "key",
+        "cards",
+        "cards as doubles",
+        "cards as decimals",
+        "no cards",
+        "contacts",
+        "no contacts",
+    ],
 )
 def test_keys_of_dates_cards_and_contacts_are_not_kept_by_oversight(column: str, values: str, says: str) -> None:
     select = f"SELECT {values} AS {column}, i // 30 AS sex FROM range(60) r(i)"  # noqa: S608 - the texts above
     require_outcome(says, select, quasi_identifiers=["sex"], rest="keep", k=5)
+
+
+PHONES = (
+    "+49 30 123###|0171 555###|0171 1234###|(201) 555-1###|(030) 123###|617-555-1###|030/1234###|020 7946 0###"
+    "|01 23 45 6# ##|01-23-45-6#-##|612 345 ###|612 34 5# ##|+354 1234###|0049 30 1234###|044 123 4# ##"
+)
+CODES = (
+    "00##-7007-#7|0108.2###|001-123###|0127/45###|0100-20###|012 345 ###|0807-0###|01###-02###|+17.345###|12345###A"
+    "|2020-01-02 1###|1#.1#.20##|2###-20##"
+)
+
+
+def test_codes_of_drugs_goods_and_lots_are_no_phone_numbers() -> None:
+    """These were published only with a role: codes of eight digits or more with a separator."""
+    texts = {f"o{place}": text for place, text in enumerate((*PHONES.split("|"), *CODES.split("|")))}
+    values = {name: f"'{text}'" for name, text in texts.items()}
+    for at in range(5):
+        values = {name: text.replace("#", f"' || (i // {at + 1} + {at}) % 10 || '", 1) for name, text in values.items()}
+    select = ", ".join(f"{value} AS {name}" for name, value in values.items())
+    asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "rest": "keep", "k": 5}
+    said = refused(f"CREATE TABLE t AS SELECT {select}, i % 2 AS sex FROM range(200) r(i)", "t", **asked)  # noqa: S608 - the texts above
+    found = re.findall(r"(o\d+) \(\d+% of its values look like phone numbers\)", said)
+    assert {texts[name] for name in found} == set(PHONES.split("|")), said
 
 
 @pytest.mark.parametrize(

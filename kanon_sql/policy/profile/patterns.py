@@ -14,6 +14,7 @@ Security, name report of 2020).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -135,21 +136,24 @@ _SEXES = (
     "(m|f|w|male|female|man|woman|männlich|weiblich|mann|frau|masculin|féminin|homme|femme|h|masculino|femenino|hombre"
     "|mujer|varón|男|女|男性|女性|d|x|divers|other|unknown|maschio|femmina|man|vrouw|non-binary|nonbinary|diverse)"
 )
+_DNI = "[0-9]{8}-?[A-HJ-NP-TV-Z]|[XYZ][0-9]{7}-?[A-HJ-NP-TV-Z]"
+"""Of Spain, with a check letter."""
 _NATIONAL_NUMBERS = (
     "[0-9]{3}[-. ][0-9]{2}[-. ][0-9]{4}",  # USA
     IDENTITY_OF_CHINA,
-    "[0-9]{8}-?[A-HJ-NP-TV-Z]|[XYZ][0-9]{7}-?[A-HJ-NP-TV-Z]",  # Spain
+    _DNI,
     "[12] ?[0-9]{2} ?(0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3}( ?[0-9]{2})?",  # France
     "[0-9]{8}[A-Z][0-9]{3}|[0-9]{2} ?[0-3][0-9][01][0-9]{3} ?[A-Z] ?[0-9]{3}",  # Germany
     "[A-CEGHJ-PR-TW-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]",  # United Kingdom
     "[A-Z]{6}[0-9]{2}[A-Z][0-9]{2}[A-Z][0-9]{3}[A-Z]",  # Italy
 )
+_PHONES_OF_SPAIN = "[679][0-9]{2} ?[0-9]{2,3} ?[0-9]{2,3} ?[0-9]{0,2}"
 _PHONES = (
     r"(\+|00)[0-9][0-9 ()./-]{6,18}",  # with the code of a country
     r"\(?0[0-9]{1,5}\)?[ ./-]?[0-9][0-9 ./-]{4,14}",  # with the 0 of a trunk line
     r"\(?[0-9]{2,4}\)?[ ./-][0-9]{3,4}[ .-][0-9]{3,4}|\([0-9]{2,4}\) ?[0-9]{3,4}[ .-]?[0-9]{3,4}",
     "1[3-9][0-9]{9}",  # mobile phones of China
-    "[679][0-9]{2} ?[0-9]{2,3} ?[0-9]{2,3} ?[0-9]{0,2}",  # Spain
+    _PHONES_OF_SPAIN,
 )
 
 
@@ -227,13 +231,44 @@ def looks_like(pattern: Pattern) -> exp.Expr:
 
 
 def has_right_digits(kind: str, value: str) -> bool:
-    """Tell whether check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616)."""
+    """Return True if check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616), DNI.
+
+    Other national numbers, and other kinds, have none that are looked at.
+    """
     from stdnum import luhn
+    from stdnum.es import dni
     from stdnum.iso7064 import mod_97_10
     from stdnum.util import clean
 
     number = clean(value, " -").upper()
-    return bool(mod_97_10.is_valid(number[4:] + number[:4]) if kind == "iban" else luhn.is_valid(number))
+    if kind == "iban":
+        return bool(mod_97_10.is_valid(number[4:] + number[:4]))
+    if kind == "credit_card":
+        return bool(luhn.is_valid(number))
+    if re.fullmatch(_DNI, number) is None:
+        return True
+    return bool(dni.calc_check_digit(number[:-1].translate(str.maketrans("XYZ", "012"))) == number[-1])
+
+
+_DIGITS_OF_PHONES = range(10, 16)
+_OTHER_NUMBERS = re.compile(
+    "[0-9]{1,4}([-/.][0-9]{1,2}){2}( .*)?|[0-9]{1,2}[-/. ][0-9]{1,2}[-/. ][0-9]{2,4}"  # dates
+    "|[0-9]{4}-[0-9]{4}-[0-9]{2}|([0-9]{4}-[0-9]{4}|[0-9]{5}-[0-9]{5})"  # codes of drugs (NDC); two years or times
+)
+
+
+def is_phone_number(value: str) -> bool:
+    """Return True if a value of the pattern of telephone numbers is one, and no date, code or range.
+
+    It has a separator, and 10 to 15 digits (E.164), or parentheses; of Spain, 9 digits with spaces between them.
+
+    >>> [is_phone_number(text) for text in ("0171 5550012", "612 345 678", "0108.2107", "0007-7007-07")]
+    [True, True, False, False]
+    """
+    if value.isdigit() or _OTHER_NUMBERS.fullmatch(value):
+        return False
+    digits = sum(character.isdigit() for character in value)
+    return digits in _DIGITS_OF_PHONES or "(" in value or re.fullmatch(_PHONES_OF_SPAIN, value) is not None
 
 
 def year_of_text() -> exp.Expr:

@@ -211,7 +211,8 @@ class Evidence:
             raise NoSolutionError(self._why_not())
         if problem.frequency.rows and hopeless:
             required = max(int(model.required) for model in problem.models)
-            members = "different people" if problem.frequency.counts_people else "rows"
+            entity = next((model.entity for model in problem.models if model.entity is not None), None)
+            members = "rows" if entity is None else f"different people, counted by {entity}"
             rows = problem.frequency.rows
             counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
             raise NoSolutionError(
