@@ -428,6 +428,21 @@ def test_a_batch_passes_the_checks(values: str, says: str, in_tmp: Path) -> None
         assert connection.execute("SELECT count(*) FROM released").fetchone() == (240 if says else 480,)
 
 
+@pytest.mark.parametrize(
+    ("patient", "says"), [("i // 4", r"patient_id has repeated values \(15 in 60 rows\)"), ("i", "")]
+)
+def test_a_batch_may_have_a_column_of_people_that_the_lock_does_not_have(patient: str, says: str, in_tmp: Path) -> None:
+    """The ``pid`` of the lock is unique in the batch."""
+    with made_in_memory("SELECT i AS pid, i % 2 AS sex FROM range(60) r(i)") as connection:
+        asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "identifying": ["pid"], "k": 5}
+        with kanon_of.anonymize(connection, "t", hierarchies={"sex": "flat"}, **asked) as release:
+            release.to_table("released", lock=in_tmp / "kanon.lock")
+        batch = f"SELECT 60 + i AS pid, {patient} AS patient_id, i % 2 AS sex FROM range(60) r(i)"  # noqa: S608 - the texts above
+        connection.execute(f"CREATE TABLE batch AS {batch}")
+        with pytest.raises(KanonError, match=says) if says else nullcontext():
+            kanon_of.apply("kanon.lock", "batch", append="released", database=connection)
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("judge", ["check", "known", "measure", "attack"])
 @pytest.mark.parametrize("insensitive", [(), ("code",)])

@@ -39,7 +39,7 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity
-from kanon_sql.policy.gate import require_nothing_tells
+from kanon_sql.policy.gate import people_are_counted, refused_of, require_nothing_tells
 from kanon_sql.release.anonymize import measured, publication_of
 from kanon_sql.release.append.lock import (
     Lock,
@@ -253,12 +253,7 @@ def append_to(
     rows_equal = _equal_to_waiting(release, new, lock, waiting, again=again) if rows_waited else 0
     # 2. The batch.
     source = _batch_of(release, new, waiting if has_waiting else None, list(lock.types))
-    if again_there := repeated_values(source, lock.one_each):
-        raise UsageError(
-            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows had when "
-            f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
-            "release whose lock names the person (--entity); or one that counts rows (--count rows)."
-        )
+    _require_one_each(release, source, new, lock)
     # 3. Its classes.
     algorithm = "local" if lock.is_local else "optimal"
     policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm)
@@ -340,6 +335,18 @@ def _table_of(release: Source, lock: Lock) -> exp.Table:
             "after --append."
         )
     return found
+
+
+def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -> None:
+    """Raise if several rows of a batch are of one person, also by a column of the new rows that the lock lacks."""
+    if again_there := repeated_values(batch, lock.one_each):
+        raise UsageError(
+            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows had when "
+            f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
+            "release whose lock names the person (--entity); or one that counts rows (--count rows)."
+        )
+    if (refused := refused_of([*people_are_counted(new, lock.policy)])) is not None:
+        raise UsageError(refused.said(new.name))
 
 
 def _as_locked(new: Source, lock: Lock) -> Source:
