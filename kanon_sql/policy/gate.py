@@ -27,7 +27,6 @@ from kanon_sql.errors import UnsuitableError, UsageError, counted
 from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
-from kanon_sql.policy.made_of import UNKNOWN, made_of
 from kanon_sql.policy.profile.copies import copies_among
 from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits, is_phone_number
 from kanon_sql.policy.profile.people import (
@@ -44,7 +43,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Column
@@ -116,28 +115,15 @@ def refused_of(findings: Sequence[Finding], check: str | None = None) -> Finding
     return next((one for one in findings if one.refused and check in {None, one.check}), None)
 
 
-def pass_before(
-    source: Source,
-    policy: Policy,
-    roles: Roles,
-    tell: Tell = silent,
-    hidden_elsewhere: Mapping[str, Collection[str]] | None = None,
-) -> list[Finding]:
+def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silent) -> list[Finding]:
     """Return notes on a table that is to be published, by the checks that come before the search.
-
-    Args:
-        source: the table.
-        policy: with the roles that a person gave.
-        roles: of the columns.
-        tell: called before the scan that counts people.
-        hidden_elsewhere: by other tables that a view may read, their columns that are not published; all folded.
 
     Raises:
         UsageError: a check refused it.
     """
     kept = without_role(policy.columns, roles)
     findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
-    findings += nothing_is_made_of(source, policy, roles, hidden_elsewhere or {})
+    findings += nothing_is_made_of(source, policy, roles)
     if policy.count == "people" and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
@@ -274,32 +260,42 @@ def _kind_of_value(value: str) -> str | None:
 # 2. Nothing kept is made of what is hidden
 
 
-def nothing_is_made_of(
-    source: Source, policy: Policy, roles: Roles, hidden_elsewhere: Mapping[str, Collection[str]]
-) -> Iterator[Finding]:
-    """Yield columns without a role that are made of a column that is not published as it is, or are copies of one.
+def nothing_is_made_of(source: Source, policy: Policy, roles: Roles) -> Iterator[Finding]:
+    """Yield columns without a role that may be made of a column that is not published as it is, or are copies of one.
 
-    A column is made of others by ``[prepare]``, as a generated column of its table, or in the text of a view, at any
-    depth (``kanon_sql.policy.made_of``). A column of a view that cannot be traced there is refused.
+    1. All of a view, and generated columns: what they are computed from is not read.
+    2. Those that ``[prepare]`` makes of a column that is not published as it is.
     """
     changed = (*roles.identifying, *roles.dropped, *roles.pseudonymized, *roles.quasi_identifiers, roles.entity)
     hidden = {folded(column.name) for column in changed if column is not None} | set(map(folded, policy.publish))
     kept = [column for column in without_role(policy.columns, roles) if folded(column.name) not in hidden]
     if not kept:
         return
+    is_named = bool(source.table.name) and source.frame_kind is None  # a file is not, and a frame by us
+    computed = source.holder.computed(source.table) if is_named else set()
+    if names := tuple(column.name for column in kept if column.name in computed):
+        text = f"a view computes its columns, and a table its generated ones; without a role: {', '.join(names)}"
+        yield _refused(COPIES, names, text, _roles(*names))
     originals = [column for column in source.columns if folded(column.name) in hidden]
-    behind, relations = made_of(source)
-    shown_by = {column.name: behind(column.name) for column in originals}
-    shown_by |= {f"{table}.{name}": {name} for table in relations for name in hidden_elsewhere.get(table, ())}
     for column in kept:
-        own = behind(column.name)
-        if UNKNOWN in own:
-            text = f"{column.name} has no role, and the text of its view does not show of which columns it is made"
-            yield _refused(COPIES, (column.name,), text, _roles(column.name))
-        elif shown := next((name for name, behind_it in shown_by.items() if own & behind_it), None):
+        own = _prepared_of(source, column)
+        if shown := next((one.name for one in originals if own & _prepared_of(source, one)), None):
             text = f"{column.name} has no role and is made of {shown}, which is not published as it is"
             yield _refused(COPIES, (column.name, shown), text, _roles(column.name))
     yield from copies_in(source.holder.rows, source.relation, kept, originals)
+
+
+def _prepared_of(source: Source, column: Column) -> set[str]:
+    """Return the names, folded, of a column and of the columns that ``[prepare]`` makes it of, at any depth."""
+    reads = (
+        {} if source.preparation is None else {folded(name): read for name, read in source.preparation.reads.items()}
+    )
+    found, left = set[str](), [column.name]
+    while left:
+        if (name := folded(left.pop())) not in found:
+            found.add(name)
+            left += reads.get(name, ())
+    return found
 
 
 def copies_in(

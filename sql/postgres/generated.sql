@@ -1,5 +1,5 @@
-/* The generated columns of a table, each as a query that has its expression. */
-SELECT FORMAT('SELECT %s AS %I', generation_expression, column_name)
+/* The generated columns of a table. */
+SELECT column_name
 FROM information_schema.columns
 WHERE table_schema = $schema
   AND table_name = $name

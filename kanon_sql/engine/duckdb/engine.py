@@ -431,11 +431,10 @@ class DuckDBEngine:
         values = {"name": view.name, "schema": view.db or None}
         return self.rows(sql.statement("catalog/definition_of_view", values=values), title)
 
-    def definitions(self, relation: exp.Table) -> list[str]:
-        """Return the texts that made a table or view."""
-        values = {"name": relation.name, "schema": relation.db or None}
-        texts = self.rows(sql.statement("catalog/definitions", values=values), "what it is made of")
-        return [text for (text,) in texts]
+    def computed(self, relation: exp.Table) -> set[str]:
+        """Return the columns that are computed: all of a view, and generated ones."""
+        values = {"name": relation.name, "schema": relation.db or None, "catalog": relation.catalog or None}
+        return {name for (name,) in self.rows(sql.statement("catalog/computed", values=values), "computed columns")}
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
         """Return a relation and, where it is a view, all that it reads from, at any depth."""

@@ -150,10 +150,10 @@ class PostgresWarehouse:
         ((text,),) = self._ask("postgres/definition", "definition of the view", view)
         return str(text)
 
-    def definitions(self, relation: exp.Table) -> list[str]:
+    def computed(self, relation: exp.Table) -> set[str]:
         if self.kind_of(relation) in {"VIEW", "MATERIALIZED VIEW"}:
-            return [self.definition_of(relation)]
-        return [text for (text,) in self._ask("postgres/generated", "generated columns", relation)]
+            return {column.name for column in self.columns(relation)}
+        return {name for (name,) in self._ask("postgres/generated", "generated columns", relation)}
 
     def require_kind(self, kind: RelationKind) -> None:
         """PostgreSQL has all kinds."""

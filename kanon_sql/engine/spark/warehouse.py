@@ -142,8 +142,8 @@ class SparkWarehouse:
         rows = self.rows(describe, "definition of the view")
         return next(str(row[1]) for row in reversed(rows) if row[0] == "View Text")
 
-    def definitions(self, relation: exp.Table) -> list[str]:
-        return [self.definition_of(relation)] if self.kind_of(relation) == "VIEW" else []
+    def computed(self, relation: exp.Table) -> set[str]:
+        return {column.name for column in self.columns(relation)} if self.kind_of(relation) == "VIEW" else set()
 
     def require_kind(self, kind: RelationKind) -> None:
         if kind == "MATERIALIZED VIEW":

@@ -119,8 +119,8 @@ class Warehouse(Protocol):
     def definition_of(self, view: exp.Table) -> str:
         """Return the text of the query of a view."""
 
-    def definitions(self, relation: exp.Table) -> list[str]:
-        """Return the texts that made a table or view: of a table, those of its generated columns."""
+    def computed(self, relation: exp.Table) -> set[str]:
+        """Return the columns that are computed: all of a view, and generated ones."""
 
     def require_kind(self, kind: RelationKind) -> None:
         """Raise where there are no relations of a kind."""

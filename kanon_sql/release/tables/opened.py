@@ -314,7 +314,6 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
     named = dict(zip(wanted, unused_names([".".join(pair) for pair in wanted], [PERSON, *tables]), strict=True))
     directory = policy.directory
     refers = _declared_references(opened, policy, tables)
-    hidden = {folded(tables[table.name].relation.name): _hidden(table, tables[table.name]) for table in policy.tables}
     for table in _in_order(policy):
         own = tables[table.name]
         names = {column.name: named[table.name, column.name] for column in own.columns}
@@ -329,8 +328,7 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
         if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
             own.engine.bring_rows(own.relation, Member(table, own, roles, (), keys, names).published)
         require_canonical([key.column for key in keys])
-        elsewhere = {name: columns for name, columns in hidden.items() if name != folded(own.relation.name)}
-        pass_before(own, Policy(columns=columns, count="rows"), roles, hidden_elsewhere=elsewhere)
+        pass_before(own, Policy(columns=columns, count="rows"), roles)
         require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *(key.column for key in keys)])
         made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
@@ -339,18 +337,6 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
         _require_no_keys(member, [one for one in member.published if one.name not in apart], policy, refers)
         _require_keys(member, policy, tables)
         yield member
-
-
-def _hidden(table: TablePolicy, source: Source) -> set[str]:
-    """Return the columns of a released table, folded, that are not published as they are."""
-    if table.rows in {"kept", "dropped"}:  # views are made of tables that are dropped
-        return set()
-    named = table.columns
-    hidden = {folded(name) for name in (*named.identifying, *named.quasi_identifiers)}
-    if named.rest == "keep":
-        return hidden
-    shown = {folded(name) for name in (*named.sensitive, *named.insensitive)}
-    return hidden | ({folded(column.name) for column in source.columns} - shown)
 
 
 def _source(opened: OpenDatabase, name: str) -> Source:
