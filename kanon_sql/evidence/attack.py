@@ -2,7 +2,7 @@
 
 The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
 the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is used
-by minimality alone, where it is known and the table is small.
+by the attack on the choice alone, if it is known.
 
 With a control group of people who are not in the release, guesses about people are compared with the same guesses about
 the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks are on people who are not in it.
@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.classes.frequency import key_name
+from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.engine.time_zones import UTC, computing_in
-from kanon_sql.errors import UsageError, counted
+from kanon_sql.errors import KanonError, UsageError, VerificationError, counted
 from kanon_sql.evidence.control import (
     TARGETS,
     ControlGroup,
@@ -35,17 +37,21 @@ from kanon_sql.evidence.control import (
     require_one_row_each,
     without_control,
 )
-from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.evidence.report.proof import release_rows, require_same_rows
+from kanon_sql.models.base import N
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
+from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, GREEDY
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.gate import judge_people, judge_roles, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
+from kanon_sql.risks.attacks.choice import MOST_TUPLES, Choice, Tuple, attack_steps
 from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses, people_by_number
 from kanon_sql.risks.attacks.joint import (
     InBoth,
@@ -58,12 +64,10 @@ from kanon_sql.risks.attacks.joint import (
     least_values,
 )
 from kanon_sql.risks.attacks.linkage import link
-from kanon_sql.risks.attacks.minimality import MOST_ROWS, Minimality, minimality
 from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
 from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
 from kanon_sql.search.prepare import prepare_source
-from kanon_sql.search.problem import rows_allowed
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -78,6 +82,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count, Policy
+    from kanon_sql.release.release import Release
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.linkage import Linkage
     from kanon_sql.risks.attacks.released import ClassPeople
@@ -187,6 +192,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     entity: str | None = None,
     count: Count = "people",
     algorithm: str | None = None,
+    choice: str = ALL_OR_NONE,
     confidence: float = 1,
     ruled_out: int = 1,
     resources: Resources | None = None,
@@ -221,6 +227,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         count: "people", or "rows" also where several are of one person. Where people have several rows and there is no
             entity, rows are counted all the same, and linkage is not excluded.
         algorithm: by which the release was made, where the attacker knows it; by default that of a policy.
+        choice: the choice that it was made with, as for ``anonymize``.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
         resources: what may be taken of the machine; a connection has settings of its own.
@@ -243,6 +250,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         entity=entity,
         count=count,
         time_zone=time_zone,
+        choice=choice,
     )
     guessing = Guessing(tuple(tuple(names) for names in knows), targets, seed)
     refuse_without_control(guessing, control)
@@ -362,9 +370,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         by_number = people_by_number(engine, released, number, by_original)
         attacks += [homogeneity(own, linkage.rows, confidence, by_number), background(own, linkage.rows, ruled_out)]
     if algorithm is not None:
-        attacks += _known_algorithm(
-            original, release, policy, prepared, columns, [shared[n] for n in wanted], algorithm
-        )
+        known = replace(policy, algorithm=algorithm, search_on="workbench")
+        attacks += _known_choice(original, release, known, [shared[n].original.name for n in wanted], progress)
     # 3. What the order says, and other releases.
     progress(Progress("Testing the order"))
     rows_out, classes = candidates.rows, candidates.number
@@ -448,67 +455,57 @@ def _person_of(entity: str | None, original: Source) -> Column | None:
     return column
 
 
-def _known_algorithm(
-    original: Source,
-    release: Source,
-    policy: Policy,
-    prepared: Prepared,
-    columns: Sequence[Column],
-    wanted: Sequence[Shared],
-    algorithm: str,
-) -> Iterator[Minimality]:
-    """Return what the algorithm says of each sensitive column that a model is about."""
-    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
-    rows = prepared.frequency.rows
-    for both in wanted:
-        name = both.original.name
-        if not any(model.sensitive is None or folded(model.sensitive) == folded(name) for model in about):
+def _known_choice(
+    original: Source, release: Source, policy: Policy, wanted: Sequence[str], progress: Listener
+) -> Iterator[Choice]:
+    """Return what the algorithm's choice says of each sensitive column that a model is about.
+
+    The algorithm runs again: only if it makes the same release, it is known how this one was chosen.
+    """
+    of_parts = ALGORITHMS[policy.algorithm].kind == "multidimensional"
+    choice = policy.choice if of_parts else GREEDY
+    columns = {folded(one.sensitive or "") for one in policy.models if isinstance(one, SensitiveModel)}
+    if not columns:
+        return
+    reason, found = None, None
+    if policy.publish or policy.columns.pseudonymize:
+        reason = "not tested where columns are published by rules, or as pseudonyms"
+    try:
+        if reason is None:
+            progress(Progress("Choosing again"))
+            found = release_of(prepare_source(original, policy), replace(policy, choice=choice), silent)
+            with release_rows(found) as made:
+                require_same_rows(found, made.rows, release)
+    except VerificationError:
+        reason = "the release is not what this policy makes of this original"
+    except KanonError as error:
+        reason = f"the release cannot be made again: {error}"
+    for name in wanted:
+        rows = 0 if found is None else found.rows_in
+        own = Choice(name, policy.algorithm, rows, all_or_none=choice == ALL_OR_NONE, reason=reason)
+        if reason is None and not columns & {"", folded(name)}:
+            yield replace(own, uncounted="no model is about this column, and what is known of others may tell of it")
             continue
-        reason = None
-        if len(wanted) > 1:
-            reason = "not counted where there are several sensitive columns"
-        elif policy.columns.entity is not None:
-            reason = "not counted where models count people"
-        elif policy.measure not in CELL_MEASURES:
-            reason = f"not counted where {policy.measure} is minimized"
-        elif rows > MOST_ROWS:
-            reason = f"only counted for tables of at most {MOST_ROWS:,} rows"
-        elif rows_allowed(policy.max_suppressed, rows, policy.k):
-            reason = "not counted where rows may be left out"
-        if reason is not None:
-            yield Minimality(name, algorithm, rows, reason=reason)
-            continue
-        known = [hierarchy.column for hierarchy in prepared.hierarchies]
-        originals = _as_texts(original, [*known, both.original])
-        released = _as_texts(release, [*columns, both.released])
-        trees = []
-        for hierarchy in prepared.hierarchies:
-            levels = [VALUE, *(level_name(level) for level in range(1, hierarchy.height + 1))]
-            texts = [sql.named(sql.cast(sql.column(level), "VARCHAR"), level) for level in levels]
-            lookup = original.engine.rows(exp.select(*texts).from_(hierarchy.relation.copy()), "labels by level")
-            trees.append({labels[0]: labels for labels in lookup})
-        yield minimality(
-            [row[:-1] for row in originals],
-            [row[-1] for row in originals],
-            [(row[:-1], row[-1]) for row in released],
-            trees,
-            prepared.costs_of(policy.measure).generalization,
-            [_with_distance(model, both.original) for model in policy.models],
-            name,
-            algorithm,
-        )
+        yield own if reason is not None or found is None or own.all_or_none else _choice_of_steps(own, found)
 
 
-def _with_distance(model: PrivacyModel, column: Column) -> PrivacyModel:
-    """Return a model of t-closeness with the distance that it takes for texts where it names none."""
-    if isinstance(model, TCloseness) and model.distance is None and column.family == "text":
-        return replace(model, distance="equal")
-    return model
-
-
-def _as_texts(source: Source, columns: Sequence[Column]) -> list[tuple[str | None, ...]]:
-    texts = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
-    return source.engine.rows(exp.select(*texts).from_(source.relation.copy()), "rows of a small table")
+def _choice_of_steps(own: Choice, found: Release) -> Choice:
+    """Return what the steps of local recoding say, if they say anything that can be counted."""
+    recoding, frequency = found.result.recoding, found.prepared.frequency
+    models = [model for model in found.prepared.coded(found.policy.models) if not isinstance(model, KAnonymity)]
+    if not isinstance(recoding, Local):
+        return replace(own, uncounted="counted of local and spolg alone")
+    model = models[0]
+    if len(models) > 1 or frequency.counts_people or not isinstance(model, DistinctLDiversity):
+        return replace(own, uncounted="counted under one l-diversity alone, of rows")
+    if frequency.tuples > MOST_TUPLES:
+        return replace(own, uncounted=f"counted for at most {MOST_TUPLES:,} tuples")
+    names = [*map(key_name, range(frequency.keys)), model.coding.code, N]
+    rows = frequency.engine.rows(exp.select(*map(sql.column, names)).from_(frequency.relation.copy()), "all tuples")
+    tuples = [Tuple(tuple(keys), value, n) for *keys, value, n in rows]
+    masks = [frequency.masks(node) for node in recoding.steps]
+    certain, right, below, held_back = attack_steps(tuples, masks, found.policy.k, model.l)
+    return replace(own, rows_certain=certain, rows_certain_right=right, rows_below=below, held_back=held_back)
 
 
 def _require(confidence: float, ruled_out: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Kind = Literal["full-domain", "local", "multidimensional"]
 
@@ -46,3 +46,9 @@ def options_of_others(name: str) -> list[str]:
     options = dict.fromkeys(option for algorithm in ALGORITHMS.values() for option in algorithm.options)
     own = ALGORITHMS[name].options if name in ALGORITHMS else ()
     return [option for option in options if option not in own]
+
+
+ALL_OR_NONE, GREEDY = "all-or-none", "greedy"
+Choice = Literal["all-or-none", "greedy"]
+CHOICES = get_args(Choice)
+"""How models of sensitive values decide about classes: see ``kanon_sql.search.mondrian.all_or_none``."""

@@ -77,7 +77,8 @@ from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, CHOICES, GREEDY, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
@@ -109,12 +110,22 @@ if TYPE_CHECKING:
 
 SearchOn = Literal["workbench", "warehouse"]
 Count = Literal["people", "rows"]
+CHOICE_IS_GREEDY_IN_SHORT = (
+    "greedy: the models hold in every class. Someone who knows the algorithm may still learn sensitive values"
+)
+CHOICE_IS_GREEDY = f'The choice is {CHOICE_IS_GREEDY_IN_SHORT} (choice = "all-or-none" prevents that).'
 COUNTS_ROWS = (
     "k counts rows, not people, as was asked for (count = rows): a class of k rows may be of fewer people, down to one."
 )
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 DEFAULT_K = 5
 DEFAULT_MAX_SUPPRESSED = 0.02
+
+
+class ByDefault(str):
+    """The name of an algorithm that was not given: a policy with other models may have another one."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -129,12 +140,15 @@ class Policy:
         publish: for columns that are kept, the rules by which they are published.
         levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
-        algorithm: how the recoding is searched for.
+        algorithm: how the recoding is searched for; if it is not given, "mondrian" under models of sensitive values and
+            the choice "all-or-none", else "optimal".
         measure: what it should lose least of.
         sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
         prove: whether to prove how much less any recoding by labels of these hierarchies could lose, at most; None is
             not.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
+        choice: how models of sensitive values decide about classes: "all-or-none", so that nobody's value becomes
+            certain to someone who knows the algorithm, or "greedy".
         choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.recoding``); None is its default.
         cut: where it cuts.
         labels: how it writes the texts of a part.
@@ -161,11 +175,12 @@ class Policy:
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
-    algorithm: str = "optimal"
+    algorithm: str = ""
     measure: Measure = "loss"
     time_limit: float | None = None
     sample_rate: float | None = None
     prove: bool | None = None
+    choice: str = ALL_OR_NONE
     choose: str | None = None
     cut: str | None = None
     labels: str | None = None
@@ -186,8 +201,7 @@ class Policy:
         object.__setattr__(self, "prepare", rules_of(self.prepare))
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         require_seconds(self.time_limit)
-        if self.algorithm not in ALGORITHMS:
-            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
+        self._choose_algorithm()
         if self.measure not in get_args(Measure):
             raise UsageError(
                 f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
@@ -222,12 +236,28 @@ class Policy:
         self._name_one_entity()
         self._require_standards()
 
+    def _choose_algorithm(self) -> None:
+        if self.choice not in CHOICES:
+            raise UsageError(f"choice is {' or '.join(CHOICES)}, not {self.choice!r}.")
+        if not self.algorithm or isinstance(self.algorithm, ByDefault):
+            suits_all = self.choice_made in {None, GREEDY}
+            object.__setattr__(self, "algorithm", ByDefault("optimal" if suits_all else "mondrian"))
+        if self.algorithm not in ALGORITHMS:
+            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
+
+    @property
+    def choice_made(self) -> str | None:
+        """How models of sensitive values decide about classes; None if there are no such models."""
+        return self.choice if any(isinstance(model, SensitiveModel) for model in self.models) else None
+
     def _require_levels(self) -> None:
         object.__setattr__(self, "levels", levels_of(self.levels))
         if self.levels and self.algorithm not in algorithms_of("full-domain"):
             raise UnsuitableError(
                 "Levels are for full-domain recoding, in which a column has one level in all rows; of "
-                f"{self.algorithm}, rows have levels of their own: use --algorithm optimal, or leave --levels out."
+                f"{self.algorithm}, rows have levels of their own: use --algorithm optimal"
+                + (" with --choice greedy" if self.choice_made == ALL_OR_NONE else "")
+                + ", or leave --levels out."
             )
 
     def _require_standards(self) -> None:
@@ -401,7 +431,10 @@ SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", "encoding", "decimal"},
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", "standards", *model_settings()},
-    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "search_on", *OPTIONS},
+    "search": {
+        *("algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "choice", "search_on"),
+        *OPTIONS,
+    },
     "release": {
         *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
         *("encoding", "decimal", "lock", "time_zone"),
@@ -472,6 +505,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
     publish = {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.publish.items()}
     search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
+    search["choice"] = None if policy.choice == ALL_OR_NONE else policy.choice
     search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
         "into": destination.into,
@@ -538,11 +572,12 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
         levels=document.get("levels", {}),
         max_suppressed=max_suppressed_of(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
-        algorithm=search.get("algorithm", "optimal"),
+        algorithm=search.get("algorithm", ""),
         measure=search.get("measure", "loss"),
         time_limit=number(search.get("time_limit"), "search.time_limit"),
         sample_rate=number(search.get("sample_rate"), "search.sample_rate"),
         prove=checked(search.get("prove"), bool, "search.prove"),
+        choice=search.get("choice", ALL_OR_NONE),
         search_on=search.get("search_on", "workbench"),
         **{name: checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
         seed=checked(release.get("seed"), int, "release.seed"),

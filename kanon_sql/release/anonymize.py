@@ -23,7 +23,7 @@ from kanon_sql.measures.recoding import PartTables, measure_local, measure_recod
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
-from kanon_sql.policy.algorithms import algorithms_of
+from kanon_sql.policy.algorithms import ALL_OR_NONE, algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
@@ -83,11 +83,12 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     publish: Mapping[str, str | Sequence[str]] | None = None,
     levels: Mapping[str, str | int] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
-    algorithm: str = "optimal",
+    algorithm: str = "",
     measure: str = "loss",
     time_limit: float | None = None,
     sample_rate: float | None = None,
     prove: bool | None = None,
+    choice: str = ALL_OR_NONE,
     choose: str | None = None,
     cut: str | None = None,
     labels: str | None = None,
@@ -128,7 +129,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         levels: for quasi-identifiers, the level that full-domain recoding may choose, or a range: 2, "..2", "1..".
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
-        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
+        algorithm: how to search; if it is not given, by "mondrian" under models of sensitive values, else by "optimal".
+            There is "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
             "mondrian" or "mondrian-plus".
         measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
             recoding, "discernibility" or "average_class_size".
@@ -138,6 +140,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
         prove: whether to prove of "local" and "spolg" how much less any recoding by labels of these hierarchies could
             lose, at most: within the time limit, or 60 seconds. It needs ``kanon-sql[prove]``.
+        choice: how models of sensitive values decide about classes: "all-or-none" (default), so that nobody's value
+            becomes certain to someone who knows the algorithm, of "mondrian" and "mondrian-plus"; or "greedy".
         choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
         labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
@@ -183,6 +187,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         time_limit=time_limit,
         sample_rate=sample_rate,
         prove=prove,
+        choice=choice,
         choose=choose,
         cut=cut,
         labels=labels,

@@ -1,8 +1,9 @@
 """Rows of a table that are kept apart before a release is made of the rest: a control group for ``attack``.
 
-A share of the people is held out, with all their rows; where rows are counted, a share of the rows. Which, is drawn by
-MD5 of the seed and of the values alone: the same seed holds out the same people of a table, in whatever order its rows
-stand, and whichever release is made of it. Of equal rows each is drawn for itself.
+A share of the people is held out, with all their rows; if rows are counted, a share of the rows. They are drawn by MD5
+of the seed and of the column of people; if rows are counted, of all columns but sensitive ones. The same seed holds out
+the same people of a table, in whatever order its rows stand. Of rows that are equal in these columns, each is drawn by
+its place.
 
 What is released, verified and counted (rows in, suppressed rows) is the rest. What is held out is written as it is: it
 has names and values of people, and is to be kept as the table is.
@@ -72,7 +73,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
         "prepare/held_out",
         values={
             "columns": [sql.column(column.name) for column in source.columns],
-            "key": _key(source.columns if entity is None else [entity]),
+            "key": _key(_known(source, policy) if entity is None else [entity]),
             "person": sql.literal(0) if entity is None else sql.column(entity.name),
             "of_people": entity is not None,
             "seed": str(policy.seed or 0),
@@ -101,6 +102,12 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
     engine.run(sql.drop(split), "drop people in drawn order")
     (held,) = engine.row(sql.select_count(tables[0]), "rows that are held out")
     return replace(source, relation=tables[1], held_out=HeldOut(source, tables[0], held, number if entity else None))
+
+
+def _known(source: Source, policy: Policy) -> list[Column]:
+    """Return the columns that rows are drawn by: if sensitive values decided who is held out, the release told some."""
+    sensitive = {folded(name) for name in policy.columns.sensitive}
+    return [column for column in source.columns if folded(column.name) not in sensitive]
 
 
 def _entity(source: Source, policy: Policy) -> Column | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import by_name
+from kanon_sql.classes.recoding import MONDRIAN, by_name
 from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_source
@@ -21,7 +21,7 @@ from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.algorithms import options_of_others
+from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import k_apart, make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
@@ -262,7 +262,9 @@ class PreparedTable:
         good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
         if settings.get("prove"):
             raise UsageError("A comparison proves nothing about local recodings: prove is for anonymize.")
-        names = list(dict.fromkeys(algorithms or names_for(measure)))
+        choice = settings.get("choice", self.policy.choice) if self.policy.choice_made else None
+        suited = [name for name in names_for(measure) if choice != ALL_OR_NONE or name in MONDRIAN]
+        names = list(dict.fromkeys(algorithms or suited))
         given = max_suppressed if max_suppressed is not None else [self.policy.max_suppressed]
         limits = list(dict.fromkeys(map(suppression_limit, given)))
         if not (names and k and limits):

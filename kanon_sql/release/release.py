@@ -529,6 +529,7 @@ class Release:
         return {
             "algorithm": self.policy.algorithm,
             "measure": self.policy.measure,
+            "choice": self.policy.choice_made,
             "source": self.prepared.source.name,
             "destination": published.destination if published else None,
             "dry_run": bool(published and (published.dry_run or (published.in_place and not published.in_place.done))),

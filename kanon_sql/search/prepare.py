@@ -258,6 +258,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         prepared.shared_tests,
         bool(policy.prove),
         bool(policy.levels),
+        policy.choice,
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.policy.algorithms import GREEDY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +69,7 @@ class Problem:
         shared_tests: node tests that searches with other k made too; None if there are no others.
         prove: whether to prove of a local recoding that none can cost less than some bound.
         levels_are_bounded: whether some levels of some columns may not be chosen.
+        choice: how models of sensitive values decide about classes.
     """
 
     frequency: FrequencySet
@@ -81,6 +84,7 @@ class Problem:
     shared_tests: SharedTests | None = None
     prove: bool = False
     levels_are_bounded: bool = False
+    choice: str = GREEDY
 
     @property
     def costs(self) -> Costs:
@@ -175,6 +179,19 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
         raise UnsuitableError(
             f"A proof bounds what is lost where k is required of all columns together, and {known.name} may lose less "
             "than that: leave --prove out, or --known."
+        )
+
+
+def require_choice_suits(problem: Problem, algorithm: str) -> None:
+    """Raise if a choice that reads sensitive values class by class would give some away (``all_or_none``)."""
+    models = list(dict.fromkeys(model.name for model in problem.models if isinstance(model, SensitiveModel)))
+    if not models or problem.choice == GREEDY:
+        return
+    if problem.cutting is None:
+        raise UnsuitableError(
+            f"{algorithm} decides class by class whether {' and '.join(models)} holds, and what it left undone tells "
+            "sensitive values to someone who knows the algorithm. Use --algorithm mondrian or mondrian-plus, which "
+            "choose so that nobody's value becomes certain; or accept it with --choice greedy."
         )
 
 

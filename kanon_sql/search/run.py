@@ -13,7 +13,13 @@ from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.search.full_domain.evidence import Evidence
-from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure, require_known_suits
+from kanon_sql.search.problem import (
+    SearchResult,
+    Stopped,
+    require_cell_measure,
+    require_choice_suits,
+    require_known_suits,
+)
 
 if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
@@ -60,6 +66,7 @@ def search(
     ``deadline`` is a time of ``time.monotonic()``.
     """
     require_known_suits(problem, algorithm)
+    require_choice_suits(problem, algorithm)
     of_population = [model.name for model in problem.models if isinstance(model, PopulationModel)]
     kind = ALGORITHMS[algorithm].kind
     if of_population and kind != "full-domain":

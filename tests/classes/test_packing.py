@@ -45,6 +45,7 @@ def problem_about(connection: duckdb.DuckDBPyConnection, *asked: PrivacyModel) -
         columns=kanon.NamedColumns(quasi_identifiers=("q",), sensitive=("s",)),
         models=(kanon.KAnonymity(2), *asked),
         hierarchies={"q": "flat"},
+        choice="greedy",
     )
     prepared = kanon.prepare(connection, TABLE, policy=policy)
     return prepared, problem_of(prepared.prepared, policy)
@@ -80,6 +81,7 @@ def test_the_same_classes_measures_and_bounds(one: Sick, data: st.DataObject) ->
             columns=kanon.NamedColumns(quasi_identifiers=tuple(case.columns), sensitive=one.names),
             models=(kanon.KAnonymity(case.k), *asked),
             hierarchies=paths,
+            choice="greedy",
         )
         prepared = kanon.prepare(one.load(), HOSTILE, policy=policy)
     node = data.draw(st.sampled_from(brute_force.all_nodes(case.hierarchies)))
@@ -170,6 +172,7 @@ def test_columns_of_many_values_are_counted_one_by_one(connection: duckdb.DuckDB
         hierarchies={"q": "flat"},
         models=[kanon.KAnonymity(2), kanon.DistinctLDiversity(l=5, sensitive="s")],
         algorithm="local",
+        choice="greedy",
     ) as release:
         assert release.rows_suppressed == 0
         assert release.loss == 0  # ten rows of each q have five values
@@ -209,6 +212,7 @@ def test_the_release_is_the_same_however_values_are_counted(
             ],
             max_suppressed=0.1,
             algorithm=algorithm,
+            choice="greedy",
         ) as release:
             counted = [
                 logged.title for logged in release.prepared.source.engine.statements if "counts for" in logged.title

@@ -24,7 +24,10 @@ ROLES = ["--qi", QI, "-k", "3"]
 COMMANDS: dict[str, list[str]] = {
     "profile": ["{db}", TABLE],
     "init": ["{db}", TABLE, "--out", "{dir}/k.toml"],
-    "anonymize": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--into", f"n{EVIL}"],
+    "anonymize": [
+        *("{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--choice", "greedy"),
+        *("--into", f"n{EVIL}"),
+    ],
     "apply": ["{dir}/k.lock", TABLE, "--append", f"n{EVIL}", "--again", "--dry-run"],
     "check": ["{db}", TABLE, *ROLES, "--id", ID, "--sensitive", ILL, "--l", "2", "--standard", "wp216"],
     "measure": ["{db}", TABLE, "--original", TABLE, *ROLES, "--utility", "--target", ILL],

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -120,7 +120,7 @@ def test_k_and_entity_are_keywords() -> None:
     with kanon.anonymize(PEOPLE, quasi_identifiers=["sex"], rest="drop", k=7) as release:
         assert release.levels == {"sex": 1}
     diverse = [kanon.DistinctLDiversity(2)]
-    asked = {"quasi_identifiers": ["sex"], "sensitive": ["disease"], "rest": "drop"}
+    asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "sensitive": ["disease"], "rest": "drop", "choice": "greedy"}
     with kanon.anonymize(PEOPLE, k=6, models=diverse, **asked) as release:
         assert [model.required for model in release.verify().models] == [6, 2]
     visits = PEOPLE.assign(person=[1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6])

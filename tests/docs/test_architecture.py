@@ -44,6 +44,7 @@ others = 2
 
 [search]
 algorithm = "round-robin"
+choice = "greedy"
 """
 RUN = """
 import contextlib, io, json, sys
@@ -111,7 +112,7 @@ def test_a_new_algorithm_and_a_new_model_are_one_file_and_one_line_each(tmp_path
     (work / "ward.csv").write_text(ROWS, encoding="utf-8")
     (work / "kanon.toml").write_text(POLICY, encoding="utf-8")
     options = ["--qi", "age,sex", "--sensitive", "diagnosis", "--hierarchy", "age=intervals:2,4", "-k", "5"]
-    said = ["--algorithm", "round-robin", "--others", "diagnosis=3"]
+    said = ["--algorithm", "round-robin", "--choice", "greedy", "--others", "diagnosis=3"]
     json_out = ["--format", "json", "-q"]
     helped, check_help, by_options, by_file, holds, fails, refused, compared = run_there(
         copy,

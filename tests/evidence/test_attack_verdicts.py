@@ -39,6 +39,7 @@ town = "flat"
 [search]
 max_suppressed = 0.1
 algorithm = "{algorithm}"
+choice = "greedy"
 [release]
 into = "released"
 seed = 1

@@ -19,6 +19,7 @@ from kanon_sql.evidence.report.attributes import Cell, has_few
 from kanon_sql.evidence.report.figures import FORMATS, Attribute
 from kanon_sql.evidence.report.words import NOTHING, kind_of_values, technique
 from kanon_sql.evidence.standards.judge import VERDICTS
+from kanon_sql.policy.policy import CHOICE_IS_GREEDY
 from kanon_sql.risks.attacks.verdicts import Outcome
 
 if TYPE_CHECKING:
@@ -151,7 +152,11 @@ def test_the_loss_of_each_column_is_that_of_the_columns_together(town: Path) -> 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "more", [{}, {"algorithm": "optimal", "models": [kanon.KAnonymity(K), kanon.DistinctLDiversity(2)]}]
+    "more",
+    [
+        {},
+        {"algorithm": "optimal", "choice": "greedy", "models": [kanon.KAnonymity(K), kanon.DistinctLDiversity(2)]},
+    ],
 )
 def test_no_raw_value_is_in_a_report(town: Path, more: dict[str, Any]) -> None:
     """Every role has a marker. Fingerprints and fractions are left out: they may have any digits."""
@@ -402,6 +407,41 @@ def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:
         assert "Records before" in text
 
 
+def test_a_greedy_choice_is_said_wherever_a_model_of_sensitive_values_is(
+    in_tmp: Path, request: pytest.FixtureRequest
+) -> None:
+    """In the output, in JSON, and in a report, whose headline is not green; all or none, and k alone, need no word."""
+    command: Kanon = request.getfixturevalue("kanon")
+    frame = pd.DataFrame({"age": [20, 30] * 20, "illness": ["flu", "cough", "pox", "gout"] * 10})
+    frame.to_csv("people.csv", index=False)
+    options = ("people.csv", "--qi", "age", "--sensitive", "illness", "-k", 5, "--algorithm", "mondrian")
+    for more, choice in [
+        (("--l", "2", "--choice", "greedy"), "greedy"),
+        (("--l", "2", "--choice", "all-or-none"), "all-or-none"),
+        (("--l", "2"), "all-or-none"),
+        (("--choice", "greedy"), None),
+    ]:
+        greedy = choice == "greedy"
+        made = command("anonymize", *options, *more, "--out", "out.csv")
+        assert made.code == 0, made.err
+        lines = [line for line in made.out.splitlines() if line.startswith("choice ")]
+        assert [re.split(r"\s+", line)[1] for line in lines] == (["greedy:"] if greedy else [])
+        found = command("anonymize", *options, *more, "--out", "out.json", "--format", "json").json
+        assert found["choice"] == choice
+        models = (*((kanon.DistinctLDiversity(2),) if "--l" in more else ()), kanon.KAnonymity(5))
+        report = kanon.report(
+            frame, quasi_identifiers=["age"], sensitive=["illness"], models=models, algorithm="mondrian",
+            choice="greedy" if "greedy" in more else "all-or-none",
+        )  # fmt: skip
+        assert report.choice == choice
+        assert (CHOICE_IS_GREEDY in report.notes) == greedy
+        badges = BADGE.findall(report.to_html())
+        said = [tone for tone, _, text in badges if "knows the algorithm" in html.unescape(text)]
+        assert said == (["warn"] if greedy else [])
+        for name in ("out.csv", "out.json"):
+            (in_tmp / name).unlink()
+
+
 MARKS = {  # words of a badge, and the tone and mark that agree with them
     "succeeds": ("bad", "!!"),
     "not excluded": ("warn", "!"),
@@ -479,6 +519,7 @@ def test_an_attack_that_succeeds_is_seen_beside_requirements_that_hold(in_tmp: P
             '[columns]\nquasi_identifiers = ["sex"]\nsensitive = ["illness"]\nrest = "drop"\n'
             '[hierarchies]\nsex = "flat"\n'
             f"[privacy]\nk = 5\n{remedy}\n"
+            '[search]\nchoice = "greedy"\n'
         )
         found = kanon("report", "table.csv", "--policy", "kanon.toml", "--format", "json").json
         assert not any(attack["succeeded"] for attack in found["attacks"])
@@ -591,7 +632,9 @@ MODELS = [
 @pytest.mark.thorough
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_models_of_a_sensitive_column_are_reported(town: Path, model: Any) -> None:
-    report = kanon.report(town, "people", **asked(models=[kanon.KAnonymity(K), model], max_suppressed=0.5))
+    report = kanon.report(
+        town, "people", **asked(models=[kanon.KAnonymity(K), model], choice="greedy", max_suppressed=0.5)
+    )
     assert [requirement.model for requirement in report.requirements] == ["k-anonymity", model.name]
     assert report.requirements[1].sensitive == "illness"
     assert report.holds

@@ -36,6 +36,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             sensitive=["illness"],
             models=[kanon.KAnonymity(3), kanon.DistinctLDiversity(2), kanon.TCloseness(t=0.9)],
             algorithm="local",
+            choice="greedy",
             max_suppressed=0.1,
             standards=["hipaa-safe-harbor", "ema-0070"],
             utility=True,

@@ -286,7 +286,8 @@ def test_what_is_asked_wrong_is_said(
 
 
 @pytest.mark.thorough
-def test_a_policy_file_guards_all_models(kanon: Callable[..., Ended], tmp_path: Path) -> None:
+@pytest.mark.parametrize("choice", ["all-or-none", "greedy"])
+def test_a_policy_file_guards_all_models(kanon: Callable[..., Ended], tmp_path: Path, choice: str) -> None:
     path = tmp_path / "patients.csv"
     patients(THREE_DIVERSE).to_csv(path, index=False)
     saved = tmp_path / "kanon.toml"
@@ -307,10 +308,11 @@ def test_a_policy_file_guards_all_models(kanon: Callable[..., Ended], tmp_path: 
             "3,2",
         ),
         *("--entropy-l", "2", "--alpha", "0.5", "--t", "0.4", "--beta", "2", "--enhanced-beta", "2"),
-        *("--max-suppressed", "0", "--out", str(out), "--save-policy", str(saved)),
+        *("--max-suppressed", "0", "--out", str(out), "--save-policy", str(saved), "--choice", choice),
     )
     assert made.code == 0, made.err
     policy, _ = read_policy(saved)
+    assert (policy.choice, policy.algorithm) == (choice, "optimal" if choice == "greedy" else "mondrian")
     assert [model.name for model in policy.models] == [
         "k-anonymity",
         "distinct l-diversity",
@@ -337,14 +339,19 @@ OTHERS = [
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("algorithm", "model"),
+    ("algorithm", "choice", "model"),
     [
-        *((algorithm, model) for algorithm in ("optimal", "local", "mondrian") for model in (DISTINCT, EQUAL)),
-        *(("optimal", model) for model in OTHERS),
+        *(
+            (algorithm, "greedy", model)
+            for algorithm in ("optimal", "local", "mondrian")
+            for model in (DISTINCT, EQUAL)
+        ),
+        *(("mondrian", "all-or-none", model) for model in (DISTINCT, EQUAL)),
+        *(("optimal", "greedy", model) for model in OTHERS),
     ],
     ids=str,
 )
-def test_adult(adult: Path, algorithm: str, model: Any) -> None:
+def test_adult(adult: Path, algorithm: str, choice: str, model: Any) -> None:
     """K = 5 and occupation: what is published is measured by another statement, in pandas."""
     quasi_identifiers = [name for name in ADULT_QI if name != "occupation"]
     rules = {name: str(adult / f"adult_hierarchy_{name}.csv") for name in quasi_identifiers}
@@ -358,6 +365,7 @@ def test_adult(adult: Path, algorithm: str, model: Any) -> None:
         hierarchies=rules,
         models=[kanon.KAnonymity(5), model],
         algorithm=algorithm,
+        choice=choice,
     ) as release:
         rows = release.to_pandas()
         verified = release.verify().models[1]
@@ -375,18 +383,21 @@ def test_adult(adult: Path, algorithm: str, model: Any) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
-def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm: str) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "choice"), [("optimal", "greedy"), ("mondrian", "greedy"), ("mondrian", "all-or-none")]
+)
+def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm: str, choice: str) -> None:
     asked: dict[str, Any] = {
         "quasi_identifiers": ["sex", "age", "race", "education"],
         "sensitive": ["occupation"],
     }
+    how: dict[str, Any] = {"algorithm": algorithm, "choice": choice, "seed": 1}
     names = asked["quasi_identifiers"]
     asked["hierarchies"] = {name: str(adult / f"adult_hierarchy_{name}.csv") for name in names}
     certain = []
     table = pd.read_csv(adult / "adult.csv", sep=";")
     for models in ([kanon.KAnonymity(5)], [kanon.KAnonymity(5), kanon.DistinctLDiversity(l=3)]):
-        with kanon.anonymize(table, rest="drop", models=models, algorithm=algorithm, seed=1, **asked) as release:
+        with kanon.anonymize(table, rest="drop", models=models, **how, **asked) as release:
             published = release.to_pandas()
         found = kanon.attack(published, original=table, **asked)
         (homogeneity,) = [attack for attack in found.attacks if attack.name == "homogeneity"]
@@ -463,6 +474,7 @@ def test_what_holds_by_its_tolerance_is_found(tmp_path: Path, model: Any) -> Non
         models=[kanon.KAnonymity(1), model],
         hierarchies={"q": flat(tmp_path, "q.csv", "u;A;*\nv;A;*\nw;B;*\nx;B;*\n")},
         max_suppressed=0.3,
+        choice="greedy",
     ) as release:
         assert (release.levels, release.rows_suppressed) == ({"q": 0}, 2)
 
@@ -478,6 +490,7 @@ def test_entropy_is_flat_at_its_top(tmp_path: Path) -> None:
         models=[kanon.KAnonymity(5), kanon.EntropyLDiversity(l=2)],
         hierarchies={"q": flat(tmp_path, "q.csv", "u;*\nv;*\n")},
         max_suppressed="100 rows",
+        choice="greedy",
     ) as release:
         assert (release.levels, release.rows_suppressed) == ({"q": 0}, 100)
 

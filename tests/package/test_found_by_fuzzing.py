@@ -68,9 +68,12 @@ def test_an_empty_table_is_no_release_of_a_table_that_has_rows(
 ) -> None:
     table_of(connection, "VARCHAR", "'secret'", "'secret'")
     models = [kanon.KAnonymity(50), kanon.EntropyLDiversity(l=1.5)]
+    asked: dict[str, Any] = {"sensitive": ["x"], "models": models, "max_suppressed": limit}
     for algorithm in ("optimal", "datafly", "local"):
         with pytest.raises(kanon.NoSolutionError):
-            release_of(connection, sensitive=["x"], models=models, max_suppressed=limit, algorithm=algorithm)
+            release_of(connection, **asked, algorithm=algorithm, choice="greedy")
+    with pytest.raises(kanon.NoSolutionError):
+        release_of(connection, **asked, algorithm="mondrian", choice="all-or-none")
 
 
 # Files
@@ -231,16 +234,17 @@ def test_what_polars_does_not_take_is_an_error_of_ours(connection: duckdb.DuckDB
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
+@pytest.mark.parametrize(
+    ("algorithm", "choice"), [("optimal", "greedy"), ("mondrian", "greedy"), ("mondrian", "all-or-none")]
+)
 def test_a_sensitive_value_that_no_tree_knows_is_not_in_a_view(
-    connection: duckdb.DuckDBPyConnection, algorithm: str
+    connection: duckdb.DuckDBPyConnection, algorithm: str, choice: str
 ) -> None:
     """A class of it has no distance from the table, and what is not judged must not be shown: not even one row was."""
     connection.execute("CREATE TABLE t AS SELECT i % 2 AS a, (i // 2) % 3 AS s FROM range(48) r(i)")
     models = [kanon.KAnonymity(2), kanon.TCloseness(t=0.2, distance="hierarchical")]
-    with release_of(
-        connection, sensitive=["s"], models=models, hierarchies={"s": "flat"}, algorithm=algorithm
-    ) as release:
+    how = {"algorithm": algorithm, "choice": choice}
+    with release_of(connection, sensitive=["s"], models=models, hierarchies={"s": "flat"}, **how) as release:
         release.to_view("v")
     assert connection.sql("SELECT count(*) FROM v").fetchall() == [(48,)]
     connection.execute("INSERT INTO t VALUES (1, 99), (5, 99)")

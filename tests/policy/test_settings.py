@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pytest
 import tomli_w
 import typer
 from each import each
@@ -47,6 +49,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     "time_limit": (30.0, {}),
     "sample_rate": (0.5, {"algorithm": "spolg"}),
     "prove": (True, {"algorithm": "local"}),
+    "choice": ("greedy", {}),
     "search_on": ("warehouse", {}),
     "choose": ("distinct", {"algorithm": "mondrian"}),
     "cut": ("relaxed", {"algorithm": "mondrian"}),
@@ -195,8 +198,11 @@ def test_each_place_has_the_same_defaults() -> None:
     assert (empty, destination) == (kanon.Policy(), kanon.Destination())
     assert make_policy(None) == kanon.Policy()
     for name, default in _keywords().items():
-        if name not in OTHER_KEYWORDS | {"k"}:  # k is 5, unless models give another
+        if name not in OTHER_KEYWORDS | {"k", "algorithm"}:  # k is 5, unless models give another
             assert default == defaults[name], name
+    fields = {field.name: field.default for field in dataclasses.fields(kanon.Policy)}
+    assert _keywords()["algorithm"] == fields["algorithm"]  # it follows from models and choice
+    assert defaults["algorithm"] == "optimal"
     for name, option in _options().items():
         if name not in OTHER_OPTIONS:
             assert option.default in {None, False}, name  # what is not given leaves the file as it is
@@ -206,6 +212,64 @@ def test_each_place_has_the_same_defaults() -> None:
             # Where the default of a setting is that of its algorithm, the help has what this one does.
             of_algorithm = {"choose": "range", "numbers": "range", "pairs": 1}.get(name, default)
             assert shown[1] == str(of_algorithm if default is None else default), name
+
+
+DIVERSE = "[privacy]\nk = 5\nl = { disease = 2 }\n"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("text", "algorithm", "made"),
+    [
+        ("", "optimal", None),
+        ('[search]\nchoice = "greedy"\n', "optimal", None),
+        (DIVERSE, "mondrian", "all-or-none"),
+        (f'{DIVERSE}[search]\nchoice = "all-or-none"\n', "mondrian", "all-or-none"),
+        (f'{DIVERSE}[search]\nchoice = "greedy"\n', "optimal", "greedy"),
+        (f'{DIVERSE}[search]\nchoice = "greedy"\nalgorithm = "mondrian"\n', "mondrian", "greedy"),
+        (f'{DIVERSE}[search]\nalgorithm = "local"\n', "local", "all-or-none"),
+    ],
+)
+def test_the_algorithm_follows_from_models_and_choice(text: str, algorithm: str, made: str | None) -> None:
+    policy, destination = parse_policy(f'[columns]\nsensitive = ["disease"]\n{text}', FILE)
+    assert (policy.algorithm, policy.choice_made) == (algorithm, made)
+    assert parse_policy(policy_text(policy, destination, FILE.parent), FILE) == (policy, destination)
+    again = make_policy(None, sensitive=["disease"], models=policy.models, choice=policy.choice)
+    assert again.algorithm == ("mondrian" if made == "all-or-none" else "optimal")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("text", "choice", "algorithm"),
+    [
+        ("", None, "mondrian"),
+        ("", "greedy", "optimal"),
+        ('[search]\nchoice = "greedy"\n', None, "optimal"),
+        ('[search]\nchoice = "greedy"\n', "all-or-none", "mondrian"),
+        (DIVERSE, None, "mondrian"),
+        (DIVERSE, "greedy", "optimal"),
+        ('[search]\nalgorithm = "local"\n', "greedy", "local"),
+        ('[search]\nalgorithm = "optimal"\n', None, "optimal"),  # which the search refuses
+    ],
+)
+def test_it_follows_from_what_the_command_line_adds_to_a_file(text: str, choice: str | None, algorithm: str) -> None:
+    policy, _ = parse_policy(f'[columns]\nsensitive = ["disease"]\n{text}', FILE)
+    options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
+    asked = RequestedPolicy({**options, "choice": choice}, {"l": ["disease=2"]}, None).over(policy, COLUMNS)
+    assert [model.letter for model in asked.models] == ["k", "l"]
+    assert (asked.algorithm, asked.choice_made) == (algorithm, choice or policy.choice)
+
+
+def test_it_follows_from_what_is_asked_of_a_table_that_was_prepared() -> None:
+    frame = pd.DataFrame({"age": [20, 20, 30, 30] * 5, "disease": ["flu", "cough"] * 10})
+    models, alone = [kanon.KAnonymity(2), kanon.DistinctLDiversity(2)], (kanon.KAnonymity(2),)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["disease"], "models": models}
+    found = []
+    with kanon.prepare(frame, **asked) as table:
+        for settings in ({}, {"choice": "greedy"}, {"models": alone}, {"algorithm": "mondrian", "models": alone}):
+            with table.anonymize(**settings) as release:
+                found.append(release.policy.algorithm)
+    assert found == ["mondrian", "optimal", "optimal", "mondrian"]
 
 
 @each("name", sorted(SETTINGS))

@@ -37,6 +37,7 @@ ASKED: dict[str, Any] = {
     "max_suppressed": 0.1,
     "seed": 1,
 }
+DIVERSE: dict[str, Any] = {"models": [kanon.KAnonymity(60), kanon.DistinctLDiversity(l=2)], "sensitive": ["source"]}
 MADE = "make the different rows of the release"
 
 
@@ -59,7 +60,8 @@ def statements(release: kanon.Release) -> list[str]:
         ("local", {}),
         ("mondrian", {"cut": "strict"}),
         ("mondrian", {"cut": "relaxed"}),  # rows that are alike may part
-        ("optimal", {"models": [kanon.KAnonymity(60), kanon.DistinctLDiversity(l=2)], "sensitive": ["source"]}),
+        ("optimal", {**DIVERSE, "choice": "greedy"}),
+        ("mondrian", {**DIVERSE, "choice": "all-or-none"}),
     ],
 )
 def test_the_release_is_the_same_row_for_row(

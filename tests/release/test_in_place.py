@@ -379,7 +379,7 @@ def test_a_view_as_the_source(hospital: Path) -> None:
     change(hospital, "CREATE VIEW all_of_them AS SELECT * FROM patients")
     content = hospital.read_bytes()
     with pytest.raises(UsageError, match="is a view"):
-        in_place(hospital, "all_of_them")
+        in_place(hospital, "all_of_them", asked={"rest": "drop"})
     assert hospital.read_bytes() == content
 
 

@@ -224,6 +224,7 @@ def require_live(name: str, rows: list[Row], changes: list[Any], k: int, *, peop
                 models=[kanon.KAnonymity(k, entity="person" if people else None), *([model] if model else [])],
                 hierarchies=rules,
                 count="people" if people else "rows",
+                choice="greedy",
                 **asked,
             ) as release:
                 release.to_view("shown")

@@ -341,7 +341,7 @@ def test_rows_are_joined_by_values_of_one_rule_and_those_of_others_are_not_compa
             "--into", name, *more,
         )  # fmt: skip
 
-    coarse = ("--sensitive", "diagnosis", "--l", "diagnosis=3")
+    coarse = ("--sensitive", "diagnosis", "--l", "diagnosis=3", "--choice", "greedy")
     key = ("--key-file", "key")
     cannot = "by rules (--publish) whose values cannot be compared here"
     assert release("fine", "round:10").code == 0
@@ -376,7 +376,7 @@ def test_means_of_columns_grouped_with_others_are_not_compared(in_tmp: Path, kan
         return " ".join(ended.err.split())
 
     release("fine", "days", "--id", "diagnosis")
-    coarse = ("--sensitive", "diagnosis", "--l", "diagnosis=2")
+    coarse = ("--sensitive", "diagnosis", "--l", "diagnosis=2", "--choice", "greedy")
     cannot = "whose values cannot be compared here"
     assert cannot in release("coarse", "drugs", *coarse)
     assert cannot not in release("coarse", "days", *coarse)

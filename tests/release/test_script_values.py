@@ -143,6 +143,7 @@ def test_a_script_that_would_publish_more_is_refused(tmp_path: Path, dialect: st
     path.with_name("town.csv").write_text(tree, encoding="utf-8")
     asked: dict[str, Any] = {"quasi_identifiers": ["town", "sex"], "sensitive": ["disease"], "models": ALPHA}
     asked |= {"hierarchies": {"town": str(path.with_name("town.csv")), "sex": "flat"}, "max_suppressed": 0.7}
+    asked["choice"] = "greedy"
     with kanon.anonymize(path, "people", **asked) as release:
         assert (release.levels, release.rows_suppressed) == ({"town": 1, "sex": 0}, 13)
         with pytest.raises(kanon.UsageError, match="holds no values that only suppressed rows have"):

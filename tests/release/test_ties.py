@@ -171,9 +171,11 @@ def test_pseudonyms_count_people_where_a_column_names_them(rows: str, error: str
         ("Ann x flu Bob x flu - x cough - x cough", "1 classes once the rows without a pseudonym"),
     ],
 )
-def test_models_beyond_k(rows: str, error: str | None) -> None:
+@pytest.mark.parametrize("choice", ["all-or-none", "greedy"])
+def test_models_beyond_k(rows: str, error: str | None, choice: str) -> None:
     asked: dict[str, Any] = {
         "sensitive": ["disease"],
+        "choice": choice,
         "models": [kanon.KAnonymity(2), kanon.DistinctLDiversity(2, sensitive="disease")],
     }
     if error is None:

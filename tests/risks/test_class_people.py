@@ -179,7 +179,7 @@ LEFT_OUT: dict[str, tuple[str, str, list[tuple[Any, ...]], dict[str, Any]]] = {
             ("ann", "Berlin", "n1", "f"), ("ann", "Berlin", "n2", "g"), ("ann", "Mitte", "n1", "f"),
             ("ann", "Pankow", "n2", "g"), ("bob", "Mitte", "y1", "f"), ("cem", "Mitte", "y2", "f"),
         ],
-        {"models": [kanon.KAnonymity(2), kanon.DistinctLDiversity(2)], "count": "rows"},
+        {"models": [kanon.KAnonymity(2), kanon.DistinctLDiversity(2)], "choice": "greedy", "count": "rows"},
     ),
     "a city is a district": (
         _DISTRICTS,
@@ -188,7 +188,7 @@ LEFT_OUT: dict[str, tuple[str, str, list[tuple[Any, ...]], dict[str, Any]]] = {
             ("ann", "Berlin", "y1", "f"), ("ann", "Berlin", "y2", "g"), ("bob", "Mitte", None, "f"),
             ("cem", "Mitte", None, "f"), *_OUTSIDE,
         ],
-        {"models": [kanon.KAnonymity(2), kanon.DistinctLDiversity(2)], "count": "rows"},
+        {"models": [kanon.KAnonymity(2), kanon.DistinctLDiversity(2)], "choice": "greedy", "count": "rows"},
     ),
     "k counts people": (
         _DISTRICTS,

@@ -303,6 +303,24 @@ def test_what_a_prepared_table_cannot_give_is_refused() -> None:
         assert table.anonymize(models=(kanon.KAnonymity(2),)).to_pandas().a.tolist() in ([1, 1, 2, 2], [2, 2, 1, 1])
 
 
+@pytest.mark.parametrize("algorithm", [*algorithms_of("full-domain"), *algorithms_of("local")])
+def test_models_of_sensitive_values_need_an_algorithm_that_decides_for_all_or_none(algorithm: str) -> None:
+    """Of others, what is left undone tells sensitive values: refused, unless the choice is greedy. K reads none."""
+    frame = pd.DataFrame({"a": [1, 1, 2, 2] * 3, "s": ["x", "y"] * 6})
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["s"], "algorithm": algorithm, "k": 2}
+    diverse = [kanon.DistinctLDiversity(2), kanon.EntropyLDiversity(1.5)]
+    for choice in ({}, {"choice": "all-or-none"}):
+        with pytest.raises(kanon.UnsuitableError, match=f"{algorithm} decides class by class .* mondrian"):
+            kanon.anonymize(frame, models=diverse, **asked, **choice)
+        with kanon.anonymize(frame, **asked, **choice) as release:
+            assert release.rows_out == 12
+    with kanon.anonymize(frame, models=diverse, choice="greedy", **asked) as release:
+        assert release.loss == 0
+        assert [model.holds for model in release.verify().models] == [True] * 3
+    with pytest.raises(kanon.UsageError, match="choice is all-or-none or greedy, not 'both'"):
+        kanon.anonymize(frame, choice="both", **asked)
+
+
 @pytest.mark.thorough
 def test_a_lattice_too_large_to_be_listed_is_refused() -> None:
     frame = pd.DataFrame({f"c{n}": range(40) for n in range(12)})
@@ -334,7 +352,7 @@ def test_a_time_limit_that_ends_before_a_release_is_no_interruption() -> None:
     Fails on 0.1.0: SearchInterruptedError, "Stopped before a first release was found", the exit code of Ctrl-C.
     """
     frame = pd.DataFrame({"a": [0] * 4 + [1] * 6, "s": ["x", "x", "y", "y", *["x"] * 6]})
-    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["s"], "max_suppressed": 0.6}
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["s"], "max_suppressed": 0.6, "choice": "greedy"}
     asked["models"] = [kanon.KAnonymity(2), kanon.EntropyLDiversity(2, sensitive="s")]
     with kanon.anonymize(frame, **asked) as release:
         assert release.rows_out == 4

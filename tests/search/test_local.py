@@ -128,6 +128,7 @@ def test_classes_are_those_of_the_published_text(
         "hierarchies": rules,
         "models": [kanon.KAnonymity(k), kanon.DistinctLDiversity(1, sensitive="s")],
         "max_suppressed": 0.3,
+        "choice": "greedy",
     }
     for algorithm in ("local", "spolg", "mondrian", "optimal"):
         with kanon.anonymize(table, TABLE, **asked, algorithm=algorithm) as release:

@@ -163,6 +163,7 @@ def of_models(models: list[Any], directory: Path) -> dict[str, Any]:
         "sensitive": ["disease", "pay"],
         "max_suppressed": 0.5,
         "hierarchies": trees,
+        "choice": "greedy",
     }
 
 

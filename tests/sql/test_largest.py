@@ -75,6 +75,7 @@ def test_a_large_l_is_a_question_like_any_other() -> None:
             "quasi_identifiers": ["a"],
             "sensitive": ["s"],
             "hierarchies": {"a": "intervals:5,10,20"},
+            "choice": "greedy",
         }
         with pytest.raises(kanon.NoSolutionError, match="2000000"):
             kanon.anonymize(

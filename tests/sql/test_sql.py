@@ -220,6 +220,12 @@ CREATE TABLE targets AS FROM (VALUES (false, '=ann', 1, 0), (false, '=bob', 2, 2
 CREATE TABLE alone AS FROM (VALUES (1, 0), (1, 1), (3, 0)) alone(record, subset);
 CREATE TABLE first_picked AS FROM (VALUES (0, 1), (2, 2)) first_picked(tuple, record);
 CREATE TABLE second_picked AS FROM (VALUES (0, 1), (2, 1)) second_picked(tuple, record);
+CREATE TABLE kanon_values AS FROM (VALUES (1, 0, 5, 3), (1, 0, 6, 1), (1, 1, 5, 1), (1, 1, 7, 2), (2, 0, 5, 2))
+    kanon_values(part, side, value, n);
+CREATE TABLE kanon_fills AS FROM (VALUES (1, 0, 1, 5, 4, 4), (1, 0, 1, 7, 2, 0), (1, 0, 2, 5, 4, 2), (1, 0, 2, 7, 2, 2),
+    (1, 1, 1, 5, 4, 3), (2, 0, 1, 5, 2, 2)) kanon_fills(part, side, lead, value, there, n);
+CREATE TABLE kanon_judged AS FROM (VALUES (1, 0, 1, true), (1, 0, 2, false), (1, 1, 1, true), (2, 0, 1, false))
+    kanon_judged(part, side, lead, fails);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -518,6 +524,7 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
         **dict.fromkeys(["rows_in", "rows_out", "rows_new", "rows_appended", "rows_waiting"], 5),
         **dict.fromkeys(["release_schema", "release_name", "lock", "batch"], "t"),
         "bins": 4,
+        "wanted": 2,
         "many": 2,
         **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),
         **dict.fromkeys(["epsilon", "delta"], "0.25"),

@@ -333,6 +333,7 @@ def fuzz_cases(draw: st.DrawFn) -> FuzzCase:
         rules=rules,
         settings={
             "algorithm": draw(st.sampled_from([*ALGORITHMS])),
+            "choice": draw(st.sampled_from(["greedy", "greedy", "greedy", "all-or-none"])),
             "measure": draw(st.sampled_from(_MEASURES)),
             "max_suppressed": draw(st.sampled_from([0, 0.02, 0.3, 0.5, 1, 1, "2 rows", "k rows"])),
             "seed": 7,

@@ -88,6 +88,7 @@ def attack_command(
         typer.Option("--targets", metavar="N", help="Guesses are about so many people of each group, at most."),
     ] = TARGETS,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn for these guesses.")] = 0,
+    choice: shared.ChoiceOption = None,
     prepare: shared.PrepareOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
@@ -128,7 +129,7 @@ def attack_command(
             k=k,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
-            settings={"count": count},
+            settings={"count": count, "choice": choice},
         )
         beside = [open_other(opened, named.source, release, other) for other in others or []]
         algorithm = None if policy_file is None else policy.algorithm

@@ -65,6 +65,7 @@ def compare_command(
         float | None,
         typer.Option("--time-limit", metavar="SECONDS", help="Of all releases together, preparing included."),
     ] = None,
+    choice: shared.ChoiceOption = None,
     choose: shared.ChooseOption = None,
     cut: shared.CutOption = None,
     labels: shared.LabelsOption = None,
@@ -121,7 +122,7 @@ def compare_command(
             settings={"count": count, "population": population, "measure": measure, "time_limit": time_limit},
             target=target,
         )
-        cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
+        cutting = {"choice": choice, "choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said: dict[str, Any] = {name: value for name, value in cutting.items() if value is not None}
         said |= {"utility": utility, "target": target, "spread": spread}
         if (limit := prepared.policy.time_limit) is not None:

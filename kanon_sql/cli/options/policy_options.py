@@ -50,7 +50,11 @@ _OPTIONS: dict[str, Any] = {
     "k": shared.KOption,
     "max_suppressed": shared.MaxSuppressedOption,
     "algorithm": Annotated[
-        Literal[tuple(ALGORITHMS)] | None, typer.Option("--algorithm", help="How to search (default: optimal).")
+        Literal[tuple(ALGORITHMS)] | None,
+        typer.Option(
+            "--algorithm",
+            help="How to search (default: optimal; mondrian if a model of sensitive values is asked for).",
+        ),
     ],
     "measure": shared.MeasureOption,
     "time_limit": Annotated[
@@ -76,6 +80,7 @@ _OPTIONS: dict[str, Any] = {
             "spolg; within the time limit, or 60 seconds.",
         ),
     ],
+    "choice": shared.ChoiceOption,
     "choose": shared.ChooseOption,
     "cut": shared.CutOption,
     "labels": shared.LabelsOption,
@@ -99,7 +104,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _SETTINGS = (
     *("count", "max_suppressed", "algorithm", "measure", "time_limit", "sample_rate", "prove"),
-    *("choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
+    *("choice", "choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
 )
 
 

@@ -20,6 +20,7 @@ from kanon_sql.engine.sources.encodings import TextFormat, reading_as
 from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
+from kanon_sql.policy.algorithms import Choice
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure, time_zone_of
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
@@ -309,6 +310,14 @@ MaxSuppressedOption = Annotated[
     ),
 ]
 MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to minimize (default: loss).")]
+ChoiceOption = Annotated[
+    Choice | None,
+    typer.Option(
+        "--choice",
+        help="How models of sensitive values decide: all-or-none (default; for mondrian), or greedy, which gives some "
+        "values away to someone who knows the algorithm.",
+    ),
+]
 ChooseOption = Annotated[
     Choose | None,
     typer.Option("--choose", help="How mondrian chooses the column that it cuts a part in (default: range)."),

@@ -18,6 +18,8 @@ from kanon_sql.cli.output.output import (
 from kanon_sql.errors import counted
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.known_subsets import columns_named
+from kanon_sql.policy.algorithms import GREEDY
+from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
 
 _STEPS_SHOWN = 12
 
@@ -95,6 +97,8 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
         required = f"{model['letter']} = {threshold_text(model['required'])}"
         pairs.append((about(model["model"], model["sensitive"]), f"{required} {verdict} in the output: {found}"))
+    if summary["choice"] == GREEDY:
+        pairs.append(("choice", CHOICE_IS_GREEDY_IN_SHORT))
     if any(columns_named(model["model"]) for model in summary["models"]):
         people = summary["smallest_class_people"]
         by_all = (

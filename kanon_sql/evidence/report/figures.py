@@ -291,6 +291,7 @@ class Report(WrittenReport):
         commands: those that make the release and this report again.
         proposed: names of published columns whose role ``kanon init`` proposed, and no person has confirmed.
         notes: what else must be known, in sentences.
+        choice: how models of sensitive values decided about classes; None if there are no such models.
     """
 
     template: ClassVar[str] = "report.j2"
@@ -328,6 +329,7 @@ class Report(WrittenReport):
     standards: tuple[CheckedStandard, ...] = ()
     utility: Utility | None = None
     control: str | None = None
+    choice: str | None = None
 
     @property
     def holds(self) -> bool:

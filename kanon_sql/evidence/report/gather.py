@@ -35,8 +35,9 @@ from kanon_sql.evidence.report.proof import ReleaseRows, compared_columns, relea
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.spec import FileRule
+from kanon_sql.policy.algorithms import ALL_OR_NONE, GREEDY
 from kanon_sql.policy.destination import Destination
-from kanon_sql.policy.policy import COUNTS_ROWS, policy_text
+from kanon_sql.policy.policy import CHOICE_IS_GREEDY, COUNTS_ROWS, policy_text
 from kanon_sql.release.ledger.fingerprint import of_file, of_rows
 from kanon_sql.release.prepared_table import Compared, PreparedTable
 from kanon_sql.release.statements import statements_for
@@ -184,12 +185,14 @@ def _gathered(
         proposed=tuple(column.name for column in publication.roles.proposed),
         smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
         count=policy.count,
+        choice=policy.choice_made,
         publish=() if publication.rules is None else tuple(publication.rules.summary()),
         standards=_standards(original, handed_out, policy),
         utility=good_for,
         control=None if apart is None else apart.group.source.name,
         notes=(
             *([COUNTS_ROWS] if policy.count == "rows" else []),
+            *([CHOICE_IS_GREEDY] if policy.choice_made == GREEDY else []),
             *(finding.note() for finding in release.prepared.findings),
             *([unmeasured] if unmeasured is not None else []),
             *([apart.said] if apart is not None else []),
@@ -302,7 +305,7 @@ def _curve(release: Release, classes: int, curve: Sequence[int], progress: Liste
     The release, with its ``classes``, is the point of its own k.
     """
     policy, rows = release.policy, release.rows_in
-    if policy.k == 1 or not rows:
+    if policy.k == 1 or not rows or policy.choice_made == ALL_OR_NONE:  # other k would tell of further divisions
         return ()
     suppressed = release.rows_suppressed
     own = CurvePoint(

@@ -36,6 +36,7 @@ from kanon_sql.evidence.report.words import (
     verb,
 )
 from kanon_sql.evidence.standards.judge import VERDICTS
+from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import counted
 
@@ -177,6 +178,8 @@ def verdict(report: Report | TablesReport) -> tuple[Tone, str]:
         but.append(f"{counted(failing, 'rule')} of standards {verb(failing, 'fails', 'fail')}")
     if unknown := sum(len(standard.of("not known")) for standard in report.standards):
         but.append(f"{counted(unknown, 'rule')} of standards {verb(unknown, 'is', 'are')} not known")
+    if report.choice == GREEDY:
+        but.append("someone who knows the algorithm may learn sensitive values")
     if proposed := len(report.proposed):
         but.append(
             f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"

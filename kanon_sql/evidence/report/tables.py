@@ -101,6 +101,7 @@ class TablesReport(WrittenReport):
     policy: str
     commands: tuple[str, ...]
     proposed: tuple[str, ...] = ()
+    choice: None = None  # several tables have no models of sensitive values
     not_remembered: str | None = None
 
     @property

@@ -39,6 +39,7 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity
+from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.gate import people_are_counted, refused_of, require_nothing_tells
 from kanon_sql.release.anonymize import measured, publication_of
 from kanon_sql.release.append.lock import (
@@ -256,7 +257,8 @@ def append_to(
     _require_one_each(release, source, new, lock)
     # 3. Its classes.
     algorithm = "local" if lock.is_local else "optimal"
-    policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm)
+    # Which classes wait is decided one by one.
+    policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm, choice=GREEDY)
     _require_same_files(lock)
     prepared = _prepared(source, policy, lambda doing: progress(Progress(doing)))
     policy = replace(policy, models=prepared.resolved(policy.models))

@@ -17,18 +17,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.errors import counted as counted  # noqa: PLC0414 - evidence/report takes it from here
+from kanon_sql.risks.attacks.choice import Choice
 from kanon_sql.risks.attacks.controlled import CONTROLLED, Controlled
 from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
-from kanon_sql.risks.attacks.minimality import Minimality
 from kanon_sql.risks.attacks.order import Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_Alone = Linkage | Homogeneity | Background | Minimality | Order | Joint
+_Alone = Linkage | Homogeneity | Background | Choice | Order | Joint
 Attack = _Alone | Controlled
 """The outcome of an attack: counts and column names, never a value."""
 
@@ -159,8 +159,8 @@ def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdi
             found, about = _background(attack, with_original=with_original), attack.column
             if attack.meaningless:
                 outcome = "not meaningful"
-        case Minimality():
-            found, about = _minimality(attack), attack.column
+        case Choice():
+            found, about = _choice(attack), attack.column
             outcome = outcome if attack.reason is None else "not tested"
         case Order():
             found = _order(attack, with_original=with_original)
@@ -169,11 +169,7 @@ def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdi
             found, about = _joint(attack), attack.other
             if attack.contradicted and outcome == "finds nothing":
                 outcome, found = "not excluded", f"{found}; {_ANOTHER_TABLE}"
-    if (
-        isinstance(attack, Linkage | Homogeneity | Background | Minimality)
-        and outcome == "finds nothing"
-        and attack.open
-    ):
+    if isinstance(attack, Linkage | Homogeneity | Background | Choice) and outcome == "finds nothing" and attack.open:
         outcome = "not excluded"
     return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
 
@@ -259,16 +255,20 @@ def _baseline(share_of_most: float | None) -> str:
     return f"; whoever guesses the most frequent published value of all is right for {_rate(share_of_most)} of the rows"
 
 
-def _minimality(found: Minimality) -> str:
+def _choice(found: Choice) -> str:
     if found.reason is not None:
         return found.reason
-    said = f"{share(found.rows_certain, found.rows)} of classes with several values are certain for one who knows that "
-    said += f"{found.algorithm} made it"
+    if found.uncounted is not None:
+        return f"{found.uncounted}. What {found.algorithm} did not publish tells something of sensitive values"
+    if found.all_or_none:
+        return "the choice all-or-none makes nobody's value certain to one who knows the algorithm"
+    said = f"{share(found.rows_certain, found.rows)} are certain to one who knows that {found.algorithm} made it"
     if found.rows_certain:
         said += f", and of {found.rows_certain_right:,} it is right"
-    if found.rows_open:
-        said += f"; {share(found.rows_open, found.rows)} may be: releases that lose as much would be allowed, too"
-    return f"{said}; {found.possible:,} of {counted(found.assignments, 'assignment')} of values are possible"
+    if found.rows_below:
+        said += f"; {share(found.rows_below, found.rows)} have fewer possible values than was promised"
+    were = "was" if found.held_back == 1 else "were"
+    return f"{said}; {counted(found.held_back, 'class', 'classes')} {were} held back. More may follow"
 
 
 def _order(found: Order, *, with_original: bool) -> str:

@@ -21,6 +21,8 @@ from kanon_sql.measures.costs import costs_in
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
+_ROUNDING = 1e-9
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -81,7 +83,8 @@ def systematic_sample_query(problem: Problem) -> exp.Select:
     share = sql.literal(max(problem.sample_rate, 1 / rows))
 
     def passed(number: exp.Expr) -> exp.Expr:
-        return exp.Floor(this=exp.Mul(this=number, expression=share.copy()))
+        product = exp.Mul(this=number, expression=share.copy())
+        return exp.Floor(this=exp.Add(this=product, expression=sql.double(_ROUNDING)))  # 7 * (1/7) may be below 1
 
     before = exp.Paren(this=sql.column("upto") - sql.column(N))
     chosen = sql.cast(exp.Sub(this=passed(sql.column("upto")), expression=passed(before)), "BIGINT")

@@ -24,9 +24,10 @@ from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kanon_sql.classes.recoding import Cutting
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.search.mondrian.parts import Parts
 
 _LEAST = 1e-12  # of a span that is not empty
@@ -269,31 +270,42 @@ def propose_cuts(parts: Parts) -> None:
         parts.make("kanon_round", "the median, and the rows on both sides", lambda: parts.query("mondrian/cuts", k=k))
 
 
-def forbid(parts: Parts) -> None:
-    """Forbid the cuts of parts that would leave some side without what the models ask for."""
+def forbid_by(parts: Parts, models: Sequence[PrivacyModel]) -> None:
+    """Forbid the cuts that would leave some side without what models ask for."""
+    forbid_parts(parts, lambda: failing_parts(parts, models), "cuts whose sides satisfy the models")
 
-    def sides() -> exp.Select:
-        cuts = parts["kanon_round"]
-        models = parts.problem.models
-        there = exp.and_(
-            sql.column("allowed", cuts.name),
-            sql.column(PART, cuts.name).eq(parts.of_tuple(PART)),
-            parts.is_inside("kanon_round"),
-        )
-        rows = exp.select().from_(parts["kanon_tuples"].copy()).join(cuts.copy(), on=there, join_type="left")
-        side = exp.Coalesce(this=sql.column("from_place", cuts.name), expressions=[sql.literal(-1)])
-        members = coded_members(rows, [sql.named(parts.of_tuple(PART), PART), sql.named(side, "side")])
-        return measured_query(members, models, coded_columns(models))
+
+def forbid_parts(parts: Parts, failing: Callable[[], exp.Query], title: str) -> None:
+    """Forbid the cuts of some parts."""
 
     def forbidden() -> exp.Select:
-        met = exp.Paren(this=is_published(parts.problem.models))
-        failing = exp.select(PART).from_(sides().subquery("measured")).where(exp.Not(this=met))
-        fails = exp.In(this=sql.column(PART), query=failing.subquery())
+        fails = exp.In(this=sql.column(PART), query=failing().subquery())
         names = ("part", "column_number", "at_null", "from_place", "to_place", "position")
         holds = exp.and_(sql.column("allowed"), exp.Not(this=fails))
         return exp.select(*names, sql.named(holds, "allowed")).from_(parts["kanon_round"].copy())
 
-    parts.replace("kanon_round", "cuts whose sides satisfy the models", forbidden)
+    parts.replace("kanon_round", title, forbidden)
+
+
+def failing_parts(parts: Parts, models: Sequence[PrivacyModel]) -> exp.Select:
+    """Return the parts of which a side fails a model."""
+    members = coded_members(*rows_of_sides(parts))
+    measured = measured_query(members, models, coded_columns(models))
+    met = exp.Paren(this=is_published(models))
+    return exp.select(PART).from_(measured.subquery("measured")).where(exp.Not(this=met))
+
+
+def rows_of_sides(parts: Parts) -> tuple[exp.Select, list[exp.Expr]]:
+    """Return the query of the rows of all parts, and their part and side as columns; -1 is outside of all cuts."""
+    cuts = parts["kanon_round"]
+    there = exp.and_(
+        sql.column("allowed", cuts.name),
+        sql.column(PART, cuts.name).eq(parts.of_tuple(PART)),
+        parts.is_inside("kanon_round"),
+    )
+    rows = exp.select().from_(parts["kanon_tuples"].copy()).join(cuts.copy(), on=there, join_type="left")
+    side = exp.Coalesce(this=sql.column("from_place", cuts.name), expressions=[sql.literal(-1)])
+    return rows, [sql.named(parts.of_tuple(PART), PART), sql.named(side, "side")]
 
 
 def make(parts: Parts) -> None:

@@ -43,7 +43,8 @@ START = "start"
 _KEPT = ("kanon_finished", "kanon_cuts_made")
 _OF_A_ROUND = ("tuples", "tried", "ends", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
 _OF_PAIRS = ("leaves", "pairs", "better")
-_NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_PAIRS)))
+_OF_CHOICE = ("values", "fills", "judged", "open", "failing")
+_NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_PAIRS, *_OF_CHOICE)))
 
 
 class Parts:
@@ -84,7 +85,7 @@ class Parts:
 
     def query(self, file: str, **values: sql.Value) -> exp.Query:
         """Return the query of a file over these tables, its other placeholders left to be bound."""
-        left = {name: exp.Placeholder(this=name) for name in ("next", "bins")}
+        left = {name: exp.Placeholder(this=name) for name in ("next", "bins", "wanted")}
         return sql.query(file, values={**left, **values}, tables=self.tables)
 
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
@@ -103,6 +104,16 @@ class Parts:
             f"{name} is what it is now",
             lambda: exp.Alter(this=self["kanon_next"].copy(), kind="TABLE", actions=[renamed]),
         )
+
+    def give_up(self, title: str, failing: str) -> None:
+        """Say of the parts in one of the tables that all was tried in vain in them."""
+
+        def update() -> exp.Update:
+            everything: dict[str, object] = {tried_name(column): _tiny(ALL) for column in self.places}
+            own = exp.In(this=sql.column(PART), query=exp.select(PART).from_(self[failing].copy()).subquery())
+            return exp.update(self["kanon_tried"].copy(), everything, where=own)
+
+        self._run(title, update)
 
     def insert(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
         self._run(title, lambda: exp.insert(query(), self[name].copy()))
@@ -208,7 +219,8 @@ class Parts:
         for column, name in zip(self.places, names, strict=True):
             is_it = sql.column("column_number", sides.name).eq(column.number + 1)
             what = exp.Case().when(sql.column("at_null", sides.name), _tiny(NULLS)).else_(_tiny(ALL))
-            now = exp.Case().when(is_it, what).else_(sql.column(name, tried.name))
+            before = sql.column(name, tried.name)  # all of it, where a cut failed that no other may follow
+            now = exp.Case().when(is_it, sql.greatest([what, before])).else_(before.copy())
             failed = failed.select(sql.named(now, name))
         same = sql.column(PART, sides.name).eq(sql.column(PART, tried.name))
         failed = failed.join(tried.copy(), on=same).where(exp.Not(this=sql.column("allowed", sides.name)))

@@ -1,0 +1,209 @@
+"""Choice: what is known of sensitive values by one who knows how the release was chosen?
+
+Local recoding publishes rows step by step. At each step, a class of the remaining rows that is large enough and is not
+published violates a model: it was held back. Its rows are in later classes, whose values are published. So
+
+1. a class that was held back under l-diversity has at most l - 1 values, which are frequent enough in all later classes
+   that hold its rows;
+2. what is certain of people is subtracted from the later classes;
+3. both are repeated until nothing changes.
+
+Every value that is ruled out is ruled out by proof; that others are possible is not proven. So an attack that does not
+succeed is not excluded (Wong et al. 2007; Chhillar et al. 2025).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST_TUPLES = 200_000
+"""Tuples of quasi-identifiers and sensitive values that are gone through."""
+_MOST_SETS = 20_000
+"""Sets of values that a class that was held back is compared with."""
+
+Keys = tuple[int, ...]
+Value = Any
+_Class = tuple[int, Keys]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is known of one sensitive column by one who knows the algorithm.
+
+    Attributes:
+        rows_certain: rows whose value is certain, of classes with several values.
+        rows_certain_right: those for which it is the true one.
+        rows_below: further rows that have fewer possible values than the model promises.
+        held_back: classes that were held back.
+        all_or_none: whether the choice is one that makes no value certain.
+        uncounted: why nothing was counted though the choice may tell something.
+        reason: why this was not tested; None if it was.
+    """
+
+    column: str
+    algorithm: str
+    rows: int
+    rows_certain: int = 0
+    rows_certain_right: int = 0
+    rows_below: int = 0
+    held_back: int = 0
+    all_or_none: bool = False
+    uncounted: str | None = None
+    reason: str | None = None
+    name: ClassVar[str] = "choice"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether people have fewer possible values than the model promises."""
+        return self.rows_certain > 0 or self.rows_below > 0
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed, and is not known to fail."""
+        return not self.succeeded and not self.all_or_none
+
+    @property
+    def stopped_by(self) -> str:
+        return '--algorithm mondrian with --choice all-or-none (choice = "all-or-none")'
+
+    def figures(self) -> dict[str, Any]:
+        found = dict(vars(self))
+        found["not_tested"] = found.pop("reason")
+        return found
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """Rows with the same quasi-identifiers and the same sensitive value.
+
+    Attributes:
+        keys: the quasi-identifiers, coded.
+        value: the sensitive value, coded.
+        rows: how many there are.
+    """
+
+    keys: Keys
+    value: Value
+    rows: int
+
+
+def attack_steps(tuples: Iterable[Tuple], masks: Sequence[Keys], k: int, values: int) -> tuple[int, int, int, int]:
+    """Return rows that are certain, those of them that are so rightly, further ones below, and classes held back.
+
+    Args:
+        tuples: all rows.
+        masks: of each step, what is kept of each key.
+        k: rows that a class has at least.
+        values: how many values the model promises: a class that was held back has fewer.
+    """
+    search = _Search(tuples, masks, k, values)
+    changed = True
+    while changed:
+        changed = sum(map(search.rule_out, search.held_back)) > 0
+        search.subtract_certain()
+    return (*search.counted(), len(search.held_back))
+
+
+class _Search:
+    """What is possible for the people of each combination of quasi-identifiers."""
+
+    def __init__(self, tuples: Iterable[Tuple], masks: Sequence[Keys], k: int, values: int) -> None:
+        self.masks, self.k, self.values = masks, k, values
+        self.truth: defaultdict[Keys, Counter[Value]] = defaultdict(Counter)
+        for own in tuples:
+            self.truth[own.keys][own.value] += own.rows
+        self.rows = {keys: sum(counts.values()) for keys, counts in self.truth.items()}
+        self.class_of: dict[Keys, _Class | None] = dict.fromkeys(self.truth)
+        self.left: defaultdict[_Class, Counter[Value]] = defaultdict(Counter)
+        self.held_back = [group for step in range(len(masks)) for group in self._take(step)]
+        everything = {value for counts in self.truth.values() for value in counts}
+        shown = {own: frozenset(counts) for own, counts in self.left.items()}
+        self.open_before = {
+            keys: len(everything) if own is None else len(shown[own]) for keys, own in self.class_of.items()
+        }
+        self.possible = {
+            keys: frozenset(everything) if own is None else shown[own] for keys, own in self.class_of.items()
+        }
+        self.subtracted: set[Keys] = set()
+
+    def _take(self, step: int) -> list[list[Keys]]:
+        """Publish the classes of a step; return those that are large enough and were held back."""
+        classes: defaultdict[Keys, list[Keys]] = defaultdict(list)
+        for keys, own in self.class_of.items():
+            if own is None:
+                classes[tuple(key & mask for key, mask in zip(keys, self.masks[step], strict=True))].append(keys)
+        held_back = []
+        for masked, members in classes.items():
+            counts = sum(map(self.truth.__getitem__, members), Counter[Value]())
+            if counts.total() < self.k:
+                continue
+            if len(counts) < self.values:
+                held_back.append(members)
+                continue
+            self.left[step, masked] = counts
+            self.class_of |= dict.fromkeys(members, (step, masked))
+        return held_back
+
+    def rule_out(self, group: list[Keys]) -> bool:
+        """Rule out what the members of a class that was held back cannot have; return True if that is anything."""
+        needed: Counter[_Class] = Counter()
+        for keys in group:
+            own = self.class_of[keys]
+            if own is not None and keys not in self.subtracted:
+                needed[own] += self.rows[keys]
+        fixed = frozenset[Value]().union(*(self.possible[keys] for keys in group if len(self.possible[keys]) == 1))
+        candidates = frozenset[Value]().union(*(self.possible[keys] for keys in group))
+        own_values = self._values_of(needed, fixed, candidates)
+        if own_values is None:
+            return False
+        changed = False
+        for keys in group:
+            both = self.possible[keys] & own_values
+            if both and both != self.possible[keys]:
+                self.possible[keys], changed = both, True
+        return changed
+
+    def _values_of(
+        self, needed: Counter[_Class], fixed: frozenset[Value], candidates: frozenset[Value]
+    ) -> frozenset[Value] | None:
+        """Return the values that people of a class that was held back may have; None if that is not known."""
+        size = self.values - 1
+        if len(fixed) > size or size >= len(candidates):
+            return None
+        found = set[Value]()
+        for tried, some in enumerate(combinations(sorted(candidates), size)):
+            if tried == _MOST_SETS:
+                return None
+            if fixed <= {*some} and all(sum(self.left[own][one] for one in some) >= n for own, n in needed.items()):
+                found |= {*some}
+        return frozenset(found) or None
+
+    def subtract_certain(self) -> None:
+        """Take those whose value is certain out of their classes; what is left there is what others may have."""
+        for keys, possible in self.possible.items():
+            own = self.class_of[keys]
+            if len(possible) == 1 and own is not None and keys not in self.subtracted:
+                self.left[own][next(iter(possible))] -= self.rows[keys]
+                self.subtracted.add(keys)
+        for keys, own in self.class_of.items():
+            if own is not None and keys not in self.subtracted:
+                there = frozenset(value for value, n in self.left[own].items() if n > 0)
+                self.possible[keys] &= there
+
+    def counted(self) -> tuple[int, int, int]:
+        certain = right = below = 0
+        for keys, possible in self.possible.items():
+            if len(possible) >= min(self.values, self.open_before[keys]):
+                continue
+            if len(possible) == 1:
+                certain += self.rows[keys]
+                right += self.truth[keys][next(iter(possible))]
+            else:
+                below += self.rows[keys]
+        return certain, right, below
