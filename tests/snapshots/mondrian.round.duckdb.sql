@@ -296,17 +296,26 @@ SELECT DISTINCT
   kanon_sides.part,
   CASE
     WHEN kanon_sides.column_number = 1
-    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    THEN GREATEST(
+      CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END,
+      kanon_tried.tried_1
+    )
     ELSE kanon_tried.tried_1
   END AS tried_1,
   CASE
     WHEN kanon_sides.column_number = 2
-    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    THEN GREATEST(
+      CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END,
+      kanon_tried.tried_2
+    )
     ELSE kanon_tried.tried_2
   END AS tried_2,
   CASE
     WHEN kanon_sides.column_number = 3
-    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    THEN GREATEST(
+      CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END,
+      kanon_tried.tried_3
+    )
     ELSE kanon_tried.tried_3
   END AS tried_3
 FROM kanon_sides
