@@ -290,13 +290,14 @@ INSERT INTO t SELECT i FROM range(90) r(i)"""
     ("statements", "column", "says"),
     [
         (GENERATED, "z", COMPUTED),
+        (GENERATED.replace("CREATE TABLE", "CREATE TEMP TABLE"), "z", COMPUTED),
         (VIEW, "z", COMPUTED),
         (VIEW.replace("CREATE VIEW", "CREATE TEMP VIEW"), "z", COMPUTED),
         ("CREATE TABLE t AS SELECT i // 9 AS age, i // 9 * 3 AS z FROM range(90) r(i)", "z", "z has no role .* tells"),
         ("CREATE TABLE t AS SELECT i // 9 AS age, i // 45 AS z FROM range(90) r(i)", "", ""),
         ("CREATE TABLE t AS SELECT i // 9 AS age, hash(i) % 10 AS z FROM range(90) r(i)", "", ""),
     ],
-    ids=["generated", "view", "temporary view", "by its values", "coarser", "of chance"],
+    ids=["generated", "generated, temporary", "view", "temporary view", "by its values", "coarser", "of chance"],
 )
 def test_what_is_computed_from_a_generalized_column_is_refused(statements: str, column: str, says: str) -> None:
     """Case 7: ``30-39,M,1986``. A coarser column tells no value, and one of chance none either."""

@@ -110,6 +110,24 @@ def test_a_cut_of_nulls_that_failed_is_the_last_one() -> None:
                 assert release.classes == classes
 
 
+def test_a_sensitive_column_without_a_model_is_not_excluded() -> None:
+    """An adversary: it may become certain through one that has a model and goes with it."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT * FROM (VALUES ('A', 'flu', 'x'), ('A', 'flu', 'x'), "
+            "('B', 'asthma', 'x'), ('B', 'asthma', 'x'), ('B', 'cancer', 'y')) people(ward, dx, grp)"
+        )
+        models = (kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(2, sensitive="dx"))
+        policy = kanon_of.Policy(kanon_of.NamedColumns((), ("ward",), ("dx", "grp")), models, {"ward": "flat"}, seed=1)
+        with kanon_of.anonymize(connection, "t", policy=policy) as release:
+            release.to_table("released")
+        found = kanon_of.attack(connection, "released", original="t", policy=policy)
+        outcomes = {one.about: one.outcome for one in found.verdicts if one.attack == "choice"}
+        assert outcomes == {"dx": "finds nothing", "grp": "not excluded"}
+
+
 def test_sensitive_values_do_not_decide_who_is_held_out() -> None:
     """An adversary: being in the release ruled values out."""
     import duckdb

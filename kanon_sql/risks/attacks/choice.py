@@ -66,7 +66,7 @@ class Choice:
     @property
     def open(self) -> bool:
         """Whether it did not succeed, and is not known to fail."""
-        return not self.succeeded and not self.all_or_none
+        return not self.succeeded and (not self.all_or_none or self.uncounted is not None)
 
     @property
     def stopped_by(self) -> str:
