@@ -325,11 +325,13 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     *,
     prepared: Prepared | None = None,
     control: ControlGroup | None = None,
+    made: Release | None = None,
 ) -> Attacked:
     """Return what a release gives away, all tables in one engine (see ``attack``).
 
     ``algorithm`` is None where the attacker does not know it; ``prepared`` is the original, prepared for
-    ``policy.of_rows()``; then the people of a control group were left out of it before.
+    ``policy.of_rows()``; then the people of a control group were left out of it before. ``made`` is the release as its
+    policy made it, if that is known to have the same rows.
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
@@ -371,7 +373,8 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         attacks += [homogeneity(own, linkage.rows, confidence, by_number), background(own, linkage.rows, ruled_out)]
     if algorithm is not None:
         known = replace(policy, algorithm=algorithm, search_on="workbench")
-        attacks += _known_choice(original, release, known, [shared[n].original.name for n in wanted], progress)
+        about = [shared[number].original.name for number in wanted]
+        attacks += _known_choice(original, release, known, about, made, progress)
     # 3. What the order says, and other releases.
     progress(Progress("Testing the order"))
     rows_out, classes = candidates.rows, candidates.number
@@ -456,22 +459,28 @@ def _person_of(entity: str | None, original: Source) -> Column | None:
 
 
 def _known_choice(
-    original: Source, release: Source, policy: Policy, wanted: Sequence[str], progress: Listener
+    original: Source,
+    release: Source,
+    policy: Policy,
+    wanted: Sequence[str],
+    found: Release | None,
+    progress: Listener,
 ) -> Iterator[Choice]:
-    """Return what the algorithm's choice says of each sensitive column that a model is about.
+    """Return what the algorithm's choice says of each sensitive column.
 
-    The algorithm runs again: only if it makes the same release, it is known how this one was chosen.
+    Unless a release by the policy was ``found``, the algorithm runs again: only if it makes the same release, it is
+    known how this one was chosen.
     """
     of_parts = ALGORITHMS[policy.algorithm].kind == "multidimensional"
     choice = policy.choice if of_parts else GREEDY
     columns = {folded(one.sensitive or "") for one in policy.models if isinstance(one, SensitiveModel)}
     if not columns:
         return
-    reason, found = None, None
+    reason = None
     if policy.publish or policy.columns.pseudonymize:
-        reason = "not tested where columns are published by rules, or as pseudonyms"
+        reason = "columns are published by rules, or as pseudonyms"
     try:
-        if reason is None:
+        if reason is None and found is None:
             progress(Progress("Choosing again"))
             found = release_of(prepare_source(original, policy), replace(policy, choice=choice), silent)
             with release_rows(found) as made:

@@ -155,9 +155,7 @@ def judge_roles(source: Source, policy: Policy) -> tuple[Finding, ...]:
     found = [*roles_are_confirmed(source, policy, _there(source, named.sensitive), kept)]
     if shown:
         text = f"{', '.join(shown)}: identifying by the policy, which is never published"
-        found.append(
-            _refused(ROLES, shown, text, f"Leave out, or publish as it is: --keep {shlex.quote(','.join(shown))}.")
-        )
+        found.append(_refused(ROLES, shown, text, f"Leave out, or publish as it is: --keep {_listed(shown)}."))
     return tuple(found)
 
 
@@ -189,7 +187,7 @@ def roles_are_confirmed(
     ruled = {folded(name) for name in policy.publish}
     confirmed = {folded(name) for name in policy.columns.insensitive} | ruled
     for column in [column for column in sensitive if column not in kept]:
-        says = None if _is_yes_or_no(source, column) else _identifies(column)
+        says = _says(source, column)
         if says and says != "visit_id" and role_of_kind(says) == "identifying" and folded(column.name) not in confirmed:
             text = f"{column.name} is sensitive, so it is published as it is, and its name says {text_of_kind(says)}"
             yes = f"if it is to be published, confirm that with --keep {shlex.quote(column.name)} too"
@@ -198,7 +196,7 @@ def roles_are_confirmed(
     found = {
         column.name: f"its name says {text_of_kind(says)}" if says else _looks_like(source, column)
         for column in unnamed
-        for says in [None if _is_yes_or_no(source, column) else _identifies(column)]
+        for says in [_says(source, column)]
     }
     if open_ones := tuple(name for name, what in found.items() if what):
         why = ", ".join(f"{name} ({found[name]})" for name in open_ones)
@@ -209,8 +207,13 @@ def roles_are_confirmed(
 
 def _roles(*names: str) -> str:
     """Return how to decide about columns without a role."""
-    listed = shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
+    listed = _listed(names)
     return f"Publish as it is: --keep {listed}; leave out: --id {listed}; or give another role: --qi, --sensitive."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as one value of an option."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def _identifies(column: Column) -> str | None:
@@ -222,13 +225,15 @@ def _identifies(column: Column) -> str | None:
     return kind
 
 
-def _is_yes_or_no(source: Source, column: Column) -> bool:
-    """Return True if a column is called after people, such as "insured", and has at most two values."""
-    if not is_person(column.name):
-        return False
+def _says(source: Source, column: Column) -> str | None:
+    """Return the same of a table; a column that is called after people, such as "insured", may be yes or no."""
+    kind = _identifies(column)
+    if kind is None or not is_person(column.name):
+        return kind
     own = sql.column(column.name)
     values = exp.select(own).distinct().from_(source.relation.copy()).where(own.is_(exp.null()).not_())
-    return len(source.holder.rows(values.limit(_YES_OR_NO + 1), f"is {column.name} yes or no?")) <= _YES_OR_NO
+    found = source.holder.rows(values.limit(_YES_OR_NO + 1), f"is {column.name} yes or no?")
+    return kind if len(found) > _YES_OR_NO else None
 
 
 def _looks_like(source: Source, column: Column) -> str | None:

@@ -78,7 +78,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, CHOICES, GREEDY, algorithms_of, options_of_others
+from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, CHOICES, algorithms_of, options_of_others
 from kanon_sql.policy.destination import Destination, Kind, Origin
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
@@ -240,8 +240,8 @@ class Policy:
         if self.choice not in CHOICES:
             raise UsageError(f"choice is {' or '.join(CHOICES)}, not {self.choice!r}.")
         if not self.algorithm or isinstance(self.algorithm, ByDefault):
-            suits_all = self.choice_made in {None, GREEDY}
-            object.__setattr__(self, "algorithm", ByDefault("optimal" if suits_all else "mondrian"))
+            by_default = "mondrian" if self.choice_made == ALL_OR_NONE else "optimal"
+            object.__setattr__(self, "algorithm", ByDefault(by_default))
         if self.algorithm not in ALGORITHMS:
             raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
 

@@ -97,6 +97,16 @@ class Problem:
         return max((model.least_rows for model in self.models), default=1)
 
     @property
+    def about_sensitive(self) -> list[SensitiveModel]:
+        """The models that read sensitive values."""
+        return [model for model in self.models if isinstance(model, SensitiveModel)]
+
+    @property
+    def is_all_or_none(self) -> bool:
+        """Whether sensitive values are read, and what follows from that must make no value certain."""
+        return self.choice != GREEDY and bool(self.about_sensitive)
+
+    @property
     def only_counts_rows(self) -> bool:
         """Whether the number of a class's rows alone tells if it may be published."""
         return not self.frequency.counts_people and all(isinstance(model, KAnonymity) for model in self.models)
@@ -184,10 +194,8 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
 
 def require_choice_suits(problem: Problem, algorithm: str) -> None:
     """Raise if a choice that reads sensitive values class by class would give some away (``all_or_none``)."""
-    models = list(dict.fromkeys(model.name for model in problem.models if isinstance(model, SensitiveModel)))
-    if not models or problem.choice == GREEDY:
-        return
-    if problem.cutting is None:
+    if problem.is_all_or_none and problem.cutting is None:
+        models = dict.fromkeys(model.name for model in problem.about_sensitive)
         raise UnsuitableError(
             f"{algorithm} decides class by class whether {' and '.join(models)} holds, and what it left undone tells "
             "sensitive values to someone who knows the algorithm. Use --algorithm mondrian or mondrian-plus, which "

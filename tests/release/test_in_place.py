@@ -37,6 +37,14 @@ ASKED: dict[str, Any] = {
     "hierarchies": {"age": "intervals:10,20,40", "zip": "flat"},
     "seed": 1,
 }
+POLICY = """[columns]
+identifying = ["name"]
+quasi_identifiers = ["age", "zip"]
+insensitive = ["id", "ward"]
+rest = "keep"
+[release]
+in_place = true
+"""
 OPTIONS = [
     "--id", "name", "--qi", "age,zip", "--sensitive", "disease", "--keep", "id,ward", "--rest", "keep",
     "--hierarchy", "age=intervals:10,20,40", "--hierarchy", "zip=flat",
@@ -273,11 +281,7 @@ def test_a_release_is_of_no_use_afterwards(hospital: Path) -> None:
 @pytest.mark.thorough
 def test_policy_file(hospital: Path, kanon: Callable[..., Ended]) -> None:
     policy = hospital.with_name("kanon.toml")
-    policy.write_text(
-        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\n'
-        'insensitive = ["id", "ward"]\nrest = "keep"\n'
-        '[release]\nin_place = true\nbackup = "before.duckdb"\n'
-    )
+    policy.write_text(POLICY + 'backup = "before.duckdb"\n')
     assert kanon("anonymize", hospital, "patients", "--policy", policy).code == 0
     assert files_in(hospital.parent) == {"before.duckdb", "hospital.duckdb", "kanon.toml"}
 
@@ -446,11 +450,7 @@ def test_backups_that_cannot_be(hospital: Path) -> None:
 def test_a_second_run_does_not_replace_the_raw_rows_by_a_release(hospital: Path, kanon: Callable[..., Ended]) -> None:
     """Fails before 0.2.0: --replace let the backup of a second run replace that of the first one."""
     policy = hospital.with_name("kanon.toml")
-    policy.write_text(
-        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\n'
-        'insensitive = ["id", "ward"]\nrest = "keep"\n'
-        '[release]\nin_place = true\nbackup = "before.duckdb"\nreplace = true\n'
-    )
+    policy.write_text(POLICY + 'backup = "before.duckdb"\nreplace = true\n')
     asked = ("anonymize", hospital, "patients", "--policy", policy)
     assert kanon(*asked).code == 0
     again = kanon(*asked, "--replace")
@@ -469,11 +469,7 @@ def test_a_backup_is_compared_with_the_file(hospital: Path, monkeypatch: pytest.
 @pytest.mark.thorough
 def test_the_command_decides_for_a_policy_file_that_does_not(hospital: Path, kanon: Callable[..., Ended]) -> None:
     policy = hospital.with_name("kanon.toml")
-    policy.write_text(
-        '[columns]\nidentifying = ["name"]\nquasi_identifiers = ["age", "zip"]\n'
-        'insensitive = ["id", "ward"]\nrest = "keep"\n'
-        "[release]\nin_place = true\n"
-    )
+    policy.write_text(POLICY)
     asked = ("anonymize", hospital, "patients", "--policy", policy)
     neither = kanon(*asked)
     assert (neither.code, "--no-backup" in neither.err) == (2, True)

@@ -147,7 +147,8 @@ def _gathered(
         wanted = WantedUtility(utility, None if apart is None or utility.target is None else apart.group.source)
         good_for = utility_against(original, handed_out, settled, rows_alone, wanted, progress).rounded()
     risks = _risks(release, settled, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, settled, rows_alone, progress, None if apart is None else apart.group)
+    group = None if apart is None else apart.group
+    attacks = _attacks(release, handed_out, settled, rows_alone, progress, group)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -241,7 +242,7 @@ def _of_several_columns(risk: Risk) -> Risk:
 
 
 def _attacks(
-    original: Source,
+    release: Release,
     released: Source,
     policy: Policy,
     prepared: Prepared,
@@ -250,7 +251,7 @@ def _attacks(
 ) -> tuple[ReportedAttack, ...]:
     try:
         found = attack_release(
-            original,
+            release.prepared.source,
             released,
             [],
             policy,
@@ -258,6 +259,7 @@ def _attacks(
             algorithm=policy.algorithm,
             prepared=prepared,
             control=control,
+            made=release,
         )
     except UsageError as error:
         return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)

@@ -39,14 +39,13 @@ from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
 from kanon_sql.measures.places import PART
 from kanon_sql.models.base import N
-from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.search.mondrian.cuts import failing_parts, forbid_by, forbid_parts, rows_of_sides
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kanon_sql.models.sensitive import SensitiveModel
     from kanon_sql.search.mondrian.parts import Parts
 
 _CLASS = (PART, "side", "lead")
@@ -55,9 +54,8 @@ _LEAST_VALUES = 2
 
 def forbid(parts: Parts) -> None:
     """Forbid the cuts of a round that would leave some side without what the models ask for."""
-    models = parts.problem.models
-    sensitive = [model for model in models if isinstance(model, SensitiveModel)]
-    if not sensitive or parts.problem.choice == GREEDY:
+    models, sensitive = parts.problem.models, parts.problem.about_sensitive
+    if not parts.problem.is_all_or_none:
         forbid_by(parts, models)
         return
     if of_rows := [model for model in models if model not in sensitive and model.entity is not None]:
@@ -74,12 +72,6 @@ def forbid(parts: Parts) -> None:
     parts.make("kanon_failing", "parts whose cut fails", lambda: failing_parts(parts, sensitive))
     forbid_parts(parts, lambda: exp.select(PART).from_(parts["kanon_failing"].copy()), "cuts that do not fail")
     parts.give_up("parts whose cut failed are published as they are", "kanon_failing")
-
-
-def may_recut(parts: Parts) -> bool:
-    """Return True if pairs of parts may be cut again: that the first cut did not fail tells what they had."""
-    sensitive = any(isinstance(model, SensitiveModel) for model in parts.problem.models)
-    return parts.problem.choice == GREEDY or not sensitive
 
 
 def _find_possible(parts: Parts, column: str, models: Sequence[SensitiveModel], *, first: bool) -> None:

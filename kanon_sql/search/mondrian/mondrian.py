@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.search.mondrian import arrays
-from kanon_sql.search.mondrian.all_or_none import forbid, may_recut
+from kanon_sql.search.mondrian.all_or_none import forbid
 from kanon_sql.search.mondrian.best_cuts import best_cuts, recut_pairs
 from kanon_sql.search.mondrian.cuts import choose_columns, make, propose_cuts
 from kanon_sql.search.mondrian.parts import Parts
@@ -49,7 +49,9 @@ class Mondrian:
         _cut(parts, progress)
         if parts.costs is None:
             return
-        for number in range(parts.cutting.pairs if may_recut(parts) else 0):
+        if parts.problem.is_all_or_none:  # that a cut of a pair did not fail tells what its first parts had
+            return
+        for number in range(parts.cutting.pairs):
             more = recut_pairs(parts, number, parts.costs)
             _cut(parts, progress)
             if not more:

@@ -89,8 +89,8 @@ def test_a_column_of_an_earlier_row_tells_a_generalized_one(
     path = made(
         tmp_path,
         f"CREATE TABLE patients AS SELECT i AS patient_id, hash(-i) % 3 AS sex, {patient} AS x FROM range(120) r(i)",  # noqa: S608 - the texts above
-        f"CREATE TABLE visits AS SELECT v AS visit_id, i AS patient_id, {day} AS day, {visit} AS x FROM {rows}",  # noqa: S608
-        f"CREATE TABLE results AS SELECT v AS visit_id, {value} AS value FROM {rows}",  # noqa: S608
+        f"CREATE TABLE visits AS SELECT v AS visit_id, i AS patient_id, {day} AS day, {visit} AS x FROM {rows}",  # noqa: S608 - the texts above
+        f"CREATE TABLE results AS SELECT v AS visit_id, {value} AS value FROM {rows}",  # noqa: S608 - as above
         k=30,
     )
     text = (path.parent / "kanon.toml").read_text().replace("[tables.visits]", '[tables.visits]\nkey = "visit_id"')
