@@ -1,8 +1,8 @@
 """What each algorithm's choice gives away on small random tables: a script, which prints a table in Markdown.
 
-    PYTHONPATH=.:tests/oracles:tests/support python tests/support/measure_choice.py [TABLES] [ALGORITHM,...]
+    PYTHONPATH=.:tests/oracles:tests/support python tests/support/measure_choice.py [TABLES] [ALGORITHM,...] [CHOICE]
 
-The same seeds give the same tables for all algorithms.
+The same seeds give the same tables of 8 to 20 rows for all algorithms, whatever CHOICE is (greedy by default).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 from choice import Outcome, TooManyError, covers_by, outcome
 from choice_replays import Asked, Replay, random_table, settings
 
-from kanon_sql.policy.algorithms import ALGORITHMS
+from kanon_sql.policy.algorithms import ALGORITHMS, GREEDY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Found:
     worst: list[int] = field(default_factory=list)
 
 
-def measured(algorithms: Sequence[str], asked: Asked, tables: int) -> dict[str, Found]:
+def measured(algorithms: Sequence[str], asked: Asked, tables: int, choice: str) -> dict[str, Found]:
     """Return what algorithms give away on the same random tables: the first ones that satisfy the models as a whole."""
     every = {name: Found() for name in algorithms if asked in settings(name, [asked])}
     seed = -1
@@ -60,12 +60,14 @@ def measured(algorithms: Sequence[str], asked: Asked, tables: int) -> dict[str, 
         while table is None or not asked.met(table.whole):
             seed += 1
             random = Random(seed)  # noqa: S311 - a table, not a secret
-            table = random_table(random, values=3 if asked.l == 3 else 2 + seed % 2)
+            table = random_table(random, values=3 if asked.l == 3 else 2 + seed % 2, rows=(8, 20))
         with Replay(table, asked) as replay:
             for algorithm, found in every.items():
                 begin = time.monotonic()
                 try:
-                    one = outcome(table.people, table.truth, covers_by(table.trees), replay.releases_of(algorithm))
+                    one = outcome(
+                        table.people, table.truth, covers_by(table.trees), replay.releases_of(algorithm, choice)
+                    )
                 except TooManyError:
                     found.too_many += 1
                     continue
@@ -117,11 +119,11 @@ def _say(text: str, stream: TextIO = sys.stdout) -> None:
     stream.flush()
 
 
-def main(tables: int, algorithms: list[str]) -> None:
+def main(tables: int, algorithms: list[str], choice: str) -> None:
     _say("| " + " | ".join(HEAD) + " |")
     _say("|---" * len(HEAD) + "|")
     for asked in ASKED:
-        for algorithm, found in measured(algorithms, asked, tables).items():
+        for algorithm, found in measured(algorithms, asked, tables, choice).items():
             _say(line(algorithm, asked, found))
             _say(f"{algorithm} {asked}: seeds {found.worst[:12]}", sys.stderr)
 
@@ -130,4 +132,5 @@ if __name__ == "__main__":
     main(
         int(sys.argv[1]) if len(sys.argv) > 1 else 100,
         sys.argv[2].split(",") if len(sys.argv) > 2 else list(ALGORITHMS),
+        sys.argv[3] if len(sys.argv) > 3 else GREEDY,
     )
