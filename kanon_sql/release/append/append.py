@@ -347,7 +347,7 @@ def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -
             f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
             "release whose lock names the person (--entity); or one that counts rows (--count rows)."
         )
-    if (refused := refused_of([*people_are_counted(new, lock.policy)])) is not None:
+    if (refused := refused_of(people_are_counted(new, lock.policy))) is not None:
         raise UsageError(refused.said(new.name))
 
 
