@@ -4,8 +4,8 @@
 2. When levels are known (``require_nothing_tells``): nothing kept tells the value of a generalized column.
 3. Of a table that is judged (``judge``): roles are confirmed, people are counted.
 
-A person who names a column in a role has decided about it. Without that, a column is published because of ``--rest
-keep``, or of a role that ``kanon init`` proposed: these columns are meant by "without a role" here.
+A column "without a role" is published because of ``--rest keep``, or of a role that ``kanon init`` proposed: no person
+has decided about it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column
-from kanon_sql.engine.equality import written
 from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError, counted
 from kanon_sql.hierarchy.expressions import NUMBERS
@@ -56,13 +55,13 @@ ROLES, COPIES, PEOPLE, TOLD = (
     "people are counted",
     "nothing kept tells a generalized column",
 )
-_KINDS_OF_VALUES = ("email", "phone", "national_id", "iban", "credit_card")
 _FIRST_ROWS, _MOST_VALUES, _LOOK_ALIKE = 100_000, 1_000, 0.5
 """Rows, and different values of them, that are compared with patterns; the share of these that has to match."""
 _ROWS_OF_COPIES, _LONGEST, _BITS_OF_COPIES = 1_000, 100, 20
 """Rows and characters that are compared; bits that the values of a copy have at least: fewer are alike by chance."""
 _YES_OR_NO = 2
 """Values of a column that is called after people, such as "insured": so few number none."""
+_DO_PEOPLE_REPEAT = "do columns that number people repeat?"
 _FEWEST_ROWS, _TELLS, _NO_CHANCE_LEFT = 3, 0.5, 1e-9
 """Rows of a value that tells another one; the share of rows, of those that chance leaves, that are told."""
 
@@ -78,11 +77,9 @@ class Finding:
     ways_on: str
 
     def note(self) -> str:
-        """Return it as sentences."""
         return f"{self.text}. {self.ways_on}"
 
     def said(self, table: str) -> str:
-        """Return it as sentences about a table."""
         return f"{table}: {self.note()}"
 
     def summary(self) -> dict[str, Any]:
@@ -101,9 +98,11 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silen
     Raises:
         UsageError: a check refused it.
     """
-    kept = without_role(policy.columns, roles)
+    ruled = set(map(folded, policy.publish))
+    shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
+    kept = [column for column in roles.without_role if column in shown]
     findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
-    findings += nothing_is_made_of(source, policy, roles)
+    findings += nothing_is_made_of(source, kept, [column for column in source.columns if column not in shown])
     if policy.count == "people" and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
@@ -121,7 +120,8 @@ def judge_roles(source: Source, policy: Policy) -> Iterator[Finding]:
     """Yield what is wrong with the columns of a release: identifying ones, and those without a role."""
     named = policy.columns
     changed = (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")
-    decided = {*_published_by_decision(named), *map(folded, changed)}
+    decided = set(map(folded, (*named.sensitive, *named.insensitive))) - set(map(folded, named.proposed))
+    decided.update(map(folded, changed))
     open_ones = [column for column in source.columns if folded(column.name) not in decided]
     identifying = _there(source, named.identifying)
     kept = [column for column in open_ones if column not in identifying]
@@ -129,17 +129,6 @@ def judge_roles(source: Source, policy: Policy) -> Iterator[Finding]:
     if shown := tuple(column.name for column in identifying if column in open_ones):
         text = f"{', '.join(shown)}: identifying by the policy, which is never published"
         yield Finding(ROLES, shown, text, f"Leave out, or publish as it is: --keep {_listed(shown)}.")
-
-
-def without_role(named: NamedColumns, roles: Roles) -> list[Column]:
-    """Return the columns that are published as they are, and that no person gave a role."""
-    given = _published_by_decision(named)
-    return [column for column in (*roles.sensitive, *roles.insensitive) if folded(column.name) not in given]
-
-
-def _published_by_decision(named: NamedColumns) -> set[str]:
-    """Return the names, folded, of columns that are published as they are since a person gave them a role."""
-    return {folded(name) for name in (*named.sensitive, *named.insensitive)} - set(map(folded, named.proposed))
 
 
 def _there(source: Source, names: Sequence[str]) -> list[Column]:
@@ -157,9 +146,6 @@ def _listed(names: Sequence[str]) -> str:
     return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
-# 1. Roles are confirmed
-
-
 def roles_are_confirmed(
     source: Source, policy: Policy, sensitive: Sequence[Column], kept: Sequence[Column]
 ) -> Iterator[Finding]:
@@ -168,8 +154,7 @@ def roles_are_confirmed(
     1. Sensitive ones whose name says that they identify people by themselves, unless ``--keep`` confirms them.
     2. Those without a role whose name or values say that they identify people, alone or together.
     """
-    ruled = set(map(folded, policy.publish))
-    confirmed = ruled | set(map(folded, policy.columns.insensitive))
+    confirmed = set(map(folded, (*policy.publish, *policy.columns.insensitive)))
     for column in sensitive:
         says = None if column in kept or folded(column.name) in confirmed else _says(source, column)
         if says and says != "visit_id" and role_of_kind(says) == "identifying":
@@ -178,9 +163,8 @@ def roles_are_confirmed(
             yield Finding(ROLES, (column.name,), text, f"Leave it out with --id; {yes}.")
     found = {}
     for column in kept:
-        if folded(column.name) not in ruled:
-            says = _says(source, column)
-            found[column.name] = f"its name says {text_of_kind(says)}" if says else _looks_like(source, column)
+        says = _says(source, column)
+        found[column.name] = f"its name says {text_of_kind(says)}" if says else _looks_like(source, column)
     if names := tuple(name for name, why in found.items() if why):
         why = ", ".join(f"{name} ({found[name]})" for name in names)
         text = f"columns that would be published without a role may identify people: {why}"
@@ -222,25 +206,18 @@ def _looks_like(source: Source, column: Column) -> str | None:
 
 def _kind_of_value(value: str) -> str | None:
     """Return the kind of number or address that a text is."""
-    for kind in _KINDS_OF_VALUES:
+    for kind in ("email", "phone", "national_id", "iban", "credit_card"):
         if re.fullmatch(BY_KIND[kind].regexp, value, re.IGNORECASE) and has_right_digits(kind, value):
             return kind
     return None
 
 
-# 2. Nothing kept is made of what is hidden
-
-
-def nothing_is_made_of(source: Source, policy: Policy, roles: Roles) -> Iterator[Finding]:
-    """Yield columns without a role that may be made of a column that is not published as it is, or are copies of one.
+def nothing_is_made_of(source: Source, kept: Sequence[Column], hidden: Sequence[Column]) -> Iterator[Finding]:
+    """Yield columns that may be made of a hidden one, which is not published as it is, or are copies of one.
 
     1. All of a view, and generated columns: what they are computed from is not read.
-    2. Those that ``[prepare]`` makes of a column that is not published as it is.
+    2. Those that ``[prepare]`` makes of a hidden column.
     """
-    ruled = set(map(folded, policy.publish))
-    shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
-    originals = [column for column in source.columns if column not in shown]
-    kept = [column for column in without_role(policy.columns, roles) if column in shown]
     if not kept:
         return
     is_named = bool(source.table.name) and source.frame_kind is None  # a file is not, and a frame by us
@@ -251,10 +228,10 @@ def nothing_is_made_of(source: Source, policy: Policy, roles: Roles) -> Iterator
     reads = {} if source.preparation is None else source.preparation.reads
     made_of = {column.name: {column.name, *reads.get(column.name, ())} for column in source.columns}
     for name in (column.name for column in kept):
-        if hidden := next((one.name for one in originals if made_of[name] & made_of[one.name]), None):
-            text = f"{name} has no role and is made of {hidden}, which is not published as it is"
-            yield Finding(COPIES, (name, hidden), text, _roles(name))
-    yield from copies_in(source.holder.rows, source.relation, kept, originals)
+        if original := next((one.name for one in hidden if made_of[name] & made_of[one.name]), None):
+            text = f"{name} has no role and is made of {original}, which is not published as it is"
+            yield Finding(COPIES, (name, original), text, _roles(name))
+    yield from copies_in(source.holder.rows, source.relation, kept, hidden)
 
 
 def copies_in(
@@ -290,9 +267,6 @@ def _plain(value: str | None) -> str | None:
     return text
 
 
-# 3. People are counted
-
-
 def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
     """Yield what keeps k from counting people, and notes on columns that may say so (``policy/profile/people.py``).
 
@@ -313,7 +287,7 @@ def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
     if not asked:
         return
     query = sql.select_counts(source.relation, map(value_of, asked))
-    ((rows, *counts),) = source.holder.rows(query, "do columns that number people repeat?")
+    ((rows, *counts),) = source.holder.rows(query, _DO_PEOPLE_REPEAT)
     found = list(zip(asked, counts[::2], counts[1::2], strict=True))
     one_each = any(is_one_each(column, values, rows) for (column, *_), _, values in found if column in people)
     found = [one for one in found if one[2] < one[1] and not _is_category(one[0][0], one[2], named)]
@@ -356,16 +330,15 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
         yield Finding(PEOPLE, (entity.name,), text, ways_on)
         return
     others = [] if is_of_person(entity.name) else people
-    blank, what = {"text": ("", "blank"), "float": ("nan", "NaN")}.get(entity.family, (None, ""))
+    blank = {"text": "", "float": "nan"}.get(entity.family)  # other types have none: no value equals NULL
     if blank is None and not others:
         return
-    asked = [value_of([one]) for one in (entity, *others)]
-    if blank is not None:
-        spelled = exp.Lower(this=exp.Trim(this=asked[0].copy()))
-        asked += [spelled, exp.Case().when(spelled.eq(blank), asked[0].copy())]
+    value = value_of([entity])
+    spelled = value if blank is None else exp.Lower(this=exp.Trim(this=value.copy()))
+    asked = [value, spelled, exp.Case().when(spelled.eq(blank), value.copy()), *(value_of([one]) for one in others)]
     query = sql.select_counts(source.relation, asked)
-    ((_, rows, people_in, *counts),) = source.holder.rows(query, "do columns that number people repeat?")
-    for other, known, values in zip(others, counts[::2], counts[1::2], strict=False):
+    ((_, rows, people_in, _, alike, in_rows, _, *counts),) = source.holder.rows(query, _DO_PEOPLE_REPEAT)
+    for other, known, values in zip(others, counts[::2], counts[1::2], strict=True):
         if values * rows < people_in * known and not _is_category(other, values, named):
             text = (
                 f"{counted_by}, which has {people_in:,} values in {rows:,} rows, and "
@@ -373,12 +346,9 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
             )
             yield Finding(PEOPLE, (entity.name, other.name), text, _count_people(other.name) + view)
             return
-    if blank is None:
-        return
-    *_, alike, in_rows, _ = counts
     if in_rows:
-        text = f"{entity.name} is {what} in {counted(in_rows, 'row')}"
-        way = f"{'A blank' if what == 'blank' else what} is counted as a person: write NULL where no one is named."
+        text = f"{entity.name} is {'NaN' if blank else 'blank'} in {counted(in_rows, 'row')}"
+        way = f"{'NaN' if blank else 'A blank'} is counted as a person: write NULL where no one is named."
         yield Finding(PEOPLE, (entity.name,), text, way, refused=False)
     elif alike < people_in:
         spellings = f"{people_in:,} for {alike:,} values"
@@ -397,20 +367,15 @@ def _count_people(name: str) -> str:
     return f'Count people with {option} (entity = ...); or, where rows are meant, with --count rows (count = "rows").'
 
 
-# 4. Nothing kept tells the value of a generalized column
-
-
-def require_nothing_tells(source: Source, named: NamedColumns, roles: Roles, recoding: Recoding) -> None:
-    """Raise if a column without a role tells the value of a quasi-identifier that a recoding generalizes.
-
-    A recoding that cuts the table into parts may generalize each of them.
+def require_nothing_tells(source: Source, roles: Roles, recoding: Recoding) -> None:
+    """Raise if a column without a role tells a quasi-identifier that a recoding generalizes, or cuts into parts.
 
     Raises:
         UnsuitableError: naming both, and the option that decides; a recoding that does not generalize it may pass.
     """
     columns = roles.quasi_identifiers
     generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
-    found = columns_that_tell(source.holder.rows, source.relation, without_role(named, roles), generalized)
+    found = columns_that_tell(source.holder.rows, source.relation, roles.without_role, generalized)
     if (first := next(found, None)) is not None:
         raise UnsuitableError(first.said(source.name))
 
@@ -420,10 +385,8 @@ def columns_that_tell(
 ) -> Iterator[Finding]:
     """Yield the columns that tell the value of a generalized column, by the rows of a table.
 
-    A column tells what its values in at least 3 rows always go with: such rows are a share s of all. If the column were
-    shuffled, a share c of the rows would be so by chance, as is expected. It tells the other one if (s - c) / (1 - c)
-    is at least one half. Values that stand in one or two rows are not looked at: of them, nothing can be told apart
-    from chance.
+    Values in at least 3 rows that always stand with one value of the other column are those of a share s of the rows;
+    if the column were shuffled, of an expected share c. It tells the other one if (s - c) / (1 - c) is at least a half.
     """
     if not kept or not generalized:
         return
@@ -455,8 +418,7 @@ def _by_chance(rows: int, by_size: Sequence[Sequence[int]], others: Sequence[Seq
     0.3333
     """
 
-    def falling(number: int, size: int) -> float:
-        """Return the logarithm of a falling factorial."""
+    def falling(number: int, size: int) -> float:  # its logarithm
         return math.lgamma(number + 1) - math.lgamma(number - size + 1)
 
     expected = 0.0
@@ -468,19 +430,18 @@ def _by_chance(rows: int, by_size: Sequence[Sequence[int]], others: Sequence[Seq
 
 def _values_by_rows(relation: sql.Relation, column: Column, others: Sequence[Column]) -> exp.Expr:
     """Return the query for the values of a column; given others, for those but NULL that go with one value of each."""
-    source_values, alone, told = [], [], []
+    values, alone, told = [], [], []
     for place, other in enumerate(others):
         name = f"other_{place}"
-        source_values.append(sql.named(written(sql.column(other.name, "source"), other), name))
+        values.append(sql.named(value_of([other]), name))
         value = sql.column(name, "found")
         one = sql.same(exp.Min(this=value), exp.Max(this=value.copy()))
         all_or_none = exp.Count(this=value.copy()).isin(0, sql.count_rows())
         alone.append(sql.named(exp.and_(one, all_or_none), name))
         told.append(sql.where(sql.count_rows(), sql.column(name, "sizes")))
-    own = written(sql.column(column.name, "source"), column)
     is_counted = sql.column("value", "found").is_(exp.null()).not_() if others else exp.true()
     return sql.statement(
         "gate/values_by_rows",
-        values={"alone": alone, "told": told, "column": own, "others": source_values, "counted": is_counted},
+        values={"alone": alone, "told": told, "column": value_of([column]), "others": values, "counted": is_counted},
         relations={"source": sql.aliased(relation, "source")},
     )

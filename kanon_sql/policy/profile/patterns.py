@@ -233,7 +233,7 @@ def looks_like(pattern: Pattern) -> exp.Expr:
 def has_right_digits(kind: str, value: str) -> bool:
     """Return True if check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616), DNI.
 
-    Of telephone numbers, if there are as many digits as they have; other kinds have none that are looked at.
+    Telephone numbers have none: their number of digits, and separators, are checked. Other kinds are always right.
     """
     if kind == "phone":
         return _is_phone_number(value)

@@ -57,7 +57,7 @@ def numbers_people(column: Column) -> bool:
     words, kinds = set(parts_of_name(column.name)), kinds_of_name(column.name)
     if column.family == "boolean" or words & _OTHERS or numbers_events(column):
         return False
-    if kinds[:1] and kinds[0] in _NUMBERS:
+    if _kind(column) in _NUMBERS:
         also = [kind for kind in kinds[1:] if kind != "reference" and role_of_kind(kind) != "identifying"]
         return kinds[0] != "record_id" or not also  # a hospital_no is that of a hospital
     return is_person(column.name) and not words <= _NO_NUMBERS
@@ -91,16 +91,11 @@ def known_by(columns: Sequence[Column], identifying: Sequence[Column]) -> list[t
 
 def proposed_entity(columns: Sequence[Column], figures: Mapping[str, ColumnFigures]) -> Column | None:
     """Return the column that people should be counted by: one that numbers people, and repeats; else None."""
-    repeated = []
-    for column in columns:
-        found = figures[column.name]
-        if not numbers_people(column):
-            continue
-        if is_one_each(column, found.distinct, found.rows):
-            return None
-        if FEWEST_PEOPLE <= found.distinct < found.rows - found.nulls:
-            repeated.append(column)
-    return min(repeated, key=lambda column: order_of_people(column, figures[column.name].distinct), default=None)
+    found = {column: figures[column.name] for column in columns if numbers_people(column)}
+    if any(is_one_each(column, own.distinct, own.rows) for column, own in found.items()):
+        return None
+    repeated = [column for column, own in found.items() if FEWEST_PEOPLE <= own.distinct < own.rows - own.nulls]
+    return min(repeated, key=lambda column: order_of_people(column, found[column].distinct), default=None)
 
 
 def is_one_each(column: Column, values: int, rows: int) -> bool:

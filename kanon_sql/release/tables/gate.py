@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.gate import columns_that_tell, copies_in, without_role
+from kanon_sql.policy.gate import columns_that_tell, copies_in
 from kanon_sql.release.tables.opened import PERSON, of_table
 from kanon_sql.sql import build as sql
 
@@ -59,7 +59,7 @@ def _by_role(owners: Sequence[Member], levels: Mapping[str, int]) -> tuple[list[
     for own in owners:
         if own.roles is not None:
             named = {column: replace(column, name=own.names[column.name]) for column in own.source.columns}
-            kept += [named[column] for column in without_role(own.policy.columns, own.roles)]
+            kept += [named[column] for column in own.roles.without_role]
             hidden += [named[column] for column in (*own.roles.identifying, *own.roles.dropped)]
             generalized += [named[column] for column in own.quasi_identifiers if levels[named[column].name] > 0]
     return kept, hidden, generalized
