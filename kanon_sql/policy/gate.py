@@ -112,7 +112,7 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silen
 
 
 def judge(source: Source, policy: Policy) -> tuple[Finding, ...]:
-    """Return what keeps a verdict on a release from being green, and notes; columns that it lacks do not matter."""
+    """Return what keeps a verdict on a release from being green, and notes. Columns that it lacks do not matter."""
     return (*people_are_counted(source, policy), *judge_roles(source, policy))
 
 
@@ -213,9 +213,9 @@ def _kind_of_value(value: str) -> str | None:
 
 
 def nothing_is_made_of(source: Source, kept: Sequence[Column], hidden: Sequence[Column]) -> Iterator[Finding]:
-    """Yield columns that may be made of a hidden one, which is not published as it is, or are copies of one.
+    """Yield kept columns that may be made of a hidden one, or are copies of one.
 
-    1. All of a view, and generated columns: what they are computed from is not read.
+    1. All of a view, and generated columns: kanon does not read what they are computed from.
     2. Those that ``[prepare]`` makes of a hidden column.
     """
     if not kept:
@@ -237,7 +237,7 @@ def nothing_is_made_of(source: Source, kept: Sequence[Column], hidden: Sequence[
 def copies_in(
     ask: Ask, relation: exp.Table | exp.Subquery, kept: Sequence[Column], originals: Sequence[Column]
 ) -> Iterator[Finding]:
-    """Yield the columns that have the values of one of others in each of the first rows, but for spaces and capitals.
+    """Yield the kept columns that copy an original in each of the first rows, but for spaces and capitals.
 
     Few rows of few different values are alike by chance.
     """
@@ -270,7 +270,7 @@ def _plain(value: str | None) -> str | None:
 def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
     """Yield what keeps k from counting people, and notes on columns that may say so (``policy/profile/people.py``).
 
-    Nothing of a table whose rows are to be counted. One scan, of the columns that may number people.
+    One scan, of the columns that may number people; none if rows are to be counted.
     """
     named = policy.columns
     if named.entity is not None:
@@ -297,11 +297,11 @@ def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
         text = f"several rows are of one person: {_repeats(column.name, values, known)}, and {why}"
         yield Finding(PEOPLE, (column.name,), text, _count_people(column.name))
     noted = [] if repeated else [one for one in found if not one_each or one[0][0] in people]
-    way = "They are taken for different people; if rows of one person repeat, name the column that numbers people with"
+    way = "They count as different people; if rows of one person repeat, name the column of people with --entity."
     for columns, known, values in noted:
         names = tuple(column.name for column in columns)
         text = _repeats(" and ".join(names), values, known)
-        yield Finding(PEOPLE, names, text, f"{way} --entity.", refused=False)
+        yield Finding(PEOPLE, names, text, way, refused=False)
 
 
 def _is_category(column: Column, values: int, named: NamedColumns) -> bool:
@@ -353,7 +353,7 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     elif alike < people_in:
         spellings = f"{people_in:,} for {alike:,} values"
         text = f"{entity.name} has values that differ in case or in spaces around them alone ({spellings})"
-        way = "They are taken for different people; if they are the same people, write them in one way."
+        way = "They count as different people; if they are the same people, write them in one way."
         yield Finding(PEOPLE, (entity.name,), text, way, refused=False)
 
 
@@ -429,7 +429,7 @@ def _by_chance(rows: int, by_size: Sequence[Sequence[int]], others: Sequence[Seq
 
 
 def _values_by_rows(relation: sql.Relation, column: Column, others: Sequence[Column]) -> exp.Expr:
-    """Return the query for the values of a column; given others, for those but NULL that go with one value of each."""
+    """Return the query of ``gate/values_by_rows``: with NULL of a generalized column, without it of one that tells."""
     values, alone, told = [], [], []
     for place, other in enumerate(others):
         name = f"other_{place}"
