@@ -516,7 +516,7 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
         "timestampformat": "%d.%m.%Y %H:%M",
         "seed": "7",
         "at_most": 2,
-        **dict.fromkeys(["alone", "told", "column", "others"], 1),
+        **dict.fromkeys(["alone", "told", "column", "others", "counted"], 1),
         **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
         **dict.fromkeys(["person", "published", "shared", "value"], "x"),
