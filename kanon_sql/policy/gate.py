@@ -433,7 +433,9 @@ def _values_by_rows(relation: sql.Relation, column: Column, others: Sequence[Col
     values, alone, told = [], [], []
     for place, other in enumerate(others):
         name = f"other_{place}"
-        values.append(sql.named(value_of([other]), name))
+        # PostgreSQL has no MIN of these.
+        text = sql.cast(value_of([other]), "VARCHAR") if other.family in {"boolean", "other"} else value_of([other])
+        values.append(sql.named(text, name))
         value = sql.column(name, "found")
         one = sql.same(exp.Min(this=value), exp.Max(this=value.copy()))
         all_or_none = exp.Count(this=value.copy()).isin(0, sql.count_rows())
