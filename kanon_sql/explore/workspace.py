@@ -37,6 +37,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import parse_policy
+from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.policy.profile.profiler import profile_of, proposal_of
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.prepare import problem_of
@@ -463,7 +464,7 @@ class Workspace:
                 opened.engine.close()
             else:
                 with opened.engine:
-                    prepared = with_prepared(opened, given.prepare)
+                    prepared, given = with_dates(with_prepared(opened, given.prepare), given)
                     self.base = self._begun(given, prepared.columns)
         self._look = Task(lambda _: self._profiled())
         self.background.want(self._look, 0)
@@ -482,7 +483,7 @@ class Workspace:
                 policy, _ = parse_policy(text, Path("kanon.toml"))
                 self.base = self._begun(policy, opened.columns)
             else:
-                opened = with_prepared(opened, self.given.prepare)
+                opened, self.given = with_dates(with_prepared(opened, self.given.prepare), self.given)
                 named = self.given.columns
                 there = [
                     [name for name in names if find_column(name, opened.columns)]

@@ -27,6 +27,7 @@ from kanon_sql.policy.algorithms import ALL_OR_NONE, algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
+from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
 from kanon_sql.release.release import Release
@@ -202,7 +203,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     with within(requested.time_limit, begun), computing_in(requested.time_zone):
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
-            opened = with_prepared(opened, requested.prepare)
+            opened, requested = with_dates(with_prepared(opened, requested.prepare), requested)
             if hold_out is not None:
                 from kanon_sql.release.hold_out import held_out
 

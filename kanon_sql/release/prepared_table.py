@@ -24,6 +24,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import k_apart, make_policy, suppression_limit
+from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.utility import KEYWORDS, WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
@@ -419,7 +420,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     with computing_in(requested.time_zone):
         opened = open_source(source, table, resources=resources)
     try:
-        opened = with_prepared(opened, requested.prepare)
+        opened, requested = with_dates(with_prepared(opened, requested.prepare), requested)
         requested = replace(requested, origin=origin_of(source, table, opened))
         return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
     except BaseException:

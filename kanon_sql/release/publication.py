@@ -16,7 +16,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Engine
@@ -56,6 +56,7 @@ class Publication:
         delimiter: what separates the values of a CSV file.
         encoding: of a CSV file; None is UTF-8.
         decimal: the decimal sign of numbers in a CSV file.
+        formats: how dates are written in a CSV file, by column, where that is not as in SQL.
     """
 
     source: exp.Table
@@ -76,6 +77,7 @@ class Publication:
     delimiter: str = ","
     encoding: str | None = None
     decimal: str = "."
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def quasi_identifiers(self) -> list[str]:

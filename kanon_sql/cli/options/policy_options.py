@@ -20,6 +20,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination, prepared_original
 from kanon_sql.policy.policy import Policy, SearchOn, k_apart, read_policy
+from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.policy.settings import rule_from_anywhere
@@ -145,7 +146,7 @@ class RequestedPolicy:
     def prepared(self, opened: Source, policy: Policy) -> tuple[Source, Policy]:
         """Return a table with its columns prepared, and the policy with what the command line says of it."""
         source, policy = prepared_by(opened, policy, self.said["prepare"])
-        return source, self.over(policy, source.columns)
+        return with_dates(source, self.over(policy, source.columns))
 
     def over(self, policy: Policy, columns: Sequence[Column]) -> Policy:
         """Return a policy with what the command line says of a table with these columns (see ``overridden``)."""

@@ -10,7 +10,7 @@ import glob
 import re
 import tempfile
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ from kanon_sql.engine.base import named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import Copy, conversion, decoded, encoding_of, iconv_name, is_utf8
 from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
-from kanon_sql.engine.sources.reading import PACKED, read_csv, read_from, unreadable
+from kanon_sql.engine.sources.reading import PACKED, FileRead, read_csv, read_from, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -50,25 +50,6 @@ def reader_of(path: PurePath, layout: Layout = NOT_STATED) -> str:
             "one of these under another suffix, say which: --read format=csv."
         )
     return reader
-
-
-@dataclass(frozen=True)
-class FileRead:
-    """What a file was read into.
-
-    Attributes:
-        create: the statement that made the table.
-        columns: of the table.
-        layout: what is known of the layout now: what was stated, the encoding, the decimal sign.
-        delimiter: of a CSV file; else a comma.
-        sheet: of an Excel file with several.
-    """
-
-    create: exp.Create
-    columns: tuple[Column, ...]
-    layout: Layout = NOT_STATED
-    delimiter: str = ","
-    sheet: str | None = None
 
 
 def read_file(
@@ -189,8 +170,7 @@ def _read_utf8(
     as_text: bool,
 ) -> FileRead:
     if reader == CSV:
-        create, layout, delimiter = read_csv(engine, path, pattern, files, relation, layout, as_text=as_text)
-        return FileRead(create, engine.columns(relation), layout, delimiter)
+        return read_csv(engine, path, pattern, files, relation, layout, as_text=as_text)
     # DuckDB would take the columns of one of several files, and leave out what only others have.
     settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(files) > 1 else {}
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from kanon_sql.engine.sources.addresses import (
     written_address,
 )
 from kanon_sql.engine.sources.data_files import (
-    FileRead,
     FrameKind,
     files_at,
     frame_kind,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.reading import FileRead
     from kanon_sql.engine.spark.warehouse import SparkWarehouse
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
@@ -117,6 +117,7 @@ class Source:
         sheet: of it, where it is an Excel file with several.
         layout: how a file is written, as far as that was stated or found.
         delimiter: what separates values where the table is a CSV file, and a comma elsewhere.
+        formats: how dates are written that are not written as in SQL, by column of a CSV file.
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
         address: the database of another kind, or the files on another machine, that were read.
@@ -136,6 +137,7 @@ class Source:
     sheet: str | None = None
     layout: Layout = NOT_STATED
     delimiter: str = ","
+    formats: Mapping[str, str] = field(default_factory=dict)
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
     address: Address | None = None
@@ -631,6 +633,7 @@ def _of_file(
         sheet=found.sheet,
         layout=found.layout,
         delimiter=found.delimiter,
+        formats=found.formats,
         setup=setup,
         address=address,
     )

@@ -16,7 +16,7 @@ import glob
 import gzip
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.base import Column, Engine
 
 PACKED = {".gz", ".zst"}
 BLOCK = 1 << 22
@@ -118,6 +118,27 @@ class _Part:
     skip: int
 
 
+@dataclass(frozen=True)
+class FileRead:
+    """What a file was read into.
+
+    Attributes:
+        create: the statement that made the table.
+        columns: of the table.
+        layout: what is known of the layout now: what was stated, the encoding, the decimal sign.
+        delimiter: of a CSV file; else a comma.
+        formats: how dates are written that are not written as in SQL, by column.
+        sheet: of an Excel file with several.
+    """
+
+    create: exp.Create
+    columns: tuple[Column, ...]
+    layout: Layout
+    delimiter: str = ","
+    formats: Mapping[str, str] = field(default_factory=dict)
+    sheet: str | None = None
+
+
 def read_csv(
     engine: Engine,
     path: Path,
@@ -127,8 +148,8 @@ def read_csv(
     layout: Layout,
     *,
     as_text: bool,
-) -> tuple[exp.Create, Layout, str]:
-    """Make CSV files a table; return the statement that did, what is known of their layout now, and the delimiter.
+) -> FileRead:
+    """Make CSV files a table.
 
     Args:
         engine: reads them.
@@ -154,7 +175,7 @@ def read_csv(
             parts = _parts(path, pattern, files, heads, found, tell=not as_text)
             reading = _Reading(engine, path, parts, found, as_text=as_text)
             try:
-                create, sign = reading.into(relation)
+                create, kinds = reading.into(relation)
             except NoRoomError:  # which says nothing of the file
                 raise
             except SourceError:
@@ -162,13 +183,16 @@ def read_csv(
                     for file in part.files:
                         _require_even(engine, file, part, found)
                 # DuckDB refuses lines that end in two ways, and long ones; Python's csv found nothing wrong in them.
-                create, sign = replace(reading, strict=False).into(relation)
+                create, kinds = replace(reading, strict=False).into(relation)
         except (NoRoomError, NotUtf8Error):
             raise
         except SourceError as error:
             wrong = wrong or error
         else:
-            return create, replace(layout, decimal_separator=sign), delimiter
+            is_comma = {kind for kind in kinds.values() if kind in {"point", "comma"}} == {"comma"}
+            known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
+            formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
+            return FileRead(create, engine.columns(relation), known, delimiter, formats)
     raise wrong or SourceError(f"The headers in {path} have different delimiters: read the files one by one.")
 
 
@@ -196,8 +220,8 @@ class _Reading:
     def names(self) -> list[str]:
         return list(dict.fromkeys(name for part in self.parts for name in part.names))
 
-    def into(self, relation: exp.Table) -> tuple[exp.Create, str | None]:
-        """Read the files into a table; return the statement, and the decimal sign if it is known."""
+    def into(self, relation: exp.Table) -> tuple[exp.Create, dict[str, str]]:
+        """Read the files into a table; return the statement, and the kinds of columns that are no text."""
         if self.layout.drops is not None and self.layout.drops not in self.names:
             raise UsageError(
                 f"--read incomplete_rows must be error or a column of {self.path}. Got {self.layout.drops!r}."
@@ -215,8 +239,7 @@ class _Reading:
         except SourceError:
             self.engine.run(sql.drop(relation), f"forget {self.path.name}")
             raise
-        signs = {kind for kind in kinds.values() if kind in {"point", "comma"}}
-        return create, "," if signs == {"comma"} else self.layout.decimal_separator
+        return create, kinds
 
     def _require_all(self, relation: exp.Table, records: int) -> None:
         """Raise unless each record of the files is a row, or was left out as it was asked for."""
@@ -509,8 +532,8 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout, *, tell:
     elif layout.header is False:
         given = [""] * len(fields)
     names: list[str] = []
-    for number, field in enumerate(given, start=1):
-        name = field.strip() or unused_name(f"column_{number}", [*given, *names])
+    for number, own in enumerate(given, start=1):
+        name = own.strip() or unused_name(f"column_{number}", [*given, *names])
         if any(folded(name) == folded(other) for other in names):
             if layout.duplicates == "error":
                 raise UsageError(f"{place} has two columns {name!r}: name them, --read names=..., or rename one.")
@@ -519,7 +542,7 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout, *, tell:
             if tell:
                 say(f"{place}: a second column {name!r} is read as {new!r}.")
             name = new
-        elif not field.strip() and layout.header is not False and tell:
+        elif not own.strip() and layout.header is not False and tell:
             say(f"{place}: column {number} has no name and is read as {name!r}.")
         names.append(name)
     return tuple(names)

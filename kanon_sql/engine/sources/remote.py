@@ -18,7 +18,8 @@ from sqlglot import exp
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, in_force, not_installed, spill_directory
 from kanon_sql.engine.sources.addresses import EXTENSIONS
-from kanon_sql.engine.sources.data_files import FileRead, make_from_file, raw_names, read_file, reader_of
+from kanon_sql.engine.sources.data_files import make_from_file, raw_names, read_file, reader_of
+from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name

@@ -105,7 +105,9 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
     # something in it.
     signs = dict.fromkeys([published.layout.decimal_separator or ".", "."])
     ways = [
-        replace(release.publication, decimal=sign, spreadsheet_safe=safe) for sign in signs for safe in (False, True)
+        replace(release.publication, decimal=sign, spreadsheet_safe=safe, formats=release.prepared.source.formats)
+        for sign in signs
+        for safe in (False, True)
     ]
     errors = []
     for way in ways if is_csv else [release.publication]:

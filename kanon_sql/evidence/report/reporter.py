@@ -32,6 +32,7 @@ from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.policy.destination import Destination, named_table
 from kanon_sql.policy.policy import Policy, given_policy, make_policy
+from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table
@@ -100,10 +101,10 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     with computing_in(required.time_zone):
         opened = open_source(source, table, resources=resources)
     with opened.engine:
-        group = None
+        raw, group = opened, None
+        opened, required = with_dates(with_prepared(opened, required.prepare), required)
         if control is not None:
-            group = with_prepared(opened_control(opened, source, opened, control), required.prepare)
-        opened = with_prepared(opened, required.prepare)
+            group = with_prepared(opened_control(raw, source, raw, control), required.prepare)
         return report_on(
             opened,
             source,

@@ -10,16 +10,21 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.preparing import Value, parse_preparing
+from kanon_sql.engine.base import find_column
+from kanon_sql.engine.sources.layout import say
+from kanon_sql.engine.sources.preparing import Value, parse_preparing, with_prepared
+from kanon_sql.hierarchy.given import columns_with_hierarchy
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.policy.profile.patterns import IDENTITY_OF_CHINA
 from kanon_sql.policy.profile.result import PreparedColumn, ToPrepare
 from kanon_sql.policy.profile.words import NO_NUMBERS
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.sources.preparing import Rules
+    from kanon_sql.policy.policy import Policy
 
 _LOOKED_AT = 5_000  # rows
 _CODES = (
@@ -231,3 +237,28 @@ def _negative_codes(source: Source, columns: Sequence[Column]) -> dict[str, list
         if any(present) and not others:
             codes[column.name] = [code for code, there in zip(_NEGATIVE, present, strict=True) if there]
     return codes
+
+
+def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
+    """Return a prepared table in which texts are dates, and its policy with the rules by which they are.
+
+    A quasi-identifier of texts that are all dates, in one form, is read as dates if it has no rule and no hierarchy:
+    ``kanon init`` proposes the same.
+    """
+    quasi = [find_column(name, source.columns) for name in policy.columns.quasi_identifiers]
+    ruled = set(map(folded, policy.prepare))
+    texts = [one for one in quasi if one is not None and one.family == "text" and folded(one.name) not in ruled]
+    if not texts or source.in_warehouse:
+        return source, policy
+    with_hierarchy = columns_with_hierarchy(source, texts, policy)
+    with_digits, _ = _with_digits(source, [column for column in texts if column not in with_hierarchy])
+    found = {column.name: rules for column, rules, _ in _ways_to_read(source, with_digits, [])}
+    dates = {name: rules for name, rules in found.items() if rules[0].startswith("date:")}
+    for name, rules in dates.items():
+        option = shlex.join(["--prepare", f"{name}={rules[0]}"])
+        say(f"{name}: texts that are dates in one form are read as dates, as by {option}.")
+    if not dates:
+        return source, policy
+    policy = replace(policy, prepare={**policy.prepare, **dates})
+    raw = source if source.preparation is None else source.preparation.source
+    return with_prepared(raw, policy.prepare), policy

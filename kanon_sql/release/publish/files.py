@@ -113,6 +113,7 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
         delimiter=delimiter,
         encoding=None if encoding == UTF_8 else encoding,
         decimal=decimal,
+        formats=source.formats if suffix in CSV else {},
     )
 
 
@@ -302,6 +303,8 @@ def _as_text_written(query: exp.Select, publication: Publication, format_name: s
             value = sql.cast(value, "VARCHAR")
         if publication.decimal != "." and _has_decimals(kind):
             value = sql.replaced(sql.cast(value, "VARCHAR"), ".", publication.decimal)
+        if (written := _format_of(name, kind, publication)) is not None:
+            value = exp.Anonymous(this="strftime", expressions=[value, sql.literal(written)])
         if publication.spreadsheet_safe and _is_text(kind):
             text = sql.cast(value, "VARCHAR")
             prefixed = exp.Concat(expressions=[sql.literal("'"), text.copy()])
@@ -321,6 +324,11 @@ def _is_text(kind: str) -> bool:
     return Column("", kind).family in {"text", "other"}
 
 
+def _format_of(name: str, kind: str, publication: Publication) -> str | None:
+    """Return how the dates of a column are written; None if it has none, or as in SQL."""
+    return publication.formats.get(name) if Column("", kind).family in {"date", "timestamp"} else None
+
+
 def _has_decimals(kind: str) -> bool:
     return Column("", kind).family in {"float", "decimal"}
 
@@ -331,7 +339,7 @@ def copy_statement(query: exp.Select, path: Path, format_name: str, publication:
     Where values of a CSV file are not separated by commas, texts are quoted: labels such as [10, 20) have commas, and
     who reads the file may guess what separates values.
     """
-    if format_name == EXCEL or publication.spreadsheet_safe or publication.decimal != ".":
+    if format_name == EXCEL or publication.spreadsheet_safe or publication.decimal != "." or publication.formats:
         query = _as_text_written(query, publication, format_name)
     written = {"jsonl": "json", EXCEL: "json"}.get(format_name, format_name)
     settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var(written))]
@@ -392,6 +400,8 @@ def _read(name: str, kind: str, publication: Publication, format_name: str) -> e
     text = sql.column(name)
     if format_name == "csv" and publication.decimal != "." and _has_decimals(kind):
         return sql.replaced(text, publication.decimal, ".")
+    if format_name == "csv" and (written := _format_of(name, kind, publication)) is not None:
+        return exp.Anonymous(this="strptime", expressions=[text, sql.literal(written)])
     if not (format_name == "csv" and publication.spreadsheet_safe and _is_text(kind)):
         return text
     without = exp.Substring(this=text.copy(), start=sql.literal(2))
