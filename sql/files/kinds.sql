@@ -9,12 +9,15 @@ WITH texts AS (
     LOWER(TRIM(value)) IN (
       '?', '-', '--', '.', '*', 'na', 'n/a', '#n/a', 'nan', 'null', 'none', 'nil', 'missing', 'unknown', 'unk', 'k.a.'
     ) AS code,
-    REGEXP_FULL_MATCH(value, ' *(0|-?[1-9][0-9]{0,17}) *') AS "integer",
+    CAST(TRY_CAST(value AS BIGINT) AS VARCHAR) = value
+    OR REGEXP_FULL_MATCH(value, ' *(0|-?[1-9][0-9]{0,18}) *')
+    AND NOT TRY_CAST(value AS BIGINT) IS NULL AS "integer",
     REGEXP_FULL_MATCH(value, ' *-?((0|[1-9][0-9]*)([.][0-9]+)?|[.][0-9]+) *')
     AND (STRLEN(value) <= 16 OR CAST(TRY_CAST(value AS DOUBLE) AS VARCHAR) = TRIM(value)) AS "point",
     REGEXP_FULL_MATCH(value, ' *-?((0|[1-9][0-9]*)(,[0-9]+)?|,[0-9]+) *')
     AND (STRLEN(value) <= 16 OR CAST(TRY_CAST(REPLACE(value, ',', '.') AS DOUBLE) AS VARCHAR) = TRIM(REPLACE(value, ',', '.'))) AS "comma",
-    CAST(TRY_CAST(value AS DATE) AS VARCHAR) = TRIM(value) AS "date",
+    CAST(TRY_CAST(value AS DATE) AS VARCHAR) = value
+    OR CAST(TRY_CAST(value AS DATE) AS VARCHAR) = TRIM(value) AS "date",
     REGEXP_FULL_MATCH(value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)? *')
     AND NOT TRY_CAST(value AS TIMESTAMP) IS NULL AS "timestamp",
     REGEXP_FULL_MATCH(
@@ -31,6 +34,9 @@ WITH texts AS (
 SELECT
   name,
   COUNT(*) FILTER(WHERE NOT code) AS "values",
+  COUNT(*) FILTER(WHERE code) AS codes,
+  COUNT(*) FILTER(WHERE value = name) AS names,
+  COUNT(*) FILTER(WHERE clear) AS clear,
   COUNT(*) FILTER(WHERE NOT code AND "timestampformat") AS "timestampformat",
   COUNT(*) FILTER(WHERE NOT code AND "dateformat") AS "dateformat",
   COUNT(*) FILTER(WHERE NOT code AND "integer") AS "integer",

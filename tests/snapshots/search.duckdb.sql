@@ -51,6 +51,103 @@ DESCRIBE SELECT
   *
 FROM patients;
 
+-- which texts have digits?
+SELECT
+  BOOL_AND(
+    CAST(REGEXP_MATCHES(NULLIF(TRIM(source.sex), ''), '[0-9]')
+    OR NULLIF(TRIM(source.sex), '') IN (
+      'NA',
+      'N/A',
+      'n/a',
+      'na',
+      'NaN',
+      'nan',
+      'NULL',
+      'null',
+      'None',
+      'none',
+      '-',
+      '--',
+      '?',
+      '.',
+      'unknown',
+      'Unknown',
+      'missing',
+      'unbekannt',
+      'Unbekannt',
+      'k. A.',
+      'k.A.',
+      'keine Angabe',
+      'inconnu',
+      'Inconnu',
+      'n.d.',
+      'nd',
+      'NR',
+      'non renseigné',
+      '不详',
+      '未知',
+      '无',
+      '缺失'
+    ) AS BOOLEAN)
+  ),
+  BOOL_OR(CAST(REGEXP_MATCHES(NULLIF(TRIM(source.sex), ''), '[0-9]') AS BOOLEAN)),
+  BOOL_AND(
+    CAST(REGEXP_MATCHES(
+      NULLIF(TRIM(source.sex), ''),
+      '^([1-9][0-9]{5}(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])$'
+    ) AS BOOLEAN)
+  ),
+  BOOL_AND(
+    CAST(REGEXP_MATCHES(NULLIF(TRIM(source.zip), ''), '[0-9]')
+    OR NULLIF(TRIM(source.zip), '') IN (
+      'NA',
+      'N/A',
+      'n/a',
+      'na',
+      'NaN',
+      'nan',
+      'NULL',
+      'null',
+      'None',
+      'none',
+      '-',
+      '--',
+      '?',
+      '.',
+      'unknown',
+      'Unknown',
+      'missing',
+      'unbekannt',
+      'Unbekannt',
+      'k. A.',
+      'k.A.',
+      'keine Angabe',
+      'inconnu',
+      'Inconnu',
+      'n.d.',
+      'nd',
+      'NR',
+      'non renseigné',
+      '不详',
+      '未知',
+      '无',
+      '缺失'
+    ) AS BOOLEAN)
+  ),
+  BOOL_OR(CAST(REGEXP_MATCHES(NULLIF(TRIM(source.zip), ''), '[0-9]') AS BOOLEAN)),
+  BOOL_AND(
+    CAST(REGEXP_MATCHES(
+      NULLIF(TRIM(source.zip), ''),
+      '^([1-9][0-9]{5}(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])$'
+    ) AS BOOLEAN)
+  )
+FROM (
+  SELECT
+    *
+  FROM patients
+  LIMIT 5000
+) AS source;
+
 -- how text is compared
 SELECT
   CURRENT_SETTING('default_collation');

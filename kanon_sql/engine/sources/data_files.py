@@ -94,8 +94,7 @@ def read_file(
     try:
         if encoding in {None, UTF_8} and not footer and all(file.is_file() for file in files):
             return _read_utf8(engine, path, reader, pattern, files, relation, layout, as_text=as_text)
-        with copied_as_utf8(engine, path, encoding or UTF_8, footer) as (place, copies):
-            return _read_utf8(engine, path, reader, place, copies, relation, layout, as_text=as_text)
+        return _read_copy(engine, path, reader, encoding or UTF_8, relation, layout, as_text=as_text)
     except NoRoomError:  # which says nothing of the file
         raise
     except SourceError:
@@ -103,9 +102,17 @@ def read_file(
         if encoding is not None or not others:
             raise
     encoding = likely.encoding or encoding_of(path, others)
-    with copied_as_utf8(engine, path, encoding, footer) as (place, copies):
-        found = _read_utf8(engine, path, reader, place, copies, relation, layout, as_text=as_text)
+    found = _read_copy(engine, path, reader, encoding, relation, layout, as_text=as_text)
     return replace(found, layout=replace(found.layout, encoding=encoding))
+
+
+def _read_copy(
+    engine: Engine, path: Path, reader: str, encoding: str, relation: exp.Table, layout: Layout, *, as_text: bool
+) -> FileRead:
+    with copied_as_utf8(engine, path, encoding, layout.skip_footer or 0) as (place, files, statements):
+        found = _read_utf8(engine, path, reader, place, files, relation, layout, as_text=as_text)
+        statements.append(found.create)
+    return found
 
 
 def _may_be_text(file: Path) -> bool:
@@ -130,21 +137,24 @@ def _read_by_library(engine: Engine, path: Path, reader: str, relation: exp.Tabl
 
 
 @contextmanager
-def copied_as_utf8(engine: Engine, path: Path, encoding: str, footer: int = 0) -> Iterator[tuple[str, list[Path]]]:
-    """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, and the files.
+def copied_as_utf8(
+    engine: Engine, path: Path, encoding: str, footer: int = 0
+) -> Iterator[tuple[str, list[Path], list[exp.Expr]]]:
+    """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, the files, and a list for statements.
 
-    Afterwards the statements that read it name what has to be read when they are run again.
+    Afterwards the statements that read it, and those in the list, name what has to be read when they are run again.
     """
     pattern = _pattern(path)
     files = matching(pattern)
     if packed := [file for file in files if file.suffix.lower() in PACKED]:
         raise UsageError(f"{packed[0]} is packed, and only UTF-8 is read from packed files as it is: unpack it first.")
     ran = len(engine.statements)
+    more: list[exp.Expr] = []
     with decoded(files, encoding, footer) as copy:
         one = glob.escape(str(copy.files[0]))
-        yield one if len(files) == 1 else f"{glob.escape(str(copy.directory))}/{_ANY_DEPTH}/*", copy.files
-    for logged in engine.statements[ran:]:
-        _name_original(logged.statement, path, encoding, footer, copy)
+        yield one if len(files) == 1 else f"{glob.escape(str(copy.directory))}/{_ANY_DEPTH}/*", copy.files, more
+    for statement in [*(logged.statement for logged in engine.statements[ran:]), *more]:
+        _name_original(statement, path, encoding, footer, copy)
 
 
 def _name_original(statement: exp.Expr, path: Path, encoding: str, footer: int, copy: Copy) -> None:
@@ -212,32 +222,22 @@ def read_as_text(
     reads = [found for found in again.find_all(exp.Anonymous) if found.name == CSV]
     if not reads or not isinstance(again, exp.Create):
         return None
-    of_file = {each.this.name for read in reads for each in _columns_of(read).expressions}
+    of_file = {column.this.name for read in reads for column in read.find_all(exp.PropertyEQ)}
     if not of_file.issuperset(names):
         return None
+    for star in again.find_all(exp.Star):
+        replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
+        star.set("replace", replaced or None)
     needs_copy = layout.encoding not in {None, UTF_8} or layout.skip_footer
     with (
         copied_as_utf8(engine, path, layout.encoding or UTF_8, layout.skip_footer or 0) if needs_copy else nullcontext()
     ) as copy:
-        for read in reads:
-            if copy is not None:
+        if copy is not None:
+            for read in reads:
                 read.expressions[0].replace(sql.literal(copy[0]))
-            for each in _columns_of(read).expressions:
-                if each.this.name in names:
-                    each.set("expression", sql.literal("VARCHAR"))
-        for star in again.find_all(exp.Star):
-            replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
-            star.set("replace", replaced or None)
         engine.run(sql.drop(again.this), f"read {path.name} again")
         engine.run(again, f"read {path.name}")
     return again, engine.columns(again.this)
-
-
-def _columns_of(read: exp.Anonymous) -> exp.Struct:
-    found = next(setting.expression for setting in read.expressions[1:] if setting.this.name == "columns")
-    if not isinstance(found, exp.Struct):
-        raise TypeError("The columns of a CSV file are given by their names")
-    return found
 
 
 def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:

@@ -190,21 +190,26 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
         made.data_type = "n" if column.family in _NUMBERS else "s"
         return made
 
-    before = tempfile.tempdir
+    # openpyxl keeps the rows in a file of tempfile: in a directory that others read, and there after a kill.
+    before, tempfile.tempdir = tempfile.tempdir, str(lines.parent)
     try:
-        # openpyxl keeps the rows in a file of tempfile: in a directory that others read, and there after a kill.
-        tempfile.tempdir = str(lines.parent)
         sheet.append([cell(Column("", "VARCHAR"), name) for name in types])
         columns = [Column(name, kind) for name, kind in types.items()]
         with lines.open(encoding="utf-8") as rows:
             for row in map(json.loads, rows):
-                if all(text is None for text in row.values()):
-                    raise UsageError("A row of the release is NULL in all columns, which is no row of an Excel file.")
+                _require_value(row)
                 sheet.append([cell(column, row[column.name]) for column in columns])
         book.save(target)
+    except UsageError:
+        sheet.close()
+        raise
     finally:
         tempfile.tempdir = before
-        sheet.close()
+
+
+def _require_value(row: Mapping[str, str | None]) -> None:
+    if all(text is None for text in row.values()):
+        raise UsageError("A row of the release is NULL in all columns, which is no row of an Excel file.")
 
 
 def require_size(rows: int, columns: int) -> None:

@@ -110,12 +110,21 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Part:
-    """Files of the same header: their place for DuckDB, the files, the names, and the lines above the header."""
+    """Files of the same header.
+
+    Attributes:
+        place: as DuckDB takes it.
+        files: that are there.
+        names: of their columns.
+        skip: lines above the header.
+        nameless: columns behind the first one that have no name in the file.
+    """
 
     place: exp.Expr
     files: tuple[Path, ...]
     names: tuple[str, ...]
     skip: int
+    nameless: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,7 @@ def read_csv(
     for delimiter in [sign for sign in first.fields if all(sign in other.fields for other in others)]:
         found = replace(layout, delim=delimiter)
         try:
-            parts = _parts(path, pattern, files, heads, found, tell=not as_text)
+            parts = _parts(path, pattern, files, heads, found)
             reading = _Reading(engine, path, parts, found, as_text=as_text)
             try:
                 create, kinds = reading.into(relation)
@@ -189,6 +198,7 @@ def read_csv(
         except SourceError as error:
             wrong = wrong or error
         else:
+            _parts(path, pattern, files, heads, found, tell=not as_text)  # once it is known that they are the names
             is_comma = {kind for kind in kinds.values() if kind in {"point", "comma"}} == {"comma"}
             known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
             formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
@@ -226,54 +236,68 @@ class _Reading:
             raise UsageError(
                 f"--read incomplete_rows must be error or a column of {self.path}. Got {self.layout.drops!r}."
             )
-        looks = self._looks()
-        kinds = {name: look.kind for name, look in looks.items() if look.kind is not None}
-        query = self.query(kinds, {name for name, look in looks.items() if look.has_empty})
-        records = sum(self._records(part, file) for part in self.parts for file in part.files)
-        if len(self.names) == 1 and len(self.parts) == 1:  # blank lines at the end are no rows of a file of one column
-            query = query.limit(records)
-        create = sql.create_table(relation, query, temporary=True)
-        self.engine.run(create, f"read {self.path.name}")
+        kinds = self._kinds_by_first_rows()
+        # Blank lines at the end are no rows of a file of one column; there is none to see in others.
+        limit = self._records() if len(self.names) == 1 and len(self.parts) == 1 else None
         try:
-            self._require_all(relation, records)
+            self.engine.run(self._create(relation, kinds, limit, checked=True), f"read {self.path.name}")
+        except NoRoomError:
+            raise
+        except SourceError:  # a later value is of another kind; or a line is malformed, which the next statement says
+            kinds = self._told(self._looked_at(dict.fromkeys(kinds, tuple(self._kinds()))))
+            self.engine.run(self._create(relation, kinds, limit, checked=True), f"read {self.path.name}")
+        try:
+            self._require_all(relation)
         except SourceError:
             self.engine.run(sql.drop(relation), f"forget {self.path.name}")
             raise
-        return create, kinds
+        return self._create(relation, kinds, limit), kinds
 
-    def _require_all(self, relation: exp.Table, records: int) -> None:
+    def _create(
+        self, relation: exp.Table, kinds: Mapping[str, str], limit: int | None, *, checked: bool = False
+    ) -> exp.Create:
+        query = self.query(kinds, checked=checked)
+        query = query if limit is None else query.limit(limit)
+        return sql.create_table(relation, query, temporary=True)
+
+    def _records(self) -> int:
+        """Return how many records Python's csv finds behind the headers."""
+        return sum(_counted_records(self.engine, file, part, self.layout) for part in self.parts for file in part.files)
+
+    def _require_all(self, relation: exp.Table) -> None:
         """Raise unless each record of the files is a row, or was left out as it was asked for."""
         (rows,) = self.engine.row(sql.select_count(relation), "count the rows that were read")
         column = self.layout.drops
         if column is not None:
-            query = self.query({}, set(), dropped=True)
+            query = self.query({}, dropped=True)
             (left_out,) = self.engine.row(exp.select(sql.count_rows()).from_(query.subquery()), "count the others")
             if left_out and not self.as_text:
                 say(f"{self.path}: left out {counted(left_out, 'row')} without a value of {column}.")
             rows += left_out
-        if rows != records:
+        header = self.layout.header is not False
+        lines = sum(
+            _lines_with_ends(file, self.layout) - part.skip - header for part in self.parts for file in part.files
+        )
+        # Ends of lines are counted fast. They are no fewer than records, but for quotes inside of values.
+        if rows != lines and rows != (records := self._records()):
             raise SourceError(
                 f"{self.path} has {counted(records, 'record')}, and {counted(rows, 'row')} were read. State how it is "
                 "laid out: --read quote=SIGN, escape=SIGN, comment=SIGN or skip=LINES."
             )
 
-    def query(self, kinds: Mapping[str, str], with_empty: set[str], *, dropped: bool = False) -> exp.Query:
-        """Return the query of the files, with columns of these kinds; the others are texts."""
+    def query(self, kinds: Mapping[str, str], *, checked: bool = False, dropped: bool = False) -> exp.Query:
+        """Return the query of the files, with columns of these kinds; the others are texts.
+
+        If it is ``checked``, it ends with an error at a value of another kind. Of rows that are left out, it returns
+        those that are ``dropped``, or the others.
+        """
         queries = []
         for part in self.parts:
-            types, replaced = {}, []
-            for name in part.names:
-                kind = kinds.get(name)
-                native = kind is None or (
-                    kind not in {"comma", "dateformat", "timestampformat"}
-                    and name not in with_empty
-                    and self.layout.thousands is None
-                )
-                types[name] = "VARCHAR" if kind is None or not native else _TYPES[kind]
-                if kind is not None and not native:
-                    replaced.append(sql.named(self._value(name, kind), name))
-            query = exp.select(exp.Star(replace=replaced) if replaced else exp.Star())
-            query = query.from_(read_from("read_csv", part.place, self._settings(part, types)))
+            values = [
+                sql.named(self._value(name, kinds[name], checked=checked), name) for name in part.names if name in kinds
+            ]
+            query = exp.select(exp.Star(replace=values) if values else exp.Star())
+            query = query.from_(read_from("read_csv", part.place, self._settings(part)))
             if self.layout.drops is not None:
                 text = exp.func("COALESCE", sql.cast(sql.column(self.layout.drops), "VARCHAR"), sql.literal(""))
                 has_value = exp.NEQ(this=text, expression=sql.literal(""))
@@ -286,13 +310,13 @@ class _Reading:
             each.set("by_name", value=True)
         return union
 
-    def _settings(self, part: _Part, types: Mapping[str, str]) -> dict[str, exp.Expr]:
+    def _settings(self, part: _Part) -> dict[str, exp.Expr]:
         layout = self.layout
         settings: dict[str, exp.Expr] = {
             "auto_detect": exp.false(),
             "header": exp.false() if layout.header is False else exp.true(),
             "delim": sql.literal(layout.delim),
-            "columns": _struct(types),
+            "columns": _struct(dict.fromkeys(part.names, "VARCHAR")),
         }
         settings |= {"skip": sql.literal(part.skip)} if part.skip else {}
         for key in ("quote", "escape", "comment"):
@@ -312,46 +336,56 @@ class _Reading:
         text: exp.Expr = sql.column(name)
         return text if self.layout.thousands is None else sql.replaced(text, self.layout.thousands, "")
 
-    def _value(self, name: str, kind: str) -> exp.Expr:
+    def _value(self, name: str, kind: str, *, checked: bool) -> exp.Expr:
         """Return the value that a text of a kind is; of a release, whose values stay texts, with a decimal point."""
-        text: exp.Expr = exp.Nullif(this=self._text(name), expression=sql.literal(""))
+        text = self._text(name)
+        value: exp.Expr = text if checked else exp.Nullif(this=text, expression=sql.literal(""))
         if kind == "comma":
-            text = sql.replaced(text, ",", ".")
-        elif kind in {"dateformat", "timestampformat"}:
-            text = exp.Anonymous(this="strptime", expressions=[text, sql.literal(getattr(self.layout, kind))])
-        return text if self.as_text else sql.cast(text, _TYPES[kind])
+            value = sql.replaced(value, ",", ".")
+        elif kind.endswith("format"):
+            value = exp.Anonymous(this="strptime", expressions=[value, sql.literal(getattr(self.layout, kind))])
+        value = value if self.as_text else sql.cast(value, _TYPES[kind])
+        if not checked:
+            return value
+        other = exp.Anonymous(this="error", expressions=[sql.literal(f"{name} has a value of another kind")])
+        has_text = exp.NEQ(this=text.copy(), expression=sql.literal(""))
+        return exp.Case().when(self._predicate(name, kind), value.copy()).when(has_text, other)
 
-    def _looks(self) -> dict[str, _Look]:
-        """Return what the columns are: by the first rows, then by all of them."""
+    def _kinds_by_first_rows(self) -> dict[str, str]:
+        """Return the kinds of columns by their first values; of those that do not tell, by all of them."""
         if self.as_text:
             comma = self.layout.decimal_separator == ","
-            return self._looked_at(dict.fromkeys(self.names, ("comma",))) if comma else {}
-        counts = self._counts_of_sample()
-        kinds = self._kinds()
-        asked = {}
-        for name in self.names:
-            # What has a value of no kind among the first rows is text already.
-            fit = [kind for kind in kinds if counts[name][kind] == counts[name]["values"]] if name in counts else kinds
-            asked[name] = tuple(fit[:1] if name in counts else fit)
-        looks = self._looked_at(asked)
-        again = {name: tuple(kinds) for name in counts if asked[name] and looks[name].is_mixed}
-        looks |= self._looked_at(again) if again else {}
+            return self._told(self._looked_at(dict.fromkeys(self.names, ("comma",)))) if comma else {}
+        rows = exp.select(*(sql.named(self._text(name), name) for name in self.names))
+        rows = rows.from_(self.query({}).subquery("texts")).limit(_SAMPLE)
+        statement = sql.statement("files/kinds", values=self._formats, relations={"sample": rows.subquery()})
+        first = {name: _First(*counts) for name, *counts in self.engine.rows(statement, "what the first values may be")}
         if self.layout.header is None:
-            self._require_header(looks)
+            self._require_header(first)
+        kinds, unsure = {}, {}
+        for name in self.names:
+            found = first.get(name, _First())
+            fitting = tuple(kind for kind in self._kinds() if found.of(kind) == found.values)
+            if fitting and found.values and not found.codes and (found.clear or fitting[0] not in {"comma", "point"}):
+                kinds[name] = fitting[0]
+            elif fitting:
+                unsure[name] = fitting
+        return kinds | (self._told(self._looked_at(unsure)) if unsure else {})
+
+    def _told(self, looks: Mapping[str, _Look]) -> dict[str, str]:
+        """Return the kinds that were found, and say why a column is text that nearly is of a kind."""
         # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
-        if self.layout.delim != ";" and not any(look.kind == "comma" and look.is_clear for look in looks.values()):
-            looks = {
-                name: replace(look, is_clear=look.is_clear or look.kind == "point") for name, look in looks.items()
-            }
-        found = {}
+        as_points = self.layout.delim != ";" and not any(look.kind == "comma" and look.clear for look in looks.values())
+        kinds = {}
         for name, look in looks.items():
-            unclear = look.kind in {"comma", "point"} and not look.is_clear and self.layout.decimal_separator is None
-            found[name] = replace(look, kind=None) if unclear or look.codes else look
-            if look.codes and look.kind is not None:
+            unclear = look.kind == "comma" or (look.kind == "point" and not as_points)
+            if look.kind is not None and look.codes:
                 say(f"{name} is text because of {counted(look.codes, 'value')}: --read nullstr={look.code}")
-            elif unclear:
+            elif unclear and not look.clear and self.layout.decimal_separator is None:
                 say(f"{name} is text: does it have decimal signs or thousands? --read decimal_separator=comma or point")
-        return found
+            elif look.kind is not None:
+                kinds[name] = look.kind
+        return kinds
 
     def _kinds(self) -> list[str]:
         """Return the kinds that values may be of, in the order in which they are tried."""
@@ -368,69 +402,45 @@ class _Reading:
         layout = self.layout
         return {"dateformat": layout.dateformat or "%x", "timestampformat": layout.timestampformat or "%c"}
 
-    def _counts_of_sample(self) -> dict[str, dict[str, int]]:
-        """Return, by column, how many of its first values are of each kind."""
-        rows = exp.select(*(sql.named(self._text(name), name) for name in self.names))
-        rows = rows.from_(self.query({}, set()).subquery("texts")).limit(_SAMPLE)
-        statement = sql.statement("files/kinds", values=self._formats, relations={"sample": rows.subquery()})
-        kinds = ["values", *_TYPES]
-        found = self.engine.rows(statement, "what the first values may be")
-        return {name: dict(zip(kinds, counts, strict=True)) for name, *counts in found if counts[0]}
-
     def _looked_at(self, asked: Mapping[str, Sequence[str]]) -> dict[str, _Look]:
         """Return what all texts of columns are, of those kinds that are asked for."""
         # By value: NULL if it is of the kind, else whether it says that a value is missing.
         others: list[exp.Expr] = []
         facts: list[exp.Expr] = []
         for name, kinds in asked.items():
-            text, is_empty = sql.column(name), exp.EQ(this=sql.column(name), expression=sql.literal(""))
-            facts.append(exp.LogicalOr(this=exp.EQ(this=text, expression=sql.literal(name))))
-            facts += [
-                exp.LogicalOr(this=is_empty),
-                exp.Count(this=exp.Nullif(this=text.copy(), expression=sql.literal(""))),
-            ]
+            text, empty = sql.column(name), sql.literal("")
+            facts.append(exp.Count(this=exp.Nullif(this=text, expression=empty)))
             for kind in kinds:
-                is_of_kind = exp.or_(is_empty.copy(), text.copy().is_(exp.null()), self._predicate(name, kind))
+                is_of_kind = exp.or_(text.copy().is_(exp.null()), text.copy().eq(empty), self._predicate(name, kind))
                 others.append(exp.Case().when(is_of_kind, exp.null()).else_(self._predicate(name, "code")))
                 other = sql.column(f"other_{len(others)}", "kinds")
-                is_clear = kind in {"comma", "point"}
+                is_decimal = kind in {"comma", "point"}
                 facts += [
                     exp.Count(this=other),
                     sql.where(exp.Count(this=other.copy()), other.copy()),
                     sql.where(exp.Min(this=text.copy()), other.copy()),
-                    exp.LogicalOr(this=self._predicate(name, "clear")) if is_clear else exp.true(),
+                    exp.LogicalOr(this=self._predicate(name, "clear")) if is_decimal else exp.true(),
                 ]
         kinds_of = [sql.named(other, f"other_{number}") for number, other in enumerate(others, start=1)]
-        texts = exp.select("*", *kinds_of).from_(self.query({}, set()).subquery("texts"))
+        texts = exp.select("*", *kinds_of).from_(self.query({}).subquery("texts"))
         query = exp.select(*facts).from_(texts.subquery("kinds"))
         found = iter(self.engine.row(query, "what all values are"))
         looks = {}
         for name, kinds in asked.items():
-            has_name, has_empty, values = islice(found, 3)
-            look = _Look(has_name=bool(has_name), has_empty=bool(has_empty), is_mixed=bool(kinds))
+            looks[name], values = _Look(), next(found)
             for kind in kinds:
-                number, codes, code, is_clear = islice(found, 4)
-                if look.kind is None and values and number == codes < values:
-                    look = replace(look, kind=kind, codes=codes, code=code, is_clear=bool(is_clear), is_mixed=False)
-            looks[name] = look
+                number, codes, code, clear = islice(found, 4)
+                if looks[name].kind is None and number == codes < values:
+                    looks[name] = _Look(kind, codes, code, clear=bool(clear))
         return looks
 
-    def _require_header(self, looks: Mapping[str, _Look]) -> None:
-        """Raise if a name may be a value: a number, a date, or a value that its own column has."""
+    def _require_header(self, first: Mapping[str, _First]) -> None:
+        """Raise if a name may be a value (a number, a date, or a value that its own column has), or is not there."""
         for part in self.parts:
-            data = [name for name in part.names if may_be_data(name) or looks[name].has_name]
+            own = {name for name, found in first.items() if found.names or name in part.nameless}
+            data = [name for name in part.names if name in own or may_be_data(name)]
             if data:
                 raise refuse_header(str(self.path), len(data), len(part.names))
-
-    def _records(self, part: _Part, file: Path) -> int:
-        """Return how many records a file has behind its header, by a plain count."""
-        header = 0 if self.layout.header is False else 1
-        is_plain = self.layout.comment is None and self.layout.escape in {None, self.layout.quote or QUOTE}
-        if is_plain and file.suffix.lower() != ".zst":
-            lines = _lines_with_records(file, QUOTE if self.layout.quote is None else self.layout.quote)
-            if lines is not None:
-                return lines - part.skip - header
-        return _counted_records(self.engine, file, part, self.layout) - header
 
 
 # 1. The header and the delimiter
@@ -502,7 +512,7 @@ def _csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -
 
 
 def _parts(
-    path: Path, pattern: str, files: Sequence[Path], heads: Mapping[Path, _Head], layout: Layout, *, tell: bool
+    path: Path, pattern: str, files: Sequence[Path], heads: Mapping[Path, _Head], layout: Layout, *, tell: bool = False
 ) -> list[_Part]:
     """Return the files by their headers, with names that SQL can tell apart."""
     alike: dict[tuple[tuple[str, ...], int], list[Path]] = {}
@@ -515,7 +525,9 @@ def _parts(
         if len(of_them) < len(files):
             places = [sql.literal(glob.escape(str(file))) for file in of_them]
             place = places[0] if len(places) == 1 else exp.Array(expressions=places)
-        parts.append(_Part(place, tuple(of_them), names, skip))
+        is_nameless = [not own.strip() and place > 0 for place, own in enumerate(fields)]
+        nameless = frozenset(name for name, without in zip(names, is_nameless, strict=True) if without)
+        parts.append(_Part(place, tuple(of_them), names, skip, nameless))
     return parts
 
 
@@ -561,8 +573,8 @@ def refuse_header(place: str, doubtful: int, names: int) -> UsageError:
     """Return the error of a first line that may be a row."""
     return UsageError(
         f"The first line of {place} may be a row, and not the header: {doubtful} of its {counted(names, 'name')} could "
-        "be values (numbers, dates, or texts that their columns have). Say which it is: --read header=true or "
-        "--read header=false."
+        "be values (numbers, dates, texts that their columns have) or are missing. Say which it is: --read "
+        "header=true, --read header=false, or --read header=LINE if the header is another line."
     )
 
 
@@ -571,52 +583,58 @@ def refuse_header(place: str, doubtful: int, names: int) -> UsageError:
 
 @dataclass(frozen=True)
 class _Look:
-    """What the texts of a column are.
+    """What all texts of a column are.
 
     Attributes:
         kind: the first kind that all of them are of, but for codes; None if there is none.
         codes: how many of them say that a value is missing.
         code: one such text.
-        has_name: whether one is the name of the column.
-        has_empty: whether one is empty, in quotes.
-        is_mixed: whether they are of no kind that was asked for.
-        is_clear: whether a sign in them can only be that of decimals.
+        clear: whether a sign in one of them can only be that of decimals.
     """
 
     kind: str | None = None
     codes: int = 0
     code: str | None = None
-    has_name: bool = False
-    has_empty: bool = False
-    is_mixed: bool = False
-    is_clear: bool = False
+    clear: bool = False
+
+
+class _First:
+    """What the first texts of a column are, as ``sql/files/kinds.sql`` counts them."""
+
+    def __init__(self, values: int = 0, codes: int = 0, names: int = 0, clear: int = 0, *of_kinds: int) -> None:
+        self.values, self.codes, self.names, self.clear = values, codes, names, clear
+        self._of_kinds = dict(zip(_TYPES, of_kinds or [0] * len(_TYPES), strict=True))
+
+    def of(self, kind: str) -> int:
+        return self._of_kinds[kind]
 
 
 # 3. The records
 
 
-def _lines_with_records(file: Path, quote: str) -> int | None:
-    """Return how many lines of a file end outside of quotes; None if a plain count does not tell, as of blank lines."""
-    sign = quote.encode()
+def _lines_with_ends(file: Path, layout: Layout) -> int:
+    """Return how many lines of a file end outside of quotes; -1 of a packed one that Python cannot unpack."""
+    if file.suffix.lower() == ".zst":
+        return -1
+    sign = (QUOTE if layout.quote is None else layout.quote).encode()
     quoted = re.compile(re.escape(sign) + b"[^" + re.escape(sign) + b"]*" + re.escape(sign)) if sign else None
+    all_else = bytes(byte for byte in range(256) if byte not in b"\n" + sign)
     lines, inside, last = 0, False, b"\n"
     with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
         while block := opened.read(BLOCK):
-            seam = last[-3:] + block
-            if b"\n\n" in seam or b"\n\r" in seam or (b"\r" in block and block.count(b"\r\n") != block.count(b"\r")):
-                return None
             outside = block
             if quoted is not None and (inside or sign in block):
-                outside, opening, _ = quoted.sub(b"", sign + block if inside else block).partition(sign)
+                signs = block.translate(None, all_else)
+                outside, opening, _ = quoted.sub(b"", sign + signs if inside else signs).partition(sign)
                 inside = bool(opening)
             lines += outside.count(b"\n")
             last = block
-    return None if inside else lines + (not last.endswith(b"\n"))
+    return lines + (not last.endswith(b"\n"))
 
 
 def _counted_records(engine: Engine, file: Path, part: _Part, layout: Layout) -> int:
-    """Return how many records Python's csv finds from the header on; a blank line is one in a file of one column."""
-    blank = count = 0
+    """Return how many records Python's csv finds behind the header; a blank line is one in a file of one column."""
+    blank, count = 0, 0 if layout.header is False else -1
     with _records_of(engine, file, part, layout) as records:
         for _, record in records:
             if record:

@@ -250,9 +250,10 @@ def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
     texts = [one for one in quasi if one is not None and one.family == "text" and folded(one.name) not in ruled]
     if not texts or source.in_warehouse:
         return source, policy
-    with_hierarchy = columns_with_hierarchy(source, texts, policy)
-    with_digits, _ = _with_digits(source, [column for column in texts if column not in with_hierarchy])
-    found = {column.name: rules for column, rules, _ in _ways_to_read(source, with_digits, [])}
+    with_digits, _ = _with_digits(source, texts)
+    with_hierarchy = columns_with_hierarchy(source, with_digits, policy)
+    left = [column for column in with_digits if column not in with_hierarchy]
+    found = {column.name: rules for column, rules, _ in _ways_to_read(source, left, [])}
     dates = {name: rules for name, rules in found.items() if rules[0].startswith("date:")}
     for name, rules in dates.items():
         option = shlex.join(["--prepare", f"{name}={rules[0]}"])
