@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kanon_sql import dp
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Progress
-    from kanon_sql.engine.sources.encodings import TextFile
+    from kanon_sql.engine.sources.layout import DataFile
     from kanon_sql.errors import (
         BudgetError,
         HierarchyError,
@@ -154,7 +154,7 @@ _HOME = {
     "report_tables": "evidence.report.tables",
     "TablesReport": "evidence.report.tables",
     "Resources": "engine.duckdb.connection",
-    "TextFile": "engine.sources.encodings",
+    "DataFile": "engine.sources.layout",
     "risk": "evidence.risk",
     "anonymize_tables": "release.tables.anonymize",
     "attack_tables": "evidence.tables_attack",
@@ -200,6 +200,7 @@ __all__ = [
     "ColumnProfile",
     "Compared",
     "Comparison",
+    "DataFile",
     "DatabaseProfile",
     "DeltaDisclosure",
     "DeltaPresence",
@@ -256,7 +257,6 @@ __all__ = [
     "TablesRelease",
     "TablesReport",
     "TablesVerification",
-    "TextFile",
     "Through",
     "TimeLimitError",
     "UnsuitableError",

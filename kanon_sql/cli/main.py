@@ -122,14 +122,14 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
 @cache
 def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
     """Return a command, imported, with all of its options."""
-    from kanon_sql.cli.options.shared import with_resources, with_text_format, with_time_zone
+    from kanon_sql.cli.options.shared import with_layout, with_resources, with_time_zone
 
     module, _, name = COMMANDS[path][0].partition(":")
     shown = "\n".join(["Examples, after kanon demo:", *(f"  {line}" for line in EXAMPLES[path])])
     app = typer.Typer(add_completion=False, context_settings=_SETTINGS)
     made = app.command(path.rpartition(" ")[2], cls=_Command, epilog=shown)
     function = getattr(import_module(f"kanon_sql.cli.commands.{module}"), name)
-    made(with_resources(with_text_format(with_time_zone(function))))
+    made(with_resources(with_layout(with_time_zone(function))))
     return get_command(app)
 
 

@@ -183,7 +183,7 @@ def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count
 def _require_one_row_each(opened: Source, entity: str | None) -> None:
     """Raise where a budget of rows would protect each row of a person, and not the person."""
     found = people_are_counted(opened, Policy(columns=NamedColumns(entity=entity)))
-    if people := refused_of([*found]):
+    if people := refused_of(found):
         raise UsageError(
             f"{opened.name}: {people.text}. A budget of rows hides whether one row is in the table, not whether a "
             f"person is. {people.ways_on}"

@@ -45,7 +45,7 @@ from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, GREEDY
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import judge_people, judge_roles, refused_of
+from kanon_sql.policy.gate import judge_roles, people_are_counted, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.anonymize import release_of
@@ -335,7 +335,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
-    by_rows = judge_people(original, policy)
+    by_rows = tuple(people_are_counted(original, policy))
     findings = (*by_rows, *judge_roles(release, policy))
     no_order = _no_order(original, release)
     left_out = None

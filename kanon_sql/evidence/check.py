@@ -22,7 +22,7 @@ from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import PEOPLE, judge, judge_people, refused_of
+from kanon_sql.policy.gate import PEOPLE, judge, people_are_counted, refused_of
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.policy.standards import standard_named
@@ -351,7 +351,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
         return _with_known(_of_policy(source, by_all, original), known_source(source, policy, known.m, original), known)
     findings = judge(source, policy)
     if original is not None:  # its rows are rows of the same people
-        findings += judge_people(original, policy)
+        findings = (*findings, *people_are_counted(original, policy))
     identifying = _identifying(source, policy, original)
     named, people = source_with_people(source, policy, original)
     required = _required(source, policy, named)

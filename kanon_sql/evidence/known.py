@@ -28,7 +28,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.evidence.people import source_with_people
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import PEOPLE, judge, judge_people, refused_of
+from kanon_sql.policy.gate import PEOPLE, judge, people_are_counted, refused_of
 from kanon_sql.policy.policy import Policy, given_policy, models_with_k
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.risks.estimators.subsets import code, subsets_up_to
@@ -284,7 +284,7 @@ def known_source(
     require_columns(max_columns)
     findings = judge(source, policy)
     if original is not None:  # its rows are rows of the same people
-        findings += judge_people(original, policy)
+        findings = (*findings, *people_are_counted(original, policy))
     entity = policy.columns.entity
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     _require_few(max_columns, len(columns))

@@ -16,7 +16,7 @@ from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import judge, judge_people, judge_roles, refused_of
+from kanon_sql.policy.gate import judge, judge_roles, people_are_counted, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.utility import KEYWORDS, WantedUtility, require_compared, utility_against, utility_settings
@@ -310,8 +310,8 @@ def measure_against(
         entity = find_column(policy.columns.entity or "", original.columns)
         original, _ = without_control(original, utility.control, entity)
     # What is known of the original, is known of its release: its rows are rows of the same people.
-    before = judge_people(original, policy)
-    findings = (*(before or judge_people(release, policy)), *judge_roles(release, policy))
+    before = tuple(people_are_counted(original, policy))
+    findings = (*(before or people_are_counted(release, policy)), *judge_roles(release, policy))
     prepared, found = quality_against(original, release, policy, progress, prepared)
     good_for = None
     if utility is not None:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.files import is_in_private_directory
 from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
-from kanon_sql.engine.sources.encodings import TextFile, TextFormat, decimal_sign, encoding_named, is_utf8, text_file
+from kanon_sql.engine.sources.encodings import is_utf8
+from kanon_sql.engine.sources.layout import (
+    DELIMITERS,
+    NOT_STATED,
+    DataFile,
+    Layout,
+    data_file,
+    decimal_sign,
+    encoding_named,
+)
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
 
 CSV = (".csv", ".tsv")
 """Suffixes of files whose values are separated by a delimiter."""
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 Kind = Literal["table", "view", "materialized-view"]
 Backup: TypeAlias = Path | Literal[False] | None
 """A file for a copy of the raw rows; False for no copy; None if that was not decided."""
@@ -49,14 +57,12 @@ class Origin:
     Attributes:
         source: a path, or an address without a password.
         table: the table, where that is a database; None for the only one.
-        encoding: of a text file that is not UTF-8.
-        decimal: the decimal sign of numbers in a CSV file; None is a point.
+        layout: how a file is laid out, as far as that is stated.
     """
 
     source: str
     table: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
+    layout: Layout = NOT_STATED
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", os.fspath(self.source))
@@ -64,8 +70,6 @@ class Origin:
             raise UsageError("[source] from is empty: name a file, a database or an address there.")
         if self.table is not None and not self.table.strip():
             raise UsageError("[source] table is empty: name a table there, or leave it out.")
-        for name, value in vars(self.text).items():
-            object.__setattr__(self, name, value)
         if gives_access(self.source):
             raise UsageError(
                 "[source] from has a password or a signature in it, and policy files are handed on: leave it out, and "
@@ -79,17 +83,12 @@ class Origin:
         return None in {self.table, other.table} or folded(str(self.table)) == folded(str(other.table))
 
     @property
-    def text(self) -> TextFormat:
-        """How it is written, where it is a text file."""
-        return TextFormat(self.encoding, self.decimal)
-
-    @property
-    def opens(self) -> str | TextFile:
+    def opens(self) -> str | DataFile:
         """What to open."""
-        return text_file(self.source, self.text)
+        return data_file(self.source, self.layout)
 
     @property
-    def original(self) -> str | Path | TextFile:
+    def original(self) -> str | Path | DataFile:
         """What to open: a path as such, so that it is not taken for the name of a table beside a release."""
         is_path = isinstance(self.opens, str) and path_in(self.source) == self.source
         return Path(self.source) if is_path else self.opens
@@ -172,9 +171,9 @@ class Destination:
                 )
 
     @property
-    def text(self) -> TextFormat:
+    def layout(self) -> Layout:
         """How a CSV file is written, as far as that is stated."""
-        return TextFormat(self.encoding, self.decimal)
+        return Layout(encoding=self.encoding, decimal_separator=self.decimal)
 
     @property
     def is_somewhere(self) -> bool:
@@ -190,7 +189,7 @@ def named_table(
     """Return the source and the table that a call names; where it names no source, those of the policy."""
     if source is not None:
         known = origin is not None and isinstance(source, str | Path) and _place(str(source)) == _place(origin.source)
-        return text_file(source, origin.text) if known and origin is not None else source, table
+        return data_file(source, origin.layout) if known and origin is not None else source, table
     if origin is None:
         raise UsageError(
             "Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE, where FILE names it under "
@@ -211,7 +210,7 @@ def origin_of(
     if not isinstance(source, str | os.PathLike) or gives_access(str(source)) or is_in_private_directory(source):
         return None
     found = table if table is not None else opened.written_name
-    return Origin(str(source), found if opened.in_database else None, **vars(opened.text))
+    return Origin(str(source), found if opened.in_database else None, replace(opened.layout, sheet=None))
 
 
 @dataclass(frozen=True)
@@ -287,11 +286,12 @@ def named_release(
     found, table = named, named.table
     if named.source is None:
         if destination.out is not None:
-            out, text = destination.out, destination.text
+            out, layout = destination.out, destination.layout
             if origin is not None and out.suffix.lower() in CSV:
-                encoding = origin.encoding if out.is_file() and not is_utf8(out) else None
-                text = text.over(TextFormat(encoding, None if destination.delimiter == "," else origin.decimal))
-            found = replace(named, source=text_file(str(out), text))
+                encoding = origin.layout.encoding if out.is_file() and not is_utf8(out) else None
+                decimal = None if destination.delimiter == "," else origin.layout.decimal_separator
+                layout = layout.over(Layout(encoding=encoding, decimal_separator=decimal))
+            found = replace(named, source=data_file(str(out), layout))
         elif destination.into is not None:
             source, into = named_table(None, table or destination.into, origin)
             found = replace(named, source=source, table=into, is_into=table is None)

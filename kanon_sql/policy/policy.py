@@ -69,6 +69,7 @@ from kanon_sql.classes.recoding import OPTIONS, Cutting, cutting_of
 from kanon_sql.engine.base import names
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
+from kanon_sql.engine.sources.layout import READERS_OF, layout_from
 from kanon_sql.engine.sources.preparing import Rules, rules_of
 from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, UnsuitableError, UsageError
@@ -428,7 +429,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 
 
 SECTIONS: dict[str, set[str]] = {
-    "source": {"from", "table", "encoding", "decimal"},
+    "source": {"from", "table", *READERS_OF},
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", "standards", *model_settings()},
     "search": {
@@ -496,7 +497,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     import tomli_w
 
     origin = policy.origin
-    source = {} if origin is None else {**vars(origin), "from": seen_from(directory, origin.source)}
+    source = {}
+    if origin is not None:
+        source = {"from": seen_from(directory, origin.source), "table": origin.table, **origin.layout.stated}
     named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
     rules = {name: moved_rule(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
@@ -529,7 +532,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     privacy = {"k": policy.k, **count, **to_settings(policy.models), **population, **standards}
     document = {
         "source": {
-            name: source[name] for name in ("from", "table", "encoding", "decimal") if source.get(name) is not None
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in source.items()
+            if value is not None
         },
         "prepare": {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.prepare.items()},
         "columns": columns,
@@ -617,12 +622,12 @@ def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN40
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
     source = checked(section.get("from"), str, "source.from")
     table = checked(section.get("table"), str, "source.table")
-    text = [checked(section.get(name), str, f"source.{name}") for name in ("encoding", "decimal")]
+    layout = layout_from({name: value for name, value in section.items() if name not in {"from", "table"}}, "[source]")
     if source is None and table is not None:
         raise PolicyError(f"[source] names the table {table!r}, and not where it is: write from too.")
     if source is None and section:
         raise PolicyError("[source] does not say where the table is: write from too.")
-    return None if source is None else Origin(resolved(source, directory) if source else "", table, *text)
+    return None if source is None else Origin(resolved(source, directory) if source else "", table, layout)
 
 
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:

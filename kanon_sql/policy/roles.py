@@ -59,6 +59,7 @@ class Roles:
         entity: the column that names the person, if one does.
         pseudonymized: those of the identifying ones that are published as pseudonyms.
         proposed: those that are published in a role that ``kanon init`` proposed, and no person has confirmed.
+        without_role: those that are published as they are, and that no person gave a role.
     """
 
     quasi_identifiers: tuple[Column, ...]
@@ -69,6 +70,7 @@ class Roles:
     entity: Column | None = None
     pseudonymized: tuple[Column, ...] = ()
     proposed: tuple[Column, ...] = ()
+    without_role: tuple[Column, ...] = ()
 
     @property
     def left_out(self) -> list[str]:
@@ -111,15 +113,18 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, 
     kept = {column.name for column in (*insensitive, *(rest if named.rest == "keep" else ()))}
     proposed = resolve_columns(named.proposed, columns, table)
     published = {column.name for column in (*quasi_identifiers, *sensitive, *pseudonymized)} | kept
+    sensitive = tuple(column for column in columns if column in sensitive)
+    insensitive = tuple(column for column in columns if column.name in kept)
     return Roles(
         quasi_identifiers=quasi_identifiers,
-        sensitive=tuple(column for column in columns if column in sensitive),
-        insensitive=tuple(column for column in columns if column.name in kept),
+        sensitive=sensitive,
+        insensitive=insensitive,
         identifying=tuple(dict.fromkeys([*identifying, *([entity] if entity else [])])),
         dropped=rest if named.rest == "drop" else (),
         entity=entity,
         pseudonymized=tuple(column for column in columns if column in pseudonymized),
         proposed=tuple(column for column in columns if column in proposed and column.name in published),
+        without_role=tuple(one for one in (*sensitive, *insensitive) if one.name not in given or one in proposed),
     )
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import require_free, take_name, workspace
-from kanon_sql.engine.sources.data_files import EXCEL
-from kanon_sql.engine.sources.encodings import UTF_8, conversion
+from kanon_sql.engine.sources.encodings import conversion
+from kanon_sql.engine.sources.layout import EXCEL, UTF_8
 from kanon_sql.engine.sources.preparing import TITLE as TITLE_OF_PREPARATION
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query

@@ -420,6 +420,12 @@ def select_count(table: exp.Table) -> exp.Select:
     return exp.select(count_rows()).from_(table.copy())
 
 
+def select_counts(table: exp.Table, values: Iterable[exp.Expr]) -> exp.Select:
+    """Return the query for the rows of a table (``source``) and, by expression, its values and distinct values."""
+    counts = [count for value in values for count in (exp.Count(this=value), count_distinct(value.copy()))]
+    return exp.select(count_rows(), *counts).from_(aliased(table, "source"))
+
+
 def repeated(table: exp.Table, names: Sequence[str], n: str) -> exp.Select:
     """Return the query of these columns of a table, each row of it as often as its column ``n`` says."""
     copies = exp.Explode(this=exp.Anonymous(this="RANGE", expressions=[column(n)]))

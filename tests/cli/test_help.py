@@ -69,7 +69,7 @@ def test_anonymize_begins_with_the_twelve_options_that_most_people_need(shown: C
     ]
     assert [*found] == [
         "Options",
-        "Text files",
+        "Files",
         "Roles",
         "Privacy",
         "Search",

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import re
 import tempfile
+import warnings
 from datetime import date, datetime, time
 from itertools import product
 from pathlib import Path
@@ -15,13 +16,15 @@ import duckdb
 import pytest
 from each import each
 from effort import examples
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
 import kanon_sql as kanon
+from kanon_sql.engine.sources.layout import DataFile, layout_of_texts
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import SourceError
+from kanon_sql.policy.policy import parse_policy, policy_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +38,7 @@ LONG = "Ada Lovelace;10.12.1815;01067;4384,11;private\n"
 SHORT = "Ada Lovelace;10.12.1815\n"
 
 
-def read(path: Path, *, as_text: bool = False) -> tuple[list[str], list[tuple[object, ...]]]:
+def read(path: Path | DataFile, *, as_text: bool = False) -> tuple[list[str], list[tuple[object, ...]]]:
     """Return the columns and rows of a file as a command would see them."""
     source = open_source(path, as_text=as_text)
     try:
@@ -128,56 +131,168 @@ def test_a_header_with_another_number_of_fields_than_all_rows(tmp_path: Path) ->
     assert read(trailing)[0] == NAMES
 
 
-@pytest.mark.thorough
 @each(
     ("text", "columns", "rows"),
     [
         pytest.param(HEADER + ROW * 9, NAMES, 9, id="intact"),
         pytest.param("\ufeff" + HEADER + ROW * 9, NAMES, 9, id="BOM"),
         pytest.param((HEADER + ROW * 9).replace("\n", "\r\n"), NAMES, 9, id="CRLF"),
+        pytest.param((HEADER + ROW * 9).replace("\n", "\r\n", 3), NAMES, 9, id="two ends of lines"),
+        pytest.param((HEADER + ROW * 9).replace("\n", "\r"), NAMES, 9, id="CR"),
         pytest.param((HEADER + ROW * 9).replace(";", "\t"), NAMES, 9, id="tabs"),
+        pytest.param("\n \n" + HEADER + ROW * 9, NAMES, 9, id="blank lines above"),
+        pytest.param("sep=;\n" + HEADER + ROW * 9, NAMES, 9, id="sep="),
         pytest.param(HEADER, NAMES, 0, id="a header only"),
-        pytest.param("Register of Dresden\n" + HEADER + ROW * 9, NAMES, 9, id="a line above"),
-        pytest.param("Register\nof: 01.01.2024\n\n" + HEADER + ROW * 9, NAMES, 9, id="three lines above"),
-        pytest.param("Register, Dresden\n" + HEADER + ROW * 9, NAMES, 9, id="a comma above"),
-        pytest.param("Register, Dresden, of, May\n" + HEADER + ROW * 9, NAMES, 9, id="more commas above than columns"),
-        pytest.param("Register, Dresden\na,b,c\n" + "1,2,x\n" * 9, ["a", "b", "c"], 9, id="the same separator above"),
-        pytest.param("Register, Dresden\na;b\n" + "1,5;x\n" * 9, ["a", "b"], 9, id="as many commas above as in rows"),
-        pytest.param(
-            "Register, May\nn;a (EUR, net);b\n" + "x;1,5;2,5\n" * 9, ["n", "a (EUR, net)", "b"], 9, id="commas all over"
-        ),
         pytest.param("remark\nthis\nthat\n", ["remark"], 2, id="one column"),
-        pytest.param("name, first\nAda\nKarl\nEmmy\n", ["name, first"], 3, id="one column with a comma in its name"),
-        pytest.param("n (a, b)\n" + "7,5\nx\n7,5\n" * 9, ["n (a, b)"], 27, id="one column with a comma in most values"),
-        pytest.param(
-            "A, B\n\na;b (c, d);e\n" + 'x;"7,5";z\n' * 9, ["a", "b (c, d)", "e"], 9, id="commas above and in quotes"
-        ),
-        pytest.param(
-            "A, B\n" + '"a (c, d)","b","c"\n' + '"1","","z"\n' * 9, ["a (c, d)", "b", "c"], 9, id="commas in quotes"
-        ),
-        pytest.param("1;x\n2;y\n3;z\n", ["column0", "column1"], 3, id="no header"),
+        pytest.param("n (a, b)\tm\n" + "7,5\tx\n" * 9, ["n (a, b)", "m"], 9, id="a comma in a name"),
+        pytest.param('"a (c, d)","b","c"\n' + '"1","","z"\n' * 9, ["a (c, d)", "b", "c"], 9, id="commas in quotes"),
         pytest.param('"a;x";b\n' + '"1;\n2";3\n' * 9, ["a;x", "b"], 9, id="separators and ends of lines in quotes"),
         pytest.param("a;b, c, d, e\n" + "1;x\n" * 9, ["a", "b, c, d, e"], 9, id="more commas in a header than columns"),
         pytest.param("a;b\n" + "1;x\n" * 9 + "\n\n", ["a", "b"], 9, id="blank lines at the end"),
         pytest.param('a;b\n1;5" pipe\n' + "1;x\n" * 9, ["a", "b"], 10, id="a quotation mark that is none"),
     ],
-    quick=12,
-)
+)  # fmt: skip
 def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str, columns: list[str], rows: int) -> None:
-    names, found = read(written(tmp_path / "t.csv", text))
-    assert names == columns
-    assert len(found) == rows
-    plain = duckdb.read_csv(str(tmp_path / "t.csv"))
-    assert names == plain.columns
-    # DuckDB takes an empty text in quotes for NULL.
-    assert [tuple(value if value != "" else None for value in row) for row in found] == plain.fetchall()
+    path = written(tmp_path / "t.csv", text)
+    for as_text in (False, True):
+        names, found = read(path, as_text=as_text)
+        assert names == columns
+        assert len(found) == rows
+
+
+@each(
+    ("text", "options"),
+    [
+        ("Register of Dresden\n" + HEADER + ROW * 9, "header=2"),
+        ("Register, Dresden\na;b\n" + "1,5;x\n" * 9, "skip=LINES"),
+        ("Register, Dresden\na,b,c\n" + "1,2,x\n" * 9, "skip=LINES"),
+        ("name, first\nAda\nKarl\nEmmy\n", "delim=SIGN"),
+        ("1;x\n2;y\n3;z\n", "header=false"),
+        ("a;b\nb;1\na;2\n", "header=true"),
+        ("a,b\n1,2\nTotal\n", "skip_footer=LINES"),
+        ('a,b\n1,"2\n', "quote=SIGN"),
+        ('a,b\n1,"2" or 3\n', "quote=SIGN"),
+    ],
+)
+def test_what_the_rule_does_not_read_is_refused_with_what_to_state(tmp_path: Path, text: str, options: str) -> None:
+    with pytest.raises((SourceError, kanon.UsageError)) as raised:
+        read(written(tmp_path / "t.csv", text))
+    assert options in str(raised.value)
+    assert not re.search(r"Karl|Dresden|Emmy|Ada|Lovelace", str(raised.value))
+
+
+@each(
+    ("text", "stated", "columns", "rows"),
+    [
+        ("t\nu\na,b\n1,2\n", {"header": 3}, ["a", "b"], [(1, 2)]),
+        ("t\nu\na,b\n1,2\n", {"skip": 2}, ["a", "b"], [(1, 2)]),
+        ("1,2\n3,4\n", {"header": False}, ["column_1", "column_2"], [(1, 2), (3, 4)]),
+        ("1,2\n3,4\n", {"names": ["x", "y"]}, ["x", "y"], [(1, 2), (3, 4)]),
+        ("a,b\n3,4\n", {"names": ["x", "y"], "header": True}, ["x", "y"], [(3, 4)]),
+        ("a,b\n'x,y',4\n", {"quote": "'"}, ["a", "b"], [("x,y", 4)]),
+        ('a,b\n"x\\"y",4\n', {"escape": "\\"}, ["a", "b"], [('x"y', 4)]),
+        ('a,b\n5",4\n', {"quote": "none"}, ["a", "b"], [('5"', 4)]),
+        ("#t\na,b\n#x\n3,4\n", {"comment": "#"}, ["a", "b"], [(3, 4)]),
+        ("a,b\n3,4\nTotal\n\n", {"skip_footer": 1}, ["a", "b"], [(3, 4)]),
+        ("a,b\n3,NA\n4,5\n", {"nullstr": "NA"}, ["a", "b"], [(3, None), (4, 5)]),
+        ("a,b\n3,-\n4,x\n", {"nullstr": ["-", "4"]}, ["a", "b"], [(3, None), (None, "x")]),
+        ("a,b\n3,02.01.2024\n", {"dateformat": "%d.%m.%Y"}, ["a", "b"], [(3, date(2024, 1, 2))]),
+        ("a,b\n3,1.234\n4,5\n", {"thousands": "."}, ["a", "b"], [(3, 1234), (4, 5)]),
+        ("a;b\n3;1,234\n4;5\n", {"decimal_separator": "comma"}, ["a", "b"], [(3, 1.234), (4, 5.0)]),
+        ("a|b\n3|4\n", {"delim": "|"}, ["a", "b"], [(3, 4)]),
+        ("a,a\n3,4\n", {"duplicates": "rename"}, ["a", "a_2"], [(3, 4)]),
+        ("a,b\n3,4\n,5\n", {"incomplete_rows": "a"}, ["a", "b"], [(3, 4)]),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*is read as|.*left out")
+def test_a_layout_that_is_stated(
+    tmp_path: Path, text: str, stated: dict[str, object], columns: list[str], rows: list[tuple[object, ...]]
+) -> None:
+    path = written(tmp_path / "t.csv", text)
+    assert read(DataFile(path, **stated)) == (columns, rows)
+    # The same as it is typed, and as it is in a policy file.
+    assert layout_of_texts(DataFile(path, **stated).layout.texts) == DataFile(path, **stated).layout
+    policy = kanon.Policy(origin=kanon.Origin(str(path), layout=DataFile(path, **stated).layout))
+    text = policy_text(policy, kanon.Destination(), tmp_path)
+    assert parse_policy(text, tmp_path / "kanon.toml")[0].origin == policy.origin
+
+
+@each(
+    ("stated", "message"),
+    [
+        ({"heading": True}, "has no key 'heading'. Keys are format, header,"),
+        ({"header": 0}, "header must be true, false, the number of a line, or a list of names"),
+        ({"skip": -1}, "skip must be a number of lines"),
+        ({"delim": ";;"}, "delim must be one character, or its name"),
+        ({"duplicates": "keep"}, "duplicates must be one of rename, error"),
+        ({"names": ["a"]}, "names has 1 name, and .* has 2 columns"),
+        ({"sheet": "x"}, "is no file that sheet is for"),
+        ({"duplicates": "error"}, "has two columns 'A'"),
+        ({"incomplete_rows": "c"}, "incomplete_rows must be error or a column of"),
+        ({"format": "doc"}, "format must be one of csv, parquet"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is read as")
+def test_a_layout_that_is_none(tmp_path: Path, stated: dict[str, object], message: str) -> None:
+    with pytest.raises(kanon.UsageError, match=message):
+        read(DataFile(written(tmp_path / "t.csv", "a,A\n1,2\n"), **stated))
+
+
+@each(
+    ("values", "kind"),
+    [
+        (["17.11.63", "01.02.50"], str), (["1-2-10", "2-2-10"], str), (["1E5", "2E5"], str), (["03/04/1990"], str),
+        (["007", "8"], str), (["+5", "6"], str), (["1_000", "5"], str), (["true", "false"], str), (["0x1F"], str),
+        (["12345678901234567890", "1"], str), (["0.12345678901234567890", "1"], str), (["1.234,5", "5,6"], str),
+        (["NaN", "1.5"], str), (["24:61"], str), (["2024-02-30"], str), (["2024-1-2"], str), (["2024-01"], str),
+        (["5", "-7"], int), ([" 5", "6 "], int), (["5.0", "6"], float), ([".5", "-0.25"], float),
+        (["0.1", "0.30000000000000004"], float), (["2024-02-29", "1890-01-01"], date),
+        (["2024-02-29 10:00", "2024-02-29T10:00:00.25"], datetime), (["10:30", "23:59:59"], time),
+    ],
+)  # fmt: skip
+def test_a_column_has_a_type_if_no_value_is_changed_by_it(tmp_path: Path, values: list[str], kind: type) -> None:
+    text = "id;x\n" + "".join(f"{number};{value}\n" for number, value in enumerate(values))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [row[1] for row in read(written(tmp_path / "t.csv", text))[1]]
+    assert [type(value) for value in found] == [kind] * len(values)
+    if kind in {int, float}:
+        assert found == [kind(value) for value in values]
+    elif kind is str:
+        assert found == values
+
+
+def test_why_a_column_is_text_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "age,price\n" + "31,1.234\nNA,5.678\n" * 3)
+    with pytest.warns(UserWarning, match="age is text because of 3 values: --read nullstr=NA"):
+        read(path)
+    german = written(tmp_path / "g.csv", "age;price\n" + "31;1.234\n32;5.678\n" * 3)
+    with pytest.warns(UserWarning, match=r"price is text: .* --read decimal_separator=comma or point"):
+        read(german)
+
+
+@each(
+    "text",
+    [
+        "age,sex\n91,F\n17,M\nage,sex,zip\n" + "30,M,81667\n" * 10,
+        "unit,age\n" + "A,30\n" * 10 + "#7,91\n# 11 rows\n",
+    ],
+)
+def test_no_row_is_lost(in_tmp: Path, kanon: Callable[..., Ended], text: str) -> None:
+    """The first file lost the people above the second header, the second one those behind a #."""
+    written(in_tmp / "t.csv", text)
+    for command in (["check", "t.csv"], ["anonymize", "t.csv", "--in-place", "--no-backup"]):
+        ended = kanon(*command, "--qi", "age", "-k", 5, "--count", "rows")
+        assert ended.code == 3, ended.err
+        assert "its first line has 2 (separated by commas)" in ended.err
+    assert (in_tmp / "t.csv").read_text(encoding="utf-8") == text
 
 
 @each("header", ["name;zip\n", ""])
 def test_zeros_that_lead_after_many_rows_are_kept(tmp_path: Path, header: str) -> None:
     path = written(tmp_path / "t.csv", header + "7;12345\n" * 30_000 + "8;01067\n")
-    names, rows = read(path)
-    assert names == (["name", "zip"] if header else ["column0", "column1"])
+    names, rows = read(path if header else DataFile(path, header=False))
+    assert names == (["name", "zip"] if header else ["column_1", "column_2"])
     assert rows[0] == (7, "12345")  # a number stays one where no zero leads
     assert rows[-1] == (8, "01067")
 
@@ -240,45 +355,6 @@ def test_an_apostrophe_is_a_value_and_holds_no_lines_together(tmp_path: Path, as
     assert read(path, as_text=as_text) == (["n", "x"], rows)
 
 
-@pytest.mark.thorough
-@given(rows=st.lists(st.tuples(st.sampled_from("ab"), st.text("ab' ", min_size=1)), min_size=1, max_size=25))
-def test_values_with_apostrophes_are_read_as_rows(rows: list[tuple[str, str]]) -> None:
-    rows = [("x", "x"), *rows]
-    begin, end = (
-        sum(text.startswith("'") == begins and text.endswith("'") != begins for _, text in rows)
-        for begins in (True, False)
-    )
-    assume(not 0 < begin == end)  # then it is apostrophes that quote values of several lines
-    with tempfile.TemporaryDirectory() as directory:
-        text = "n,x\n" + "".join(f"{left},{right}\n" for left, right in rows)
-        columns, found = read(written(Path(directory) / "t.csv", text), as_text=True)
-    assert columns == ["n", "x"]
-    assert len(found) == len(rows)
-
-
-@given(
-    rows=st.lists(st.lists(st.text("ab1#/-. é", max_size=4), min_size=2, max_size=2), min_size=1, max_size=25),
-    separator=st.sampled_from(",;\t|"),
-    end=st.sampled_from(["\n", "\r\n"]),
-)
-@examples(25)
-def test_without_any_quote_duckdb_takes_the_layout_that_it_takes_by_itself(
-    rows: list[list[str]], separator: str, end: str
-) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        lines = [["name", "group"], *rows]
-        path = written(Path(directory) / "t.csv", end.join(separator.join(line) for line in lines) + end)
-        with duckdb.connect() as connection:
-            found = connection.execute("FROM read_csv(?)", [str(path)])
-            expected = [column for column, *_ in found.description], found.fetchall()
-        assert read(path) == expected
-
-
-def test_apostrophes_quote_what_separators_are_in(tmp_path: Path) -> None:
-    path = written(tmp_path / "t.csv", "'n','x'\n1,'a,b'\n2,'c'\n")
-    assert read(path) == (["n", "x"], [(1, "a,b"), (2, "c")])
-
-
 @each("late", ['"z"', '"z ""y"""'])
 def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path, late: str) -> None:
     """DuckDB looks at the first 20,480 rows for what quotes values."""
@@ -286,25 +362,6 @@ def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path, late: str) 
     _, rows = read(path)
     assert len(rows) == 30_001
     assert rows[-1] == ("c", late[1:-1].replace('""', '"'))
-
-
-def test_quotation_marks_that_are_no_quotes_stay(tmp_path: Path) -> None:
-    path = written(tmp_path / "t.csv", "n,x\n" + "a,b\n" * 30_000 + 'c,5" pipe\nd,"nick" name "x"\n')
-    assert read(path)[1][-2:] == [("c", '5" pipe'), ("d", '"nick" name "x"')]
-
-
-@each(
-    ("text", "rows"),
-    [
-        ("note\n" + "'a\nb'\n" * 50 + "c\n", [("a\nb",)] * 50 + [("c",)]),
-        (
-            "id,note\n" + "".join(f"{number},'first\n{number},second'\n" for number in range(50)),
-            [(number, f"first\n{number},second") for number in range(50)],
-        ),
-    ],
-)
-def test_apostrophes_quote_values_of_several_lines(tmp_path: Path, text: str, rows: list[tuple[object, ...]]) -> None:
-    assert read(written(tmp_path / "t.csv", text))[1] == rows
 
 
 def test_an_empty_text_in_quotes_is_a_text(tmp_path: Path) -> None:
@@ -324,11 +381,11 @@ def test_an_empty_text_in_quotes_is_null_among_numbers_and_dates(tmp_path: Path)
     Fails on 0.1.0: the empty texts are NULL.
     """
     header = "who;born;n;share;seen;ok;at;huge\n"
-    full = '"x";"13.02.1991";"3";"2.5";"2020-01-02 10:00:00";"false";"10:00:00";"' + "9" * 130 + '"\n'
+    full = '"x";"1991-02-13";"3";"2.5";"2020-01-02 10:00:00";"false";"10:00:00";"' + "9" * 130 + '"\n'
     path = written(tmp_path / "t.csv", header + full + '"";"";"";"";"";"";"";""\n' + ';"";;"";;"";"";\n' + full)
-    row = ("x", date(1991, 2, 13), 3, 2.5, datetime(2020, 1, 2, 10), False, time(10), "9" * 130)
-    none = (None,) * 7
-    assert read(path)[1] == [row, ("", *none), (None, *none), row]
+    row = ("x", date(1991, 2, 13), 3, 2.5, datetime(2020, 1, 2, 10), "false", time(10), "9" * 130)
+    none = (None,) * 4
+    assert read(path)[1] == [row, ("", *none, "", None, ""), (None, *none, "", None, None), row]
     assert read(path, as_text=True)[1][1] == ("",) * 8
 
 
@@ -336,9 +393,6 @@ def test_an_empty_text_in_quotes_is_null_among_numbers_and_dates(tmp_path: Path)
 @each(
     ("text", "rows"),
     [
-        pytest.param('"",1\n,2\nx,3\n', [("", 1), (None, 2), ("x", 3)], id="no header"),
-        pytest.param('Register of May\n\na;b\n"";1\n;2\n', [("", 1), (None, 2)], id="a line above"),
-        pytest.param("a,b\n'',1\n,2\n'x,y',3\n", [("", 1), (None, 2), ("x,y", 3)], id="apostrophes"),
         pytest.param('a,b\n"",\n"",\n', [("", None), ("", None)], id="nothing but empty texts"),
         pytest.param('a,b\n"a ""b""",1\n,2\n', [('a "b"', 1), (None, 2)], id="quotes in a text"),
         pytest.param('a,b\n"",x\n1,y\n', [(None, "x"), (1, "y")], id="among numbers only"),
@@ -356,8 +410,8 @@ def test_empty_texts_of_several_files(tmp_path: Path) -> None:
     written(tmp_path / "year=2024" / "1.csv", 'a,b\n"",1\n,""\n')
     written(tmp_path / "year=2024" / "2.csv", 'b,c\n"",x\n2,""\n')
     assert read(tmp_path / "year=2024")[1] == [
-        ("", 1, None, 2024),
-        (None, None, None, 2024),
-        (None, None, "x", 2024),
-        (None, 2, "", 2024),
+        ("", 1, 2024, None),
+        (None, None, 2024, None),
+        (None, None, 2024, "x"),
+        (None, 2, 2024, ""),
     ]

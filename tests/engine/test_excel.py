@@ -14,6 +14,7 @@ from needs import needs
 
 import kanon_sql
 from kanon_sql.engine.sources import excel
+from kanon_sql.engine.sources.layout import DataFile, Layout
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql.dialects import script
@@ -44,7 +45,7 @@ def written(path: Path, *rows: Sequence[Any], sheets: Sequence[str] = ("Sheet1",
     return path
 
 
-def rows_of(path: Path, table: str | None = None) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
+def rows_of(path: Path | DataFile, table: str | None = None) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
     source = open_source(path, table)
     with source.engine:
         types = {column.name: column.type for column in source.columns}
@@ -83,7 +84,7 @@ def test_cells_have_the_types_that_excel_has(in_tmp: Path) -> None:
     columns = dict(zip(types, zip(*rows, strict=True), strict=True))
     assert columns["whole"] == (1, 2, None, 10**14, None, None)
     assert columns["real"][:3] == (1.5, 2.0, -0.25)
-    assert columns["code"] == ("007", "1e5", "", "x", "y", "z")
+    assert columns["code"] == ("007", "1e5", None, "x", "y", "z")
     assert columns["day"][:3] == (dt.date(2024, 2, 29), dt.date(1900, 1, 1), dt.date(1999, 12, 31))
     assert columns["clock"][:2] == (dt.time(7, 5), dt.time(0))
     assert columns["both"][:2] == (dt.datetime(2024, 1, 1), noon)
@@ -97,12 +98,12 @@ def test_texts_are_as_they_are_seen_in_excel(in_tmp: Path) -> None:
 
 def test_an_empty_text_among_numbers_is_null_and_empty_rows_are_none(in_tmp: Path) -> None:
     path = written(in_tmp / "gaps.xlsx", (), ("n", "t"), (1, "x"), (None, None), ("", None), (2, "y"), (None,))
-    assert rows_of(path) == ({"n": "BIGINT", "t": "VARCHAR"}, [(1, "x"), (None, None), (2, "y")])
+    assert rows_of(path) == ({"n": "BIGINT", "t": "VARCHAR"}, [(1, "x"), (2, "y")])
 
 
 def test_what_a_formula_gave_is_read(in_tmp: Path) -> None:
     path = written(in_tmp / "formulas.xlsx", ("a", "b"), (1, "=A2+1"))
-    with pytest.raises(SourceError, match="cell B2 has a formula whose value is not in the file"):
+    with pytest.raises(SourceError, match="has a formula whose value is not in the file"):
         rows_of(path)
     changed(path, SHEET, "<f>A2+1</f><v />", "<f>A2+1</f><v>2</v>")
     assert rows_of(path)[1] == [(1, 2)]
@@ -127,7 +128,8 @@ def test_dates_that_count_from_1904(in_tmp: Path) -> None:
     [
         ([("a", None, "c"), (1, 2, 3)], SourceError, "column B has a value in row 2 and no name"),
         ([("Patients",), ("a", "b"), (1, 2)], SourceError, "column B has a value in row 2 and no name"),
-        ([("a", "A"), (1, 2)], UsageError, "two columns that SQL cannot tell apart, 'a' and 'A'"),
+        ([("a", "b"), ("x", "b"), ("x", "y")], UsageError, "1 of its 2 names could be values"),
+        ([(31, "x"), (32, "y")], UsageError, "may be a row, and not the header: 1 of its 2 names"),
         ([], SourceError, "no header and no rows"),
     ],
 )
@@ -139,7 +141,10 @@ def test_headers_that_name_no_columns_are_refused(
 
 
 def test_a_header_without_rows_and_columns_without_anything(in_tmp: Path) -> None:
-    assert rows_of(written(in_tmp / "none.xlsx", ("a", 2024, None))) == ({"a": "VARCHAR", "2024": "VARCHAR"}, [])
+    path = written(in_tmp / "none.xlsx", ("a", 2024, None))
+    with pytest.raises(UsageError, match="1 of its 2 names could be values"):
+        rows_of(path)
+    assert rows_of(DataFile(path, header=True)) == ({"a": "VARCHAR", "2024": "VARCHAR"}, [])
 
 
 def test_merged_cells_are_refused(in_tmp: Path) -> None:
@@ -166,11 +171,55 @@ def test_the_sheet_is_named_where_there_are_several(in_tmp: Path, kanon: Callabl
     assert found.code == 0, found.err
 
 
-@pytest.mark.parametrize("name", ["old.xls", "macros.xlsm", "binary.xlsb", "other.ods"])
-def test_other_spreadsheets_are_refused_by_name(in_tmp: Path, name: str) -> None:
-    (in_tmp / name).write_bytes(b"\xd0\xcf\x11\xe0")
-    with pytest.raises(UsageError, match=r"Save it as \.xlsx or as CSV"):
-        rows_of(in_tmp / name)
+CELL = '<table:table-cell office:value-type="{}" office:{}="{}"><text:p>{}</text:p></table:table-cell>'
+MANIFEST = """<?xml version="1.0" encoding="UTF-8"?>
+<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0" m:version="1.2">
+<m:file-entry m:full-path="/" m:media-type="application/vnd.oasis.opendocument.spreadsheet"/></m:manifest>"""
+SPREADSHEET = """<?xml version="1.0" encoding="UTF-8"?>
+<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+ office:version="1.2"><office:body><office:spreadsheet><table:table table:name="Sheet1">{}</table:table>
+</office:spreadsheet></office:body></office:document-content>"""
+
+
+def test_other_spreadsheets(in_tmp: Path) -> None:
+    """A sheet of OpenDocument, written by hand, and an Excel file with macros."""
+    texts = [[("string", "string-value", text, text) for text in ("n", "t", "d")]]
+    row = [
+        ("float", "value", "1.5", "1.5"),
+        ("string", "string-value", "x", "x"),
+        ("date", "date-value", "2024-02-29", ""),
+    ]
+    rows = ["".join(CELL.format(*cell) for cell in cells) for cells in [*texts, row]]
+    content = SPREADSHEET.format("".join(f"<table:table-row>{cells}</table:table-row>" for cells in rows))
+    with zipfile.ZipFile(in_tmp / "o.ods", "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        file.writestr("content.xml", content)
+        file.writestr("META-INF/manifest.xml", MANIFEST)
+    expected = {"n": "DOUBLE", "t": "VARCHAR", "d": "DATE"}, [(1.5, "x", dt.date(2024, 2, 29))]
+    assert rows_of(in_tmp / "o.ods") == expected
+    written(in_tmp / "m.xlsm", ("n", "t", "d"), (1.5, "x", dt.date(2024, 2, 29)))
+    assert rows_of(in_tmp / "m.xlsm") == expected
+
+
+@pytest.mark.filterwarnings("ignore:.*is read as|.*left out")
+def test_a_layout_that_is_stated(in_tmp: Path) -> None:
+    path = written(
+        in_tmp / "t.xlsx", ("Report of May",), (), (None, "n", "n"), (0, 5, "x"), (1, 6, "y"), ("Total", 11), ()
+    )
+    with pytest.raises(SourceError, match=r"column B has a value in row 3 and no name.*header=ROW"):
+        rows_of(path)
+    assert rows_of(DataFile(path, header=3, skip_footer=1)) == (
+        {"column_1": "BIGINT", "n": "BIGINT", "n_2": "VARCHAR"},
+        [(0, 5, "x"), (1, 6, "y")],
+    )
+    assert rows_of(DataFile(path, skip=2, incomplete_rows="n_2"))[1] == [(0, 5, "x"), (1, 6, "y")]
+    assert rows_of(DataFile(path, skip=3, skip_footer=1, header=["a", "b", "c"]))[0] == {
+        "a": "BIGINT",
+        "b": "BIGINT",
+        "c": "VARCHAR",
+    }
 
 
 def test_what_is_no_excel_file_is_refused(in_tmp: Path) -> None:
@@ -183,15 +232,16 @@ def test_what_is_no_excel_file_is_refused(in_tmp: Path) -> None:
         open_source("*.xlsx")
     with pytest.raises(SourceError, match="does not exist"):
         open_source("nowhere.xlsx")
-    with pytest.raises(UsageError, match="leave its encoding"):
-        open_source(kanon_sql.TextFile("whole.xlsx", encoding="cp1252"))
+    with pytest.raises(UsageError, match="is no file that encoding is for"):
+        open_source(DataFile("whole.xlsx", encoding="cp1252"))
 
 
 def test_without_openpyxl_it_says_what_to_install(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(in_tmp / "a.xlsx", ("a",), (1,))
     monkeypatch.setitem(sys.modules, "openpyxl", None)
+    assert rows_of(path) == ({"a": "BIGINT"}, [(1,)])
     with pytest.raises(UsageError, match=r"pip install 'kanon-sql\[excel\]'"):
-        open_source(path)
+        kanon_sql.anonymize(path, quasi_identifiers=["a"], count="rows", k=1).to_file("b.xlsx")
 
 
 def test_a_script_reads_the_lines_that_the_command_in_it_writes(in_tmp: Path) -> None:
@@ -199,8 +249,8 @@ def test_a_script_reads_the_lines_that_the_command_in_it_writes(in_tmp: Path) ->
     source = open_source("a b.xlsx")
     with source.engine:
         text = script(source.setup, "duckdb")
-    assert "python -m kanon_sql.engine.sources.excel 'a b.xlsx' Sheet1 'a b.xlsx.jsonl'" in text
-    excel.read_sheet(path, "Sheet1", in_tmp / "a b.xlsx.jsonl")
+    assert "python -m kanon_sql.engine.sources.rows 'a b.xlsx' 'a b.xlsx.jsonl' sheet=Sheet1" in text
+    excel.read_sheet(path, Layout(sheet="Sheet1"), in_tmp / "a b.xlsx.jsonl")
     with closing(duckdb.connect()) as plain:
         plain.execute(text)
         assert plain.execute("FROM kanon_source").fetchall() == [(1, dt.date(2024, 1, 1)), (2, None)]

@@ -133,13 +133,11 @@ def test_frames_with_two_names_that_sql_cannot_tell_apart_are_refused(kind: str)
         release_of(repeated)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json", "jsonl", pytest.param("parquet", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("suffix", ["json", "jsonl", pytest.param("parquet", marks=pytest.mark.thorough)])
 def test_files_with_two_names_that_sql_cannot_tell_apart_are_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"data.{suffix}"
     frame = pd.DataFrame(NAMES)
-    if suffix == "csv":
-        frame.to_csv(path, index=False, sep=";")
-    elif suffix == "parquet":
+    if suffix == "parquet":
         needs("pyarrow")
         frame.to_parquet(path)
     else:

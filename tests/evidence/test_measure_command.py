@@ -84,7 +84,7 @@ def test_by_hand(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     pd.DataFrame({"c": ["A"] * 5}).to_csv(tmp_path / "release.csv", index=False)
     ended = kanon(
         "measure", tmp_path / "release.csv", "--original", tmp_path / "original.csv", "--qi", "c", "-k", 3,
-        "--hierarchies", tmp_path, "--format", "json",
+        "--hierarchies", tmp_path, "--format", "json", "--read", "header=true",
     )  # fmt: skip
     assert ended.code == 0
     found = ended.json

@@ -111,7 +111,7 @@ OTHER_OPTIONS = {  # of the run, not of the release
         "--lookups",
         "--format",
     ),
-    *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
+    *("--quiet", "--verbose", "--read", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
     *("--dry-run", "--no-backup", "--ignore-ledger", "--encoding", "--decimal"),
     *("--into-schema", "--out-dir", "--file-format"),  # of a policy of several tables: tests/cli/test_several_tables.py
     *("--hold-out", "--control"),  # a policy file does not say which rows were held out: test_hold_out.py

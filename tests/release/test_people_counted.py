@@ -272,8 +272,8 @@ def test_the_warning_is_on_stderr(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     ended = kanon(*asked)
     assert ended.code == 0, ended.err
     assert "name has repeated values (100 in 300 rows)" in ended.err
-    assert "They are taken for different people" in ended.err
-    assert "name the column that numbers people with --entity" in ended.err
+    assert "They count as different people" in ended.err
+    assert "name the column of people with --entity" in ended.err
     found = kanon(*asked, "--replace", "-q", "--format", "json")
     assert not found.err
     assert [one["columns"] for one in found.json["findings"]] == [["name"]]

@@ -273,16 +273,19 @@ def test_a_view_shows_the_same_to_readers_of_all_time_zones(algorithm: str, visi
     assert algorithm == "mondrian" or shown[0] == days("Asia/Tokyo")
 
 
-def test_texts_without_an_offset_are_of_the_time_zone(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
-    """DuckDB reads a column in which some values have an offset as instants, and the others in that of the session."""
+def test_texts_with_an_offset_are_of_the_time_zone(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    """A column in which some values have an offset, and others none, is text: which instants these are is not known."""
     source, out = tmp_path / "t.csv", tmp_path / "o.csv"
-    source.write_text("t\n" + "2024-01-01 20:00:00+00\n2024-01-02 05:00:00\n" * 4, encoding="utf-8")
     job = (
         "anonymize",
         source,
         *("--qi", "t", "--hierarchy", "t=date:day", "--levels", "t=1", "-k", 2, "--count", "rows", "--out", out),
+        *("--time-zone", "Asia/Tokyo"),
     )
-    assert kanon(*job, "--time-zone", "Asia/Tokyo").code == 0
+    source.write_text("t\n" + "2024-01-01 20:00:00+00\n2024-01-02 05:00:00\n" * 4, encoding="utf-8")
+    assert "needs dates, but the column is VARCHAR" in kanon(*job).err
+    source.write_text("t\n" + "2024-01-01 20:00:00+00\n2024-01-01 23:00:00Z\n" * 4, encoding="utf-8")
+    assert kanon(*job).code == 0
     assert labels(out) == {"2024-01-02": 8}
 
 

@@ -127,6 +127,7 @@ CREATE TABLE own AS FROM source;
 CREATE TABLE coded_rows AS FROM (VALUES (0, 4), (1, 8)) coded_rows(number, code);
 CREATE TABLE rows_of_table AS FROM rows_of_people;
 CREATE TABLE rows_with_values AS SELECT *, age AS value FROM rows_of_people;
+CREATE TABLE sample AS FROM (VALUES ('1', '2024-01-31'), ('NA', '1,5'), (NULL, '')) sample(age, born);
 CREATE TABLE kinds AS FROM (VALUES (30, 'f', 1)) kinds(age, sex, event);
 CREATE TABLE events AS FROM (VALUES (1, 1, 1, NULL, 1), (1, 1, 2, 1, 1), (2, 1, 1, NULL, 2))
     events(number, class, event, through, person);
@@ -510,9 +511,12 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
         "prefix": "t.",
         "k": 2,
         "zone": "UTC",
+        "table": "t",
+        "dateformat": "%d.%m.%Y",
+        "timestampformat": "%d.%m.%Y %H:%M",
         "seed": "7",
         "at_most": 2,
-        **dict.fromkeys(["alone", "told", "column", "others"], 1),
+        **dict.fromkeys(["alone", "told", "column", "others", "counted"], 1),
         **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
         **dict.fromkeys(["person", "published", "shared", "value"], "x"),

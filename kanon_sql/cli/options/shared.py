@@ -15,8 +15,8 @@ from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.engine.files import copied_stream, is_in_private_directory
-from kanon_sql.engine.sources.data_files import READERS
-from kanon_sql.engine.sources.encodings import TextFormat, reading_as
+from kanon_sql.engine.sources.layout import READERS, READERS_OF, Layout, layout_of_texts, reading_as
+from kanon_sql.engine.sources.reading import PACKED
 from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
@@ -68,7 +68,7 @@ def _columns(context: typer.Context) -> list[str]:
     if source is None or is_remote(source):
         return []
     try:
-        with reading_as(TextFormat(context.params.get("encoding")), lambda _: None):
+        with reading_as(_layout(context.params), lambda _: None):
             opened = open_source(source, context.params.get("table") or unread[1])
     except KanonError:
         return []
@@ -467,31 +467,38 @@ def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(command, _TIME_ZONE, call)
 
 
-_TEXT_FORMAT = {
-    "encoding": Annotated[
-        str | None,
+_LAYOUT = {
+    "read": Annotated[
+        list[str] | None,
         typer.Option(
-            "--encoding",
-            metavar="NAME",
-            help="The encoding of SOURCE, a CSV or JSON file that is not UTF-8, such as cp1252, gb18030 or shift_jis "
-            "(default: guessed, where its bytes tell it).",
+            "--read",
+            metavar="KEY=VALUE",
+            help="How the file of the original is laid out, where the usual rule does not fit: header=false  "
+            "header=3  delim=;  quote=none  comment=#  skip=2  skip_footer=1  nullstr=NA,unknown  dateformat=%d.%m.%Y  "
+            "decimal_separator=comma  thousands=.  encoding=cp1252  sheet=NAME  format=csv ... Repeatable.",
         ),
+    ],
+    "encoding": Annotated[
+        str | None, typer.Option("--encoding", metavar="NAME", help="The same as --read encoding=NAME.")
     ],
     "decimal": Annotated[
         str | None,
-        typer.Option(
-            "--decimal",
-            metavar="SIGN",
-            help="The decimal sign of numbers in SOURCE, a CSV file: point (default) or comma.",
-        ),
+        typer.Option("--decimal", metavar="SIGN", help="The same as --read decimal_separator=SIGN: point or comma."),
     ],
 }
 
 
-def with_text_format(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the options for how text files are written, where it has a SOURCE which may be one.
+def _layout(given: Mapping[str, Any]) -> Layout:
+    """Return the layout that options state."""
+    spelt = Layout(encoding=given.get("encoding"), decimal_separator=given.get("decimal"))
+    return spelt.over(layout_of_texts(given.get("read")))
 
-    They hold for SOURCE and its original, and for other files that are not UTF-8.
+
+def with_layout(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options for how files are laid out, where it has a SOURCE which may be one.
+
+    They hold for the original where a command names one, else for SOURCE; encoding and decimal sign hold for files
+    beside it too, if they are not UTF-8.
     """
     source = inspect.signature(command, eval_str=True).parameters.get("source")
     if source is None or source.annotation not in {SourceArgument, NamedSourceArgument}:
@@ -500,27 +507,22 @@ def with_text_format(command: Callable[..., None]) -> Callable[..., None]:
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
         from kanon_sql.cli.output import diagnostics
 
+        layout = _layout(added)
         named = [str(given[name]) for name in ("source", "original", "population") if given.get(name) is not None]
-        for name, readers in _READ_BY.items():
-            if (
-                added[name] is not None
-                and given["source"] is not None
-                and not any(_may_be(one, readers) for one in named)
-            ):
-                raise UsageError(f"{given['source']} is no file that has an --{name}: leave --{name} out.")
-        note = (lambda _: None) if given.get("quiet") else diagnostics.note
-        with reading_as(TextFormat(**added), note):
+        for key in layout.stated if given["source"] is not None else ():
+            if not any(_may_be(one, layout, key) for one in named):
+                raise UsageError(f"{given['source']} is no file that {key} is for: leave --read {key}=... out.")
+        with reading_as(layout, (lambda _: None) if given.get("quiet") else diagnostics.note):
             command(**given)
 
-    return with_options(command, _TEXT_FORMAT, call)
+    return with_options(command, _LAYOUT, call)
 
 
-_READ_BY = {"encoding": {"read_csv", "read_json"}, "decimal": {"read_csv"}}
-
-
-def _may_be(source: str, readers: set[str]) -> bool:
-    """Tell whether a source may be a text file: by its suffix; of a directory or a pattern, that is not known yet."""
-    return READERS.get(Path(source).suffix.lower()) in readers or Path(source).is_dir() or "*" in source
+def _may_be(source: str, layout: Layout, key: str) -> bool:
+    """Tell whether a source may be a file that a key is for; of a directory or a pattern, that is not known yet."""
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() not in PACKED]
+    reader = READERS.get(layout.suffix or "".join(suffixes[-1:]))
+    return reader in READERS_OF[key] or (reader is None and (Path(source).is_dir() or "*" in source))
 
 
 RequestedModels = Mapping[str, list[str] | str | None]

@@ -19,7 +19,7 @@ _ARGUMENTS, _OPTIONS, _OUTPUT = "Arguments", "Options", "Output"
 _PANELS: dict[str, tuple[str, ...]] = {
     _ARGUMENTS: (),
     _OPTIONS: (),  # what most people need first: all options that are in no other panel
-    "Text files": ("--encoding", "--decimal"),
+    "Files": ("--read", "--encoding", "--decimal"),
     "Roles": ("--keep", "--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies", "--publish"),
     PRIVACY: ("--max-suppressed",),  # and those of the privacy models
     "Search": ("--algorithm", "--choice", "--measure", "--levels", "--time-limit", "--search-on", "--seed"),

@@ -13,7 +13,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -311,8 +311,7 @@ def command(verb: str, source: str | None, opened: Source, *options: str) -> str
 
     named = [] if source is None else [shown_source(source), *([opened.written_name] if opened.in_database else [])]
     if source is not None:
-        stated = ((f"--{name}", value) for name, value in vars(opened.text).items() if value is not None)
-        options = (*options, *(word for pair in stated for word in pair))
+        options = (*options, *(word for text in replace(opened.layout, sheet=None).texts for word in ("--read", text)))
     return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 

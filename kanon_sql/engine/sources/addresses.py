@@ -31,7 +31,7 @@ _SERVERS: dict[str, Kind] = {
     "duckdb+postgres": "postgres",
     "duckdb+postgresql": "postgres",
 }
-EXTENSIONS: dict[Kind, str] = {"sqlite": "sqlite_scanner", "mysql": "mysql_scanner", "postgres": "postgres_scanner"}
+EXTENSIONS: dict[Kind, str] = {"mysql": "mysql_scanner", "postgres": "postgres_scanner"}
 _OBJECTS = {
     **dict.fromkeys(("http", "https", "hf", "s3", "s3a", "s3n", "gs", "gcs", "r2"), "httpfs"),
     **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),

@@ -1,8 +1,6 @@
-"""Excel files (.xlsx), read and written by openpyxl, by way of a file with a line of JSON for each row.
+"""Excel files and OpenDocument sheets, read by python-calamine; .xlsx is written by openpyxl.
 
 DuckDB's own extension is not used: it takes the type of a column from its first row, and may have to be downloaded.
-A cell is a text in these lines, as DuckDB casts it to the type that it has in Excel; where it is empty, its name is
-not there. ``python -m kanon_sql.engine.sources.excel FILE SHEET LINES`` writes them, for scripts that read them.
 """
 
 from __future__ import annotations
@@ -10,41 +8,31 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
-import warnings
-import zlib
-from contextlib import contextmanager
+import tempfile
+import zipfile
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
-from zipfile import BadZipFile
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kanon_sql.engine.base import Column, chosen_table, named_once
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.engine.base import Column, chosen_table
+from kanon_sql.engine.sources.layout import Layout, say
+from kanon_sql.engine.sources.reading import may_be_data, names_of_columns, refuse_header
+from kanon_sql.engine.sources.rows import write_rows
+from kanon_sql.errors import SourceError, UsageError, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 XLSX = ".xlsx"
-OTHERS = {".xls", ".xlsm", ".xlsb", ".ods"}
 ROWS, COLUMNS = 1_048_576, 16_384
 _LONGEST_TEXT = 32_767
 _DIGITS = 15  # of a number that Excel keeps
-_EXACT = 2**53  # up to which a floating-point number stands for one whole number
-_BIGINT = 2**63
-_FIRST_YEAR, _HOUR = 1900, 3600
+_FIRST_YEAR = 1900
 # How Excel writes characters that XML has not, and what looks so (ECMA-376, 22.9.2.19).
-_ESCAPED = re.compile(r"_x(00[01][0-9A-Fa-f]|005[Ff])_")
 _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
-_TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
-
-
-# What openpyxl raises of a file that is torn, or of another kind; XML that is malformed is a SyntaxError.
-_BROKEN = (
-    *(BadZipFile, SyntaxError, zlib.error, EOFError, RuntimeError),
-    *(KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError),
-)
+_WITHOUT_VALUE = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)')
+"""A cell whose formula was not computed yet."""
 _NUMBERS = {"integer", "decimal", "float"}
 Moment = TypeVar("Moment", datetime, time)
 
@@ -54,7 +42,7 @@ def require_openpyxl() -> None:
         import openpyxl  # noqa: F401 - whether it is there
     except ImportError:
         raise UsageError(
-            "Excel files need the library openpyxl, which is not installed: pip install 'kanon-sql[excel]'."
+            "Writing .xlsx needs the library openpyxl, which is not installed: pip install 'kanon-sql[excel]'."
         ) from None
 
 
@@ -67,46 +55,111 @@ class Sheet:
     types: dict[str, str]
 
 
-def read_sheet(path: Path, wanted: str | None, lines: Path) -> Sheet:
-    """Write the rows of a sheet as lines of JSON; ``wanted`` is its name, None for the only one.
+def read_sheet(path: Path, layout: Layout, lines: Path) -> Sheet:
+    """Write the rows of a sheet as lines of JSON.
 
-    Its first row has the names of the columns. Rows without any value are no rows.
+    Its first row with a value has the names of the columns, if ``layout`` says nothing else. Rows without any value are
+    no rows; columns without a name and without a value are no columns.
     """
-    with _opened(path) as book, lines.open("w", encoding="utf-8") as written:
-        listed = [("", "", sheet.title, 1) for sheet in book.worksheets]
-        _, name = chosen_table(listed, wanted, str(path), what=("sheet", "sheets"))
-        return Sheet(name, len(listed) > 1, _read_rows(path, book[name], written))
+    from python_calamine import CalamineError, load_workbook
+
+    try:
+        with load_workbook(str(path)) as book:
+            listed = [("", "", name, 1) for name in book.sheet_names]
+            _, name = chosen_table(listed, layout.sheet, str(path), what=("sheet", "sheets"))
+            sheet = book.get_sheet_by_name(name)
+            merged, rows = sheet.merged_cell_ranges or [], sheet.to_python(skip_empty_area=False)
+    except (CalamineError, ValueError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise SourceError(f"{path} does not exist.") from None
+        raise SourceError(
+            f"{path} cannot be read as an Excel file. Was it written to its end, and without a password?"
+        ) from None
+    place = f"{path}, sheet {name}"
+    if merged:
+        (top, left), (bottom, right) = merged[0]
+        raise SourceError(
+            f"{place}: cells {_letters(left)}{top + 1}:{_letters(right)}{bottom + 1} are merged, and only the first of "
+            "them has the value. Unmerge the cells of the sheet, and write a value into each."
+        )
+    if zipfile.is_zipfile(path):
+        _require_computed(path)
+    with lines.open("w", encoding="utf-8") as written:
+        names, found = _table(place, rows, layout)
+        return Sheet(name, len(listed) > 1, write_rows(names, found, written))
 
 
-def _read_rows(path: Path, sheet: Any, lines: IO[str]) -> dict[str, str]:  # noqa: ANN401 - openpyxl has no types
-    place = f"{path}, sheet {sheet.title}"
-    names: dict[int, str] = {}
-    kinds: dict[int, set[str]] = {}
-    with _parsed(sheet, place) as parser:
-        for number, cells in parser.parse():
-            row = {cell["column"]: _read(cell["value"]) for cell in cells if cell["value"] is not None}
-            if row and not names:
-                names = {column: text for column, (_, text) in sorted(row.items()) if text}
-                named_once(list(names.values()), place)
-                kinds = {column: set() for column in names}
-            elif row:
-                for column, (kind, text) in row.items():
-                    if column not in names:
-                        raise SourceError(
-                            f"{place}: column {_letters(column)} has a value in row {number:,} and no "
-                            "name. Write a name for each column into the first row, without merged cells or a title."
-                        )
-                    if text:
-                        kinds[column].add(kind)
-                lines.write(json.dumps({names[column]: text for column, (_, text) in row.items()}) + "\n")
-        if merged := getattr(parser.merged_cells, "mergeCell", None):
-            raise SourceError(
-                f"{place}: cells {merged[0].ref} are merged, and only the first of them has the value. "
-                "Unmerge the cells of the sheet in Excel, and write a value into each."
-            )
-    if not names:
+def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of columns, and the rows below them."""
+    first = layout.above
+    kept = [(number, row) for number, row in enumerate(rows, start=1) if number > first and any(map(_is_value, row))]
+    if not kept:
         raise SourceError(f"{place}, has no header and no rows.")
-    return {names[column]: _type(found) for column, found in kinds.items()}
+    data = kept if layout.header is False else kept[1:]
+    data = data[: len(data) - (layout.skip_footer or 0)] if len(data) >= (layout.skip_footer or 0) else []
+    header = ["" if not _is_value(value) else _name(value) for value in kept[0][1]]
+    has_values = [any(_is_value(row[column]) for _, row in data) for column in range(len(header))]
+    columns = [column for column, name in enumerate(header) if name or has_values[column]]
+    if layout.header is not False and layout.names is None:
+        for column in columns:
+            if not header[column] and column > 0:
+                number = next(number for number, row in data if _is_value(row[column]))
+                raise SourceError(
+                    f"{place}: column {_letters(column)} has a value in row {number:,} and no name. If the names are "
+                    "in another row, say in which: --read header=ROW."
+                )
+    names = list(names_of_columns(place, [header[column] for column in columns], layout, tell=layout.header is None))
+    found = [[row[column] for column in columns] for _, row in data]
+    if layout.header is None:
+        doubtful = [
+            name
+            for place_of, name in enumerate(names)
+            if may_be_data(name)
+            or not isinstance(kept[0][1][columns[place_of]], str)
+            or any(row[place_of] == name for row in found)
+        ]
+        if [name for name in doubtful if name in header]:
+            raise refuse_header(place, len(doubtful), len(names))
+    if layout.drops is not None:
+        if layout.drops not in names:
+            raise UsageError(f"--read incomplete_rows must be error or a column of {place}. Got {layout.drops!r}.")
+        column, before = names.index(layout.drops), len(found)
+        found = [row for row in found if _is_value(row[column])]
+        if len(found) < before:
+            say(f"{place}: left out {counted(before - len(found), 'row')} without a value of {layout.drops}.")
+    return names, found
+
+
+def _is_value(value: Any) -> bool:  # noqa: ANN401 - a cell
+    return value is not None and value != ""
+
+
+def _name(value: Any) -> str:  # noqa: ANN401 - a cell
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _require_computed(path: Path) -> None:
+    """Raise if a formula has no value yet: the cell would be missing."""
+    with zipfile.ZipFile(path) as book:
+        sheets = [name for name in book.namelist() if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)]
+        if any(_WITHOUT_VALUE.search(book.read(name)) for name in sheets):
+            raise SourceError(
+                f"{path} has a formula whose value is not in the file. Open it in Excel, save it, and try again."
+            )
+
+
+def _letters(column: int) -> str:
+    """Return the letters of a column, of which the first is 0.
+
+    >>> _letters(0), _letters(27)
+    ('A', 'AB')
+    """
+    letters = ""
+    while column >= 0:
+        column, letter = divmod(column, 26)
+        letters = chr(ord("A") + letter) + letters
+        column -= 1
+    return letters
 
 
 def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
@@ -116,16 +169,11 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
     """
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
-    from openpyxl.worksheet._writer import ALL_TEMP_FILES, WorksheetWriter
 
     with lines.open(encoding="utf-8") as counted:
         require_size(sum(1 for _ in counted), len(types))
     book = Workbook(write_only=True)
     sheet = book.create_sheet("release")
-    # By itself it is in a directory that others read too, and stays there after a kill.
-    ALL_TEMP_FILES.append(parts := str(lines.with_name(f"{lines.name}.xml")))
-    sheet._writer = WorksheetWriter(sheet, out=parts)  # noqa: SLF001
-    sheet._writer.write_top()  # noqa: SLF001
 
     def cell(column: Column, text: str | None) -> Any:  # noqa: ANN401 - as above
         try:
@@ -142,7 +190,10 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
         made.data_type = "n" if column.family in _NUMBERS else "s"
         return made
 
+    before = tempfile.tempdir
     try:
+        # openpyxl keeps the rows in a file of tempfile: in a directory that others read, and there after a kill.
+        tempfile.tempdir = str(lines.parent)
         sheet.append([cell(Column("", "VARCHAR"), name) for name in types])
         columns = [Column(name, kind) for name, kind in types.items()]
         with lines.open(encoding="utf-8") as rows:
@@ -150,9 +201,10 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
                 if all(text is None for text in row.values()):
                     raise UsageError("A row of the release is NULL in all columns, which is no row of an Excel file.")
                 sheet.append([cell(column, row[column.name]) for column in columns])
+        book.save(target)
     finally:
+        tempfile.tempdir = before
         sheet.close()
-    book.save(target)
 
 
 def require_size(rows: int, columns: int) -> None:
@@ -186,6 +238,8 @@ def _converted(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is 
 
 
 def _text(text: str) -> str:
+    if not text:
+        raise _NotInExcelError("an empty text")
     escaped = _TO_ESCAPE.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
     if len(escaped.encode("utf-16-le")) > 2 * _LONGEST_TEXT:
         raise _NotInExcelError(f"a text of more than {_LONGEST_TEXT:,} characters")
@@ -214,89 +268,3 @@ def _in_milliseconds(moment: Moment) -> Moment:
     if moment.microsecond % 1000:
         raise _NotInExcelError("a time finer than milliseconds")
     return moment
-
-
-def _read(value: Any) -> tuple[str, str]:  # noqa: ANN401, PLR0911 - one line for each kind of cell
-    """Return the type of the value of a cell, and the value as text."""
-    match value:
-        case bool():
-            return "BOOLEAN", "TRUE" if value else "FALSE"
-        case float() if value.is_integer() and abs(value) < _EXACT:
-            return "BIGINT", str(int(value))
-        case int() if abs(value) < _BIGINT:
-            return "BIGINT", str(value)
-        case int() | float():
-            return "DOUBLE", str(value)
-        case datetime() if value.time() == time():
-            return "DATE", value.date().isoformat()
-        case datetime():
-            return "TIMESTAMP", value.isoformat(sep=" ")
-        case date() | time():
-            return "TIME" if isinstance(value, time) else "DATE", value.isoformat()
-        case timedelta():
-            seconds = round(value.total_seconds())
-            return "VARCHAR", f"{seconds // _HOUR}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return "VARCHAR", _ESCAPED.sub(lambda found: chr(int(found[1], 16)), str(value))
-
-
-def _type(kinds: set[str]) -> str:
-    return next(iter(kinds)) if len(kinds) == 1 else _TOGETHER.get(frozenset(kinds), "VARCHAR")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    require_openpyxl()
-    from openpyxl import load_workbook
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of parts that are no cells
-        try:
-            with path.open("rb") as file:
-                yield load_workbook(file, read_only=True, data_only=True)
-        except _BROKEN:
-            raise SourceError(
-                f"{path} cannot be read as an Excel file (.xlsx). Was it written to its end, and without a password?"
-            ) from None
-
-
-@contextmanager
-def _parsed(sheet: Any, place: str) -> Iterator[Any]:  # noqa: ANN401 - as above
-    """Hand out what reads the cells of a sheet one by one, whatever size it says that it has."""
-    from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
-
-    book = sheet.parent
-    with sheet._get_source() as source:  # noqa: SLF001
-        parser = WorkSheetParser(
-            source,
-            sheet._shared_strings,  # noqa: SLF001
-            data_only=True,
-            epoch=book.epoch,
-            date_formats=book._date_formats,  # noqa: SLF001
-            timedelta_formats=book._timedelta_formats,  # noqa: SLF001
-        )
-        parse_cell = parser.parse_cell
-
-        def parse(element: Any) -> Any:  # noqa: ANN401 - as above
-            cell = parse_cell(element)
-            if cell["value"] is None:
-                if element.get("t") == "inlineStr":
-                    cell["value"] = ""
-                elif element.get("t") != "str" and element.find(FORMULA_TAG) is not None:
-                    raise SourceError(
-                        f"{place}: cell {element.get('r')} has a formula whose value is not in the "
-                        "file. Open it in Excel, save it, and try again."
-                    )
-            return cell
-
-        parser.parse_cell = parse
-        yield parser
-
-
-def _letters(column: int) -> str:
-    from openpyxl.utils import get_column_letter
-
-    return str(get_column_letter(column))
-
-
-if __name__ == "__main__":
-    read_sheet(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

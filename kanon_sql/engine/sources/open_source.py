@@ -27,20 +27,17 @@ from kanon_sql.engine.sources.addresses import (
     written_address,
 )
 from kanon_sql.engine.sources.data_files import (
-    EXCEL,
-    READERS,
+    FileRead,
     FrameKind,
     files_at,
     frame_kind,
-    read_excel,
     read_file,
     read_frame,
     reader_of,
 )
-from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, format_of, stated
-from kanon_sql.engine.sources.excel import XLSX
-from kanon_sql.engine.sources.reading import delimiter_of
+from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
 from kanon_sql.engine.sources.remote import OF_THE_SERVER, attached, copied, read_objects
+from kanon_sql.engine.sources.sqlite import read_table, tables_of
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
 from kanon_sql.errors import SourceError, UsageError, VerificationError
@@ -118,7 +115,8 @@ class Source:
         database: the DuckDB file that it lives in, if it lives in one.
         file: the data file that was read, or the pattern of several.
         sheet: of it, where it is an Excel file with several.
-        text: how it is written, where it is a text file that is not UTF-8.
+        layout: how a file is written, as far as that was stated or found.
+        delimiter: what separates values where the table is a CSV file, and a comma elsewhere.
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
         address: the database of another kind, or the files on another machine, that were read.
@@ -136,7 +134,8 @@ class Source:
     database: Path | None = None
     file: Path | None = None
     sheet: str | None = None
-    text: TextFormat = NOT_STATED
+    layout: Layout = NOT_STATED
+    delimiter: str = ","
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
     address: Address | None = None
@@ -252,17 +251,7 @@ class Source:
     @property
     def is_csv(self) -> bool:
         files = [] if self.file is None else files_at(self.file)
-        return bool(files) and reader_of(files[0]) == "read_csv"
-
-    @property
-    def delimiter(self) -> str:
-        """What separates values where the table is a CSV file, and a comma elsewhere."""
-        if self.preparation is not None:
-            return self.preparation.source.delimiter
-        if self.file is None or not self.is_csv:
-            return ","
-        files = files_at(self.file)
-        return delimiter_of(self.engine, files[0], [column.name for column in self.columns], self.text.encoding)
+        return bool(files) and reader_of(files[0], self.layout) == CSV
 
     def why_unordered(self) -> str | None:
         """Return why the order of its rows means nothing; None if it may mean something."""
@@ -335,7 +324,7 @@ def open_source(
 
     Args:
         source: path of a DuckDB, SQLite, CSV, Parquet, JSON or Excel file, or of a directory of data files; a
-            ``TextFile``, whose encoding is stated; the address of a database or of data files (see ``addresses``); a
+            ``DataFile``, whose encoding is stated; the address of a database or of data files (see ``addresses``); a
             DuckDB connection; or a pandas, polars or Arrow table.
         table: the table in a database, or the sheet in an Excel file; may be left out where there is just one.
         writable: whether a table will be created in the database.
@@ -356,17 +345,21 @@ def open_source(
             return _in_warehouse(bench, source, table, original=not as_text)
     address = address_of(source)
     path = None if address is not None else _path_of(source)
-    if format_of(source) != NOT_STATED and (path is None or path.suffix in {".parquet", XLSX} or is_database(path)):
-        raise UsageError(f"{source} is no text file on this machine: leave its encoding and decimal sign out.")
+    if layout_of(source) != NOT_STATED and path is not None and is_database(path):
+        raise UsageError(f"{source} is a database: leave out how a file is laid out.")
+    layout, usual = layout_of(source), stated()
+    form = layout.format or usual.format
+    if path is not None and form == "sqlite":
+        address, path = written_address(f"sqlite:{path}"), None
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
         return _from_engine(engine, table, str(path), path, writable=writable, original=not as_text)
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if address is not None:
-            return _read_at(engine, address, table, as_text=as_text)
-        if path is not None and READERS.get(path.suffix.lower()) == "read_csv" and path.is_file():
+            return _read_at(engine, address, table, usual.over(layout), as_text=as_text)
+        if path is not None and (form == "csv" or READERS.get(path.suffix.lower()) == CSV) and path.is_file():
             engine.work_alone(alone=path.stat().st_size <= _SMALL)
-        return _read(engine, source, table, stated().over(format_of(source)), as_text=as_text)
+        return _read(engine, source, table, layout, usual=usual, as_text=as_text)
 
 
 @dataclass(frozen=True)
@@ -504,10 +497,9 @@ def open_beside(
         return Source(engine, *_find_table(engine, table, str(path)), database=path)
     known = path is not None and engine.has_attached(path)
     if not known and (address := address_of(source)) is not None:
-        return _read_at(engine, address, table, as_text=as_text)
+        return _read_at(engine, address, table, layout_of(source), as_text=as_text)
     if path is None or not (known or is_database(path)):
-        likely = stated().over(opened.text)
-        return _read(engine, source, table, format_of(source), likely, as_text=as_text)
+        return _read(engine, source, table, layout_of(source), stated().over(opened.layout), as_text=as_text)
     _require_existing(path)
     catalog = engine.attach(path)
     return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
@@ -593,22 +585,22 @@ def _read(
     engine: DuckDBEngine,
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None,
-    text: TextFormat,
-    likely: TextFormat = NOT_STATED,
+    layout: Layout,
+    likely: Layout = NOT_STATED,
     *,
+    usual: Layout = NOT_STATED,
     as_text: bool,
 ) -> Source:
-    """Return a data file or a data frame as a relation in an engine; see ``read_file`` for ``text`` and ``likely``."""
+    """Return a data file or a data frame as a relation in an engine; see ``read_file`` for the layouts."""
     path = _path_of(source)
     if path is not None:
-        relation = engine.temporary_name("kanon_source")
-        if path.is_file() and reader_of(path) == EXCEL:
-            create, columns, sheet = read_excel(engine, path, table, relation)
-            return Source(engine, relation, sheet or path.name, columns, file=path, sheet=sheet, setup=(create,))
         if table is not None:
-            raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
-        create, columns, text = read_file(engine, path, relation, as_text=as_text, text=text, likely=likely)
-        return Source(engine, relation, path.name, columns, file=path, text=text, setup=(create,))
+            if path.is_dir() or reader_of(path, usual.over(layout)) != EXCEL:
+                raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
+            layout = replace(layout, sheet=table)
+        relation = engine.temporary_name("kanon_source")
+        found = read_file(engine, path, relation, layout, likely, usual=usual, as_text=as_text)
+        return _of_file(engine, relation, found, found.sheet or path.name, (found.create,), file=path)
     kind = frame_kind(source)
     if kind is None:
         raise UsageError(
@@ -620,15 +612,45 @@ def _read(
     return Source(engine, read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
 
 
-def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_text: bool) -> Source:
+def _of_file(
+    engine: DuckDBEngine,
+    relation: exp.Table,
+    found: FileRead,
+    name: str,
+    setup: tuple[exp.Expr, ...],
+    *,
+    file: Path | None = None,
+    address: Address | None = None,
+) -> Source:
+    return Source(
+        engine,
+        relation,
+        name,
+        found.columns,
+        file=file,
+        sheet=found.sheet,
+        layout=found.layout,
+        delimiter=found.delimiter,
+        setup=setup,
+        address=address,
+    )
+
+
+def _read_at(engine: DuckDBEngine, address: Address, table: str | None, layout: Layout, *, as_text: bool) -> Source:
     if isinstance(address, ObjectAddress):
         if table is not None:
             raise UsageError(f"{address.shown} is a data file and has no tables: leave {table!r} out.")
-        relation, setup = read_objects(engine, address, as_text=as_text)
-        return Source(engine, relation, address.name, setup=setup, address=address)
+        relation, setup, found = read_objects(engine, address, layout, as_text=as_text)
+        return _of_file(engine, relation, found, address.name, setup, address=address)
+    if address.kind == "sqlite":
+        path = Path(address.connection)
+        _, name = chosen_table(tables_of(path), table, address.shown)
+        relation = engine.temporary_name("kanon_source")
+        create = read_table(engine, path, name, relation)
+        return Source(engine, relation, name, setup=(create,), address=address)
     with attached(engine, address) as (catalog, statements):
-        found, name = _find_table(engine, table, address.shown, catalog, address.schema)
-        relation, create = copied(engine, address, found)
+        found_table, name = _find_table(engine, table, address.shown, catalog, address.schema)
+        relation, create = copied(engine, found_table)
     return Source(engine, relation, name, setup=(*statements, create), address=address)
 
 

@@ -321,7 +321,7 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
     if not typed:
         return source
     if source.file is not None and source.setup:
-        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.text.encoding)
+        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.layout)
         if again is not None:
             create, columns = again
             return replace(source, setup=(*source.setup[:-1], create), columns=columns)

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
-from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, not_installed
+from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, in_force, not_installed, spill_directory
 from kanon_sql.engine.sources.addresses import EXTENSIONS
-from kanon_sql.engine.sources.data_files import EXCEL, empty_texts, raw_names, reader_of
-from kanon_sql.engine.sources.reading import PACKED, look_at, reading
+from kanon_sql.engine.sources.data_files import FileRead, make_from_file, raw_names, read_file, reader_of
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.files import Stamps
     from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress
+    from kanon_sql.engine.sources.layout import Layout
 
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
 """The environment variable that allows to download extensions: 1, true or yes."""
@@ -132,21 +134,11 @@ def create_secret(name: str, settings: dict[str, exp.Expr]) -> exp.Create:
     )
 
 
-def copied(engine: DuckDBEngine, address: DatabaseAddress, table: exp.Table) -> tuple[exp.Table, exp.Create]:
+def copied(engine: DuckDBEngine, table: exp.Table) -> tuple[exp.Table, exp.Create]:
     """Copy a table of an attached database; return the copy and the statement that makes it."""
     relation = engine.temporary_name("kanon_source")
     create = sql.create_table(relation, exp.select("*").from_(table.copy()), temporary=True)
-    try:
-        engine.run(create, "read the table")
-    except NoRoomError:
-        raise
-    except SourceError as error:
-        if address.kind != "sqlite":
-            raise
-        raise SourceError(
-            f"{table.name} in {address.shown} cannot be read. If a column has values of another type than it was "
-            f"declared with, which SQLite allows, cast it in a view and name that. {error}"
-        ) from None
+    engine.run(create, "read the table")
     return relation, create
 
 
@@ -163,18 +155,17 @@ _AZURE_ACCOUNT = "AZURE_STORAGE_ACCOUNT"
 
 
 def read_objects(
-    engine: DuckDBEngine, address: ObjectAddress, *, as_text: bool = False
-) -> tuple[exp.Table, tuple[exp.Expr, ...]]:
-    """Make files at an address a relation; return it, and the statements that a script begins with to have it.
+    engine: DuckDBEngine, address: ObjectAddress, layout: Layout, *, as_text: bool = False
+) -> tuple[exp.Table, tuple[exp.Expr, ...], FileRead]:
+    """Make files at an address a relation; return it, the statements that a script begins with, and how it was read.
 
-    Text is read once, into a table; Parquet where it lies, each time that it is needed. An address that ends in a slash
-    stands for all Parquet files below. With ``as_text``, values of CSV are taken as they are written.
+    Parquet is read where it lies, each time that it is needed. Other files are copied here, read as files of this
+    machine are, and removed. An address that ends in a slash stands for all Parquet files below.
     """
     pattern = f"{address.given}**/*.parquet" if address.given.endswith("/") else address.given
     path = address.path / "all.parquet" if address.given.endswith("/") else address.path
-    reader = reader_of(path)
-    if reader == EXCEL:
-        raise UsageError(f"{address.shown} is an Excel file, which is read on this machine only: download it first.")
+    reader = reader_of(path, layout)
+    layout.require_for(reader, address.shown)
     setup = [load_extension(engine, address.extension, address.shown), *_access(engine, address)]
     place: exp.Expr = sql.literal(pattern)
     if address.is_signed:  # it must not be in a log or in a script
@@ -182,26 +173,18 @@ def read_objects(
         engine.run_unlogged(_set_variable(variable, pattern))
         setup.append(_set_variable(variable, address.shown))
         place = exp.Anonymous(this="getvariable", expressions=[sql.literal(variable)])
-    settings: dict[str, exp.Expr] = {}
-    if reader == "read_csv":
-        settings = {"all_varchar": exp.true(), "allow_quoted_nulls": exp.false()} if as_text else {}
-        settings = settings or {"sample_size": sql.literal(-1)}  # zeros that lead are seen wherever they first come
-        packed = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower()) if path.suffix.lower() in PACKED else None
-        settings |= {} if packed is None else {"compression": sql.literal(packed)}
     relation = engine.temporary_name("kanon_source")
-    create = reading(reader, place, relation, settings | {"union_by_name": exp.true()})
     try:
-        engine.run(create, "read the files")
-        if reader == "read_csv" and not as_text:
-            with_empty = empty_texts(
-                engine, place, look_at(engine, relation), settings | {"union_by_name": exp.true()}, -1
-            )
-            if with_empty is not None:
-                engine.run(sql.drop(relation), "read the files again")
-                engine.run(create := with_empty, "read the files again")
+        if reader != "read_parquet":
+            with _downloaded(engine, address, place) as copy:
+                found = read_file(engine, copy, relation, layout, as_text=as_text)
+            for read in found.create.find_all(exp.Anonymous):
+                if read.name.startswith("read_") and str(copy.parent) in str(read.expressions[0]):
+                    read.expressions[0].replace(place.copy())
+            return relation, (*setup, found.create), found
+        create = make_from_file(engine, reader, place, relation, {"union_by_name": exp.true()})
         columns = engine.columns(relation)
-        if reader == "read_parquet":
-            engine.watch_elsewhere(lambda: _stamps(engine, place))
+        engine.watch_elsewhere(lambda: _stamps(engine, place))
     except NoRoomError:
         raise
     except SourceError as error:
@@ -209,7 +192,31 @@ def read_objects(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
     named_once(raw_names(engine, reader, place, columns), address.name)
-    return relation, (*setup, create)
+    return relation, (*setup, create), FileRead(create, columns, layout)
+
+
+@contextmanager
+def _downloaded(engine: DuckDBEngine, address: ObjectAddress, place: exp.Expr) -> Iterator[Path]:
+    """Hand out a copy of files at an address: the file, or the directory of several; it is gone afterwards."""
+    with spill_directory(in_force(None).directory, None) as private:
+        objects = engine.rows(sql.statement("files/content", values={"address": place}), "copy the files")
+        if not objects:
+            raise SourceError("There is no such file.")
+        copies = []
+        for name, content in objects:
+            parts = PurePosixPath(str(name).partition("?")[0].rpartition("://")[2]).parts
+            copies.append(private.path.joinpath("copy", *(part for part in parts if part not in {"..", "/"})))
+            copies[-1].parent.mkdir(parents=True, exist_ok=True)
+            copies[-1].write_bytes(content)
+        try:
+            yield copies[0] if len(copies) == 1 else private.path / "copy"
+        except (SourceError, UsageError) as error:
+            shown = address.shown if len(copies) == 1 else f"{address.shown}, "
+            error.args = tuple(
+                str(part).replace(str(copies[0]), address.shown).replace(f"{private.path / 'copy'}", shown)
+                for part in error.args
+            )
+            raise
 
 
 def _stamps(engine: DuckDBEngine, place: exp.Expr) -> Stamps:

@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
-from kanon_sql.engine.sources.data_files import EXCEL
 from kanon_sql.engine.sources.encodings import decode
 from kanon_sql.engine.sources.excel import read_sheet, write_sheet
+from kanon_sql.engine.sources.layout import EXCEL, Layout
 from kanon_sql.engine.sources.open_source import is_database
-from kanon_sql.engine.sources.reading import delimiter_of
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.attributes import original_rows_query
 from kanon_sql.policy.destination import CSV
@@ -104,7 +103,7 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
     is_csv = published.file is not None and published.file.suffix.lower() in CSV
     # A file is for spreadsheets as a whole, or not at all, and has one decimal sign: a choice for each row could hide
     # something in it.
-    signs = dict.fromkeys([published.text.decimal or ".", "."])
+    signs = dict.fromkeys([published.layout.decimal_separator or ".", "."])
     ways = [
         replace(release.publication, decimal=sign, spreadsheet_safe=safe) for sign in signs for safe in (False, True)
     ]
@@ -183,18 +182,17 @@ def _as_texts(
             sheets = {private.path / "own.xlsx": private.path / "own", file: private.path / "published"}
             write_sheet(again, next(iter(sheets)), publication.published_types)
             for sheet, lines in sheets.items():
-                read_sheet(sheet, None, lines)
+                read_sheet(sheet, Layout(header=True), lines)
             own, given = (read_as_written(lines, form, names, ",") for lines in sheets.values())
             yield _texts(names, own), _texts(names, given)
             return
         if form in _TEXTS:
-            if published.text.encoding is not None:
+            if published.layout.encoding is not None:
                 written, file = file, private.path / "published"
-                decode(written, file, published.text.encoding)
-            delimiter = delimiter_of(engine, file, written_names(publication)) if form == "csv" else ","
+                decode(written, file, published.layout.encoding)
             own, given = (
                 read_as_written(again, form, names, publication.delimiter),
-                read_as_written(file, form, names, delimiter),
+                read_as_written(file, form, names, published.delimiter),
             )
             yield _texts(names, own), _texts(names, given)
             return

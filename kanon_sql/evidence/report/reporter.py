@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.progress import Listener, silent
-from kanon_sql.engine.sources.encodings import NOT_STATED, TextFormat, text_file
+from kanon_sql.engine.sources.layout import NOT_STATED, Layout, data_file
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
@@ -165,7 +165,7 @@ def report_published(
     """Return the report of a release that was just published as a table, a view or a file."""
     opened = release.prepared.source
     if destination.out is not None:
-        published = _in_file(opened, destination.out, destination.text)
+        published = _in_file(opened, destination.out, destination.layout)
     else:
         published = _in_database(opened, source, destination.into or "")
     return report_of(release, replace(published, destination=destination), asked_by=asked_by, progress=progress)
@@ -216,7 +216,7 @@ def _published_release(
             "Report as you publish (kanon anonymize --report FILE), or name a copy of the original and --release."
         )
     if in_file.out is not None and in_file.out.exists():
-        return _in_file(opened, in_file.out, in_file.text)
+        return _in_file(opened, in_file.out, in_file.layout)
     if in_file.into is not None and opened.keeps_tables and opened.frame_kind is None:
         target = target_table(opened.engine, in_file.into)
         if opened.engine.kind_of(target) is not None:
@@ -234,8 +234,8 @@ def _in_database(opened: Source, source: Any, name: str) -> ReportedRelease:  # 
     )
 
 
-def _in_file(opened: Source, path: Path, text: TextFormat = NOT_STATED) -> ReportedRelease:
-    found = open_beside(opened, text_file(path, text), as_text=True)
+def _in_file(opened: Source, path: Path, layout: Layout = NOT_STATED) -> ReportedRelease:
+    found = open_beside(opened, data_file(path, layout), as_text=True)
     return ReportedRelease(path.name, "file", found, Destination(out=path))
 
 

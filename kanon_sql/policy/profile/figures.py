@@ -121,11 +121,7 @@ class ColumnFigures:
 
 def counts_query(table: exp.Table, columns: Sequence[Column]) -> exp.Select:
     """Return the query for the rows of a table and, for each column, its values and distinct values."""
-    counts: list[exp.Expr] = [sql.count_rows()]
-    for column in columns:
-        value = sql.column(column.name, "source")
-        counts += [exp.Count(this=value), sql.count_distinct(written(value.copy(), column))]
-    return exp.select(*counts).from_(sql.aliased(table, "source"))
+    return sql.select_counts(table, [written(sql.column(one.name, "source"), one) for one in columns])
 
 
 def _values_query(table: exp.Table, column: Column, this_year: int) -> exp.Select:

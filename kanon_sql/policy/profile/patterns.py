@@ -233,8 +233,10 @@ def looks_like(pattern: Pattern) -> exp.Expr:
 def has_right_digits(kind: str, value: str) -> bool:
     """Return True if check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616), DNI.
 
-    Other national numbers, and other kinds, have none that are looked at.
+    Telephone numbers have none: their number of digits, and separators, are checked. Other kinds are always right.
     """
+    if kind == "phone":
+        return _is_phone_number(value)
     from stdnum import luhn
     from stdnum.es import dni
     from stdnum.iso7064 import mod_97_10
@@ -257,12 +259,12 @@ _OTHER_NUMBERS = re.compile(
 )
 
 
-def is_phone_number(value: str) -> bool:
+def _is_phone_number(value: str) -> bool:
     """Return True if a value of the pattern of telephone numbers is one, and no date, code or range.
 
     It has a separator, and 10 to 15 digits (E.164), or parentheses; of Spain, 9 digits with spaces between them.
 
-    >>> [is_phone_number(text) for text in ("0171 5550012", "612 345 678", "0108.2107", "0007-7007-07")]
+    >>> [_is_phone_number(text) for text in ("0171 5550012", "612 345 678", "0108.2107", "0007-7007-07")]
     [True, True, False, False]
     """
     if value.isdigit() or _OTHER_NUMBERS.fullmatch(value):

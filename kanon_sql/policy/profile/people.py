@@ -1,12 +1,9 @@
 """Which columns number people, by rules about their names and types alone.
 
-1. A column numbers people if its name says so: ``patient_id``, ``PATIENT``, ``person``, ``member_no``, ``ssn``, ``id``,
-   in the languages that ``kanon init`` knows. A column that is pseudonymized numbers people whatever it is called.
-2. A column numbers events if its name says visit, encounter, admission, stay, record, order or row: it never tells
-   people apart. Numbers of staff, relatives, households and places do not tell apart the people that rows are about.
-3. If a column of people repeats, several rows are of one person; unless another one, whose name speaks of people, has
-   a value of its own in each row.
-4. Names of persons, e-mail addresses, telephone numbers and the like may repeat by chance: the count is said.
+1. A column numbers people if its name says so (``patient_id``, ``PATIENT``, ``ssn``), or if it is pseudonymized.
+2. A column numbers events if its name says visit, stay, record, order or the like: it never tells people apart.
+3. Numbers of staff, relatives, households and places do not tell apart the people that rows are about.
+4. Names of persons, e-mail addresses, telephone numbers and the like may repeat by chance.
 """
 
 from __future__ import annotations
@@ -29,35 +26,21 @@ _NUMBERS = frozenset({"record_id", "national_id", "passport"})
 _KNOWN_BY = frozenset({"person_name", "email", "phone", "username", "device", "account", "iban", "credit_card"})
 _NAME_PARTS = frozenset({"first_name", "last_name"})
 _EVENTS = frozenset(
-    {
-        *(
-            "visit",
-            "encounter",
-            "admission",
-            "stay",
-            "hadm",
-            "record",
-            "row",
-            "index",
-            "order",
-            "event",
-            "episode",
-            "transaction",
-        ),
-        *("claim", "prescription", "sample", "specimen", "application", "besuch", "aufnahme", "aufenthalt", "fall"),
-        *("zeile", "bestellung", "visite", "sejour", "commande", "ligne", "visita", "ingreso", "pedido", "fila"),
-    }
+    """
+    visit encounter admission stay hadm record row index order event episode transaction claim prescription sample
+    specimen application besuch aufnahme aufenthalt fall zeile bestellung visite sejour commande ligne visita ingreso
+    pedido fila
+    """.split()  # noqa: SIM905 - a block of words can be read, a list of quoted ones cannot
 )
 _OTHERS = frozenset(
-    {
-        *("doctor", "physician", "nurse", "surgeon", "provider", "practitioner", "clinician", "therapist", "attending"),
-        *("staff", "agent", "manager", "supervisor", "tutor", "teacher", "seller", "author", "driver", "operator"),
-        *("arzt", "arztin", "pfleger", "lehrer", "medecin", "infirmier", "medico", "enfermera", "医生", "护士"),
-        *("mother", "father", "parent", "guardian", "spouse", "partner", "child", "contact", "relative", "sibling"),
-        *("mutter", "vater", "eltern", "kind", "madre", "padre", "mere", "pere", "household", "family"),
-    }
+    """
+    doctor physician nurse surgeon provider practitioner clinician therapist attending staff agent manager supervisor
+    tutor teacher seller author driver operator arzt arztin pfleger lehrer medecin infirmier medico enfermera 医生 护士
+    mother father parent guardian spouse partner child contact relative sibling mutter vater eltern kind madre padre
+    mere pere household family
+    """.split()  # noqa: SIM905 - as above
 )
-"""People that a row is not about."""
+"""Of people that a row is not about."""
 _NO_NUMBERS = frozenset({"case", "people", "personen", "personnel", "personal"})
 """Alone they are yes or no, or how many; a case_id is a number."""
 FEWEST_PEOPLE = 5
@@ -65,7 +48,7 @@ FEWEST_PEOPLE = 5
 
 
 def numbers_people(column: Column) -> bool:
-    """Tell whether a column numbers the people that rows are about, by its name.
+    """Return True if a column numbers the people that rows are about, by its name.
 
     >>> from kanon_sql.engine.base import Column
     >>> [numbers_people(Column(name, "VARCHAR")) for name in ("PATIENT", "patient_id", "patient_age", "doctor_id")]
@@ -74,26 +57,23 @@ def numbers_people(column: Column) -> bool:
     words, kinds = set(parts_of_name(column.name)), kinds_of_name(column.name)
     if column.family == "boolean" or words & _OTHERS or numbers_events(column):
         return False
-    if kinds[:1] and kinds[0] in _NUMBERS:
+    if _kind(column) in _NUMBERS:
         also = [kind for kind in kinds[1:] if kind != "reference" and role_of_kind(kind) != "identifying"]
         return kinds[0] != "record_id" or not also  # a hospital_no is that of a hospital
     return is_person(column.name) and not words <= _NO_NUMBERS
 
 
 def numbers_events(column: Column) -> bool:
-    """Tell whether a column numbers events or rows, by its name.
+    """Return True if a column numbers events or rows, by its name.
 
     >>> from kanon_sql.engine.base import Column
     >>> [numbers_events(Column(name, "VARCHAR")) for name in ("ENCOUNTER", "record_id", "medical_record_number")]
     [True, True, False]
     """
-    kinds = kinds_of_name(column.name)
-    if "visit_id" in kinds[:1]:
-        return True
-    words = parts_of_name(column.name)
-    events = [place for place, word in enumerate(words) if word in _EVENTS]
-    people = [place for place, word in enumerate(words) if is_of_person(word)]
-    return "national_id" not in kinds and max(events, default=-1) > max(people, default=-1)
+    kinds, words = kinds_of_name(column.name), parts_of_name(column.name)
+    last = next((word for word in reversed(words) if word in _EVENTS or is_of_person(word)), "")
+    of_events = last in _EVENTS and "national_id" not in kinds
+    return of_events or "visit_id" in kinds[:1]
 
 
 def known_by(columns: Sequence[Column], identifying: Sequence[Column]) -> list[tuple[Column, ...]]:
@@ -111,16 +91,11 @@ def known_by(columns: Sequence[Column], identifying: Sequence[Column]) -> list[t
 
 def proposed_entity(columns: Sequence[Column], figures: Mapping[str, ColumnFigures]) -> Column | None:
     """Return the column that people should be counted by: one that numbers people, and repeats; else None."""
-    repeated = []
-    for column in columns:
-        found = figures[column.name]
-        if not numbers_people(column):
-            continue
-        if is_one_each(column, found.distinct, found.rows):
-            return None
-        if FEWEST_PEOPLE <= found.distinct < found.rows - found.nulls:
-            repeated.append(column)
-    return min(repeated, key=lambda column: order_of_people(column, figures[column.name].distinct), default=None)
+    found = {column: figures[column.name] for column in columns if numbers_people(column)}
+    if any(is_one_each(column, own.distinct, own.rows) for column, own in found.items()):
+        return None
+    repeated = [column for column, own in found.items() if FEWEST_PEOPLE <= own.distinct < own.rows - own.nulls]
+    return min(repeated, key=lambda column: order_of_people(column, found[column].distinct), default=None)
 
 
 def is_one_each(column: Column, values: int, rows: int) -> bool:
@@ -136,19 +111,11 @@ def order_of_people(column: Column, values: int) -> tuple[bool, bool, bool, int]
 def value_of(columns: Sequence[Column]) -> exp.Expr:
     """Return what columns together say of a row, in terms of ``source``; NULL if one of them is NULL."""
     first, *others = [written(sql.column(column.name, "source"), column) for column in columns]
-    if not others:
-        return first
-    whole: exp.Expr = sql.cast(first, "VARCHAR")
+    whole = sql.cast(first, "VARCHAR") if others else first
     for other in others:
-        ended = exp.DPipe(this=whole, expression=sql.literal("\n"), safe=True)
-        whole = exp.DPipe(this=ended, expression=sql.cast(other, "VARCHAR"), safe=True)
+        for part in (sql.literal("\n"), sql.cast(other, "VARCHAR")):
+            whole = exp.DPipe(this=whole, expression=part, safe=True)
     return whole
-
-
-def counts_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
-    """Return the query for how many rows have each value, and how many different ones there are of it."""
-    counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
-    return exp.select(*counts).from_(sql.aliased(table, "source"))
 
 
 def _kind(column: Column) -> str | None:

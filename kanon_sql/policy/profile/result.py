@@ -257,7 +257,7 @@ def _source(origin: Origin | None) -> Iterable[str]:
         yield toml_line("from", origin.source)
         if origin.table is not None:
             yield toml_line("table", origin.table)
-        yield from (toml_line(name, value) for name, value in vars(origin.text).items() if value is not None)
+        yield from (toml_line(name, value) for name, value in origin.layout.stated.items())
 
 
 def _prepared(profile: Profile) -> Iterable[str]:

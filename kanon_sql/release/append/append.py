@@ -269,7 +269,7 @@ def append_to(
             raise _another_hierarchy(name, "in the database")
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
     recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
-    require_nothing_tells(source, policy.columns, prepared.roles, recoding)
+    require_nothing_tells(source, prepared.roles, recoding)
     with timed(seconds, "measure"):
         counts = _counts(prepared, policy, recoding)
     publication = publication_of(prepared, policy, recoding, draw_key())
@@ -347,7 +347,7 @@ def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -
             f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
             "release whose lock names the person (--entity); or one that counts rows (--count rows)."
         )
-    if (refused := refused_of([*people_are_counted(new, lock.policy)])) is not None:
+    if (refused := refused_of(people_are_counted(new, lock.policy))) is not None:
         raise UsageError(refused.said(new.name))
 
 

@@ -45,7 +45,6 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination
-from kanon_sql.policy.gate import without_role
 from kanon_sql.policy.policy import Policy, parse_policy, policy_text
 from kanon_sql.policy.profile.people import numbers_people
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
@@ -307,7 +306,7 @@ def _settled(policy: Policy, roles: Roles, locked: Sequence[LockedColumn]) -> Po
         quasi_identifiers=_names(roles.quasi_identifiers),
         sensitive=_names(roles.sensitive),
         insensitive=_names((*roles.sensitive, *roles.insensitive)),
-        proposed=_names(without_role(policy.columns, roles)),  # checked in each batch, as in this table
+        proposed=_names(roles.without_role),  # checked in each batch, as in this table
         rest="drop",
         entity=entity,
     )

@@ -35,7 +35,7 @@ from kanon_sql.engine.files import (
     workspace,
 )
 from kanon_sql.engine.progress import timed
-from kanon_sql.engine.sources.data_files import EXCEL
+from kanon_sql.engine.sources.layout import EXCEL
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies

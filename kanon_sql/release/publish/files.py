@@ -18,8 +18,8 @@ from kanon_sql.engine.base import Column
 from kanon_sql.engine.files import private_directory, require_no_log, take_name, unwritable, workspace
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
-from kanon_sql.engine.sources.data_files import EXCEL, is_among
-from kanon_sql.engine.sources.encodings import NOT_STATED, UTF_8, decode, encode
+from kanon_sql.engine.sources.data_files import is_among
+from kanon_sql.engine.sources.encodings import decode, encode
 from kanon_sql.engine.sources.excel import (
     XLSX,
     can_hold,
@@ -28,6 +28,7 @@ from kanon_sql.engine.sources.excel import (
     require_size,
     write_sheet,
 )
+from kanon_sql.engine.sources.layout import EXCEL, NOT_STATED, UTF_8, Layout
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
@@ -99,8 +100,9 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
     delimiter, suffix = destination.delimiter, path.suffix.lower()
     if delimiter is None:
         delimiter = "\t" if suffix == ".tsv" else source.delimiter if suffix in CSV else ","
-    text = source.text if suffix in CSV and source.is_csv else NOT_STATED
-    encoding, decimal = destination.encoding or text.encoding, destination.decimal or text.decimal or "."
+    layout = source.layout if suffix in CSV and source.is_csv else NOT_STATED
+    encoding = destination.encoding or layout.encoding
+    decimal = destination.decimal or layout.decimal_separator or "."
     if decimal == delimiter:
         if destination.decimal is not None:
             raise UsageError("A comma cannot separate values and be the decimal sign too: give another --delimiter.")
@@ -224,7 +226,7 @@ def verify_file(
     if format_name in {"json", "jsonl"}:
         require_json(engine, publication, partial)
     if format_name == EXCEL:
-        read_sheet(partial, None, readable(publication, partial))
+        read_sheet(partial, Layout(header=True), readable(publication, partial))
     elif publication.encoding is not None:
         decode(partial, readable(publication, partial), publication.encoding)
     output = reading_back(publication, readable(publication, partial), format_name)

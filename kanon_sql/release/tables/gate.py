@@ -8,70 +8,58 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.gate import columns_that_tell, copies_in, without_role
+from kanon_sql.policy.gate import columns_that_tell, copies_in
 from kanon_sql.release.tables.opened import PERSON, of_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.base import Column
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.release.tables.opened import Member, OpenedTables
 
 
 def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> None:
     """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one.
 
-    A row stands beside the rows that it goes through, and that of its person: what an attacker can put together. Of
-    columns of two tables, each person counts once for a pair of values: a height stands beside the same ward in each
-    visit of a person, and nothing can be computed from it.
-
-    Args:
-        opened: the tables.
-        levels: of the quasi-identifiers, by the names that these have where rows are put together.
+    ``levels`` are those of the quasi-identifiers, by the names that these have where rows are put together.
 
     Raises:
         UsageError: naming both columns.
     """
     for member in opened.members:
-        if member.roles is None:
-            continue
-        path = (*opened.path(member), *([opened.people] if opened.people else []))
-        owners = [member, *{own.name: own for own in path if own is not member}.values()]
-        kept = [(own, column) for own in owners if own.roles for column in without_role(own.policy.columns, own.roles)]
-        if not kept:
-            continue
-        hidden = [
-            (own, column)
-            for own in owners
-            if own.roles is not None
-            for column in (*own.roles.identifying, *own.roles.dropped)
-        ]
-        generalized = [
-            (own, column) for own in owners for column in own.quasi_identifiers if levels[own.names[column.name]] > 0
-        ]
-        columns = [
-            sql.named(of_table(own, column.name), own.names[column.name])
-            for own, column in (*kept, *hidden, *generalized)
-        ]
-        ask, together = member.source.holder.rows, opened.rows(member, columns).subquery("together")
-        own_kept = [_renamed(*one) for one in kept if one[0] is member]
-        other_kept = [_renamed(*one) for one in kept if one[0] is not member]
-        originals = (*hidden, *generalized)
-        found = [
-            *copies_in(ask, together, own_kept, [_renamed(*one) for one in originals]),
-            *copies_in(ask, together, other_kept, [_renamed(*one) for one in originals if one[0] is member]),
-            *columns_that_tell(ask, together, own_kept, [_renamed(*one) for one in generalized if one[0] is member]),
-        ]
-        for one, other in product(kept, generalized):
-            if one[0] is not other[0] and (one[0] is member or other[0] is member):
-                column, told = _renamed(*one), _renamed(*other)
-                pairs = exp.select(*map(sql.column, (PERSON, column.name, told.name))).distinct().from_(together.copy())
-                found += columns_that_tell(ask, pairs.subquery("pairs"), [column], [told])
-        if found:
-            raise UsageError(found[0].said(opened.place))
+        if member.roles is not None and (found := next(_found_beside(opened, member, levels), None)) is not None:
+            raise UsageError(found.said(opened.place))
 
 
-def _renamed(own: Member, column: Column) -> Column:
-    return replace(column, name=own.names[column.name])
+def _found_beside(opened: OpenedTables, member: Member, levels: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield what the rows of a table tell together with the rows that they go through, and that of their person.
+
+    Of columns of two tables, each person counts once for a pair of values: a height stands beside the same ward in each
+    visit of a person, and nothing can be computed from it.
+    """
+    owners = {own.name: own for own in (*opened.path(member), opened.people or member)}.values()
+    columns = [sql.named(of_table(own, one.name), own.names[one.name]) for own in owners for one in own.source.columns]
+    ask, together = member.source.holder.rows, opened.rows(member, columns).subquery("together")
+    kept, hidden, generalized = _by_role([member], levels)
+    their_kept, their_hidden, their_generalized = _by_role([own for own in owners if own is not member], levels)
+    yield from copies_in(ask, together, kept, [*hidden, *their_hidden, *generalized, *their_generalized])
+    yield from copies_in(ask, together, their_kept, [*hidden, *generalized])
+    yield from columns_that_tell(ask, together, kept, generalized)
+    for column, told in (*product(kept, their_generalized), *product(their_kept, generalized)):
+        pairs = exp.select(*map(sql.column, (PERSON, column.name, told.name))).distinct().from_(together.copy())
+        yield from columns_that_tell(ask, pairs.subquery("pairs"), [column], [told])
+
+
+def _by_role(owners: Sequence[Member], levels: Mapping[str, int]) -> tuple[list[Column], list[Column], list[Column]]:
+    """Return the columns of tables that are kept without a role, that are hidden, and that are generalized."""
+    kept, hidden, generalized = list[Column](), list[Column](), list[Column]()
+    for own in owners:
+        if own.roles is not None:
+            named = {column: replace(column, name=own.names[column.name]) for column in own.source.columns}
+            kept += [named[column] for column in own.roles.without_role]
+            hidden += [named[column] for column in (*own.roles.identifying, *own.roles.dropped)]
+            generalized += [named[column] for column in own.quasi_identifiers if levels[named[column].name] > 0]
+    return kept, hidden, generalized

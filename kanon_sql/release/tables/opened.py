@@ -489,7 +489,7 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
     engine, table = member.source.engine, member.policy
     if isinstance(table.person, str):
-        refused = refused_of([*entity_names_people(member.source, table.columns, member.reference_column)])
+        refused = refused_of(entity_names_people(member.source, table.columns, member.reference_column))
         if refused is not None:
             raise UsageError(
                 f"{member.name}: {refused.text}. Name the column that numbers people (person = ...). If that is "

@@ -1,0 +1,337 @@
+"""How a file is laid out, as far as someone states it: ``[source]`` in kanon.toml, ``--read KEY=VALUE``, ``DataFile``.
+
+Keys that DuckDB's ``read_csv`` has are handed through under its names. The others are kanon's own: ``format``,
+``header`` with the number of a line, ``skip_footer``, ``encoding``, ``sheet``, ``duplicates``, ``incomplete_rows`` and
+``labels``. What is not stated is found by the rule in ``docs/how-to/read-a-file.md`` (see ``reading``).
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+UTF_8 = "utf-8"
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+"""The names of delimiters."""
+_SIGNS = {**DELIMITERS, "point": ".", "space": " ", "none": "", "\\t": "\t"}
+PathLike = TypeVar("PathLike", str, Path)
+CSV, JSON, EXCEL, STATISTICS = "read_csv", "read_json", "excel", "statistics"
+READERS = {
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".data", ".dat"), CSV),
+    ".parquet": "read_parquet",
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), JSON),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), EXCEL),
+    **dict.fromkeys((".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"), STATISTICS),
+}
+"""What reads a file, by its suffix: a function of DuckDB, or a module of this package."""
+_FORMATS = {"csv": ".csv", "parquet": ".parquet", "json": ".json", "excel": ".xlsx", "sqlite": ".sqlite"} | {
+    suffix.removeprefix("."): suffix for suffix in READERS
+}
+
+
+def encoding_named(name: str) -> str:
+    """Return the name that Python has for an encoding of text.
+
+    >>> encoding_named("Windows-1252")
+    'cp1252'
+    """
+    try:
+        b"a".decode(name, "replace")  # refused by codecs that are none of text, such as base64
+        codecs.getincrementaldecoder(name)
+    except (LookupError, ValueError):
+        raise UsageError(
+            f"{name!r} is not an encoding that Python knows. Known are, among others, utf-8, utf-16, cp1252 (Windows, "
+            "Western Europe), latin-1, cp1250, cp1251, gb18030, big5, shift_jis, cp932, euc_jp and cp949."
+        ) from None
+    return codecs.lookup(name).name
+
+
+def decimal_sign(name: str) -> str:
+    """Return a decimal sign, which may be given by its name."""
+    known = {"point": ".", "comma": ",", ".": ".", ",": ","}
+    if name not in known:
+        raise UsageError(f"The decimal sign of numbers is a point or a comma, not {name!r}.")
+    return known[name]
+
+
+# One function for each kind of setting: it returns the value, or raises a ValueError that says what the value must be.
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - what a policy file or an option has
+    if not isinstance(value, str) or not value:
+        raise ValueError("a text")
+    return value
+
+
+def _sign(value: Any) -> str:  # noqa: ANN401 - as above
+    found = _SIGNS.get(value, value) if isinstance(value, str) else value
+    if not isinstance(found, str) or len(found) > 1:
+        raise ValueError(f"one character, or its name ({', '.join(DELIMITERS)})")
+    return found
+
+
+def _delimiter(value: Any) -> str:  # noqa: ANN401 - as above
+    if not (found := _sign(value)) or found in '\r\n"':
+        raise ValueError(f"one character, or its name ({', '.join(DELIMITERS)})")
+    return found
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - as above
+    if isinstance(value, bool) or not str(value).isascii() or not str(value).isdecimal():
+        raise ValueError("a number of lines, 0 or more")
+    return int(value)
+
+
+def _truth(value: Any) -> bool:  # noqa: ANN401 - as above
+    if str(value).lower() not in {"true", "false"}:
+        raise ValueError("true or false")
+    return str(value).lower() == "true"
+
+
+def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - as above
+    if isinstance(value, str):
+        value = next(csv.reader([value], skipinitialspace=True), [])
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(one, str) for one in value):
+        raise ValueError("a list of texts, such as NA,unknown")
+    return tuple(value)
+
+
+def _header(value: Any) -> bool | int | tuple[str, ...]:  # noqa: ANN401 - as above
+    if isinstance(value, list | tuple) or (isinstance(value, str) and "," in value):
+        return _texts(value)
+    try:
+        return _truth(value)
+    except ValueError:
+        if str(value).isdecimal() and int(value) > 0:
+            return int(value)
+        raise ValueError("true, false, the number of a line, or a list of names") from None
+
+
+def _one_of(*values: str) -> Callable[[Any], str]:
+    def found(value: Any) -> str:  # noqa: ANN401 - as above
+        if value not in values:
+            raise ValueError(f"one of {', '.join(values)}")
+        return str(value)
+
+    return found
+
+
+_TEXT_FILES, _TABLES = frozenset({CSV, JSON}), frozenset({CSV, EXCEL})
+_EVERY = frozenset(READERS.values())
+
+
+def _key(read: Callable[[Any], Any], readers: frozenset[str] = frozenset({CSV})) -> Any:  # noqa: ANN401 - a field
+    return field(default=None, metadata={"read": read, "readers": readers})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written, as far as that is stated; None where it is not.
+
+    Attributes:
+        format: what it is, whatever its suffix: csv, parquet, json, excel, sqlite, or a suffix.
+        header: whether the first line has the names of columns; or its number; or a list of names, where no line has
+            them.
+        names: of columns, in place of those in the file.
+        delim: what separates values.
+        quote: what may stand around a value.
+        escape: what stands before a quote inside a quoted value.
+        comment: what a line begins with that is no row.
+        skip: lines above the header.
+        skip_footer: lines at the end that are no rows.
+        encoding: of a text file that is not UTF-8.
+        decimal_separator: the decimal sign of numbers.
+        thousands: what separates thousands in numbers.
+        nullstr: texts that mean that a value is missing.
+        dateformat: how dates are written, as strptime has it.
+        timestampformat: the same of dates with a time of day.
+        sheet: of an Excel file.
+        duplicates: whether columns of the same name are renamed, or are an error.
+        incomplete_rows: ``error``, or a column: rows without a value in it are left out.
+        labels: whether values of an SPSS, Stata or SAS file are read as their labels.
+    """
+
+    format: str | None = _key(_one_of(*_FORMATS), _EVERY)
+    header: bool | int | tuple[str, ...] | None = _key(_header, _TABLES)
+    names: tuple[str, ...] | None = _key(_texts, _TABLES)
+    delim: str | None = _key(_delimiter)
+    quote: str | None = _key(_sign)
+    escape: str | None = _key(_sign)
+    comment: str | None = _key(_sign)
+    skip: int | None = _key(_count, _TABLES)
+    skip_footer: int | None = _key(_count, _TABLES)
+    encoding: str | None = _key(encoding_named, _TEXT_FILES)
+    decimal_separator: str | None = _key(decimal_sign)
+    thousands: str | None = _key(_sign)
+    nullstr: tuple[str, ...] | None = _key(_texts)
+    dateformat: str | None = _key(_text)
+    timestampformat: str | None = _key(_text)
+    sheet: str | None = _key(_text, frozenset({EXCEL}))
+    duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)
+    incomplete_rows: str | None = _key(_text, _TABLES)
+    labels: bool | None = _key(_truth, frozenset({STATISTICS}))
+
+    def __post_init__(self) -> None:
+        for key, value in self.stated.items():
+            try:
+                read = _READ[key](value)
+            except (TypeError, ValueError) as error:
+                must = error if isinstance(error, ValueError) else "a text"
+                raise UsageError(f"--read {key} must be {must}. Got {value!r}.") from None
+            object.__setattr__(self, key, read)
+        if isinstance(self.header, tuple):
+            object.__setattr__(self, "names", self.header)
+            object.__setattr__(self, "header", False)
+        elif self.names is not None and self.header is None:
+            object.__setattr__(self, "header", False)
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What is stated, by its key."""
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+    @property
+    def texts(self) -> list[str]:
+        """What is stated, as ``--read`` has it."""
+        return [f"{key}={_written(value)}" for key, value in self.stated.items()]
+
+    @property
+    def suffix(self) -> str | None:
+        """The suffix that files of the stated format have."""
+        return None if self.format is None else _FORMATS[self.format]
+
+    @property
+    def above(self) -> int:
+        """How many lines are above the header: those that are skipped, and those above the line that is stated."""
+        is_line = isinstance(self.header, int) and not isinstance(self.header, bool)
+        return (self.skip or 0) + (self.header - 1 if is_line else 0)  # type: ignore[operator]  # a number
+
+    @property
+    def drops(self) -> str | None:
+        """The column without whose value a row is left out; None if none is."""
+        return None if self.incomplete_rows == "error" else self.incomplete_rows
+
+    def over(self, other: Layout) -> Layout:
+        """Return what this one states, and where it states nothing, the other."""
+        return replace(other, **self.stated)
+
+    def fitting(self, reader: str) -> Layout:
+        """Return what is stated for files of a format, without all else."""
+        return Layout(**{key: value for key, value in self.stated.items() if reader in READERS_OF[key]})
+
+    def require_for(self, reader: str, place: str) -> None:
+        """Raise if a key says nothing of files of a format."""
+        if unfit := [key for key in self.stated if reader not in READERS_OF[key]]:
+            raise UsageError(f"{place} is no file that {', '.join(unfit)} is for: leave --read {unfit[0]}=... out.")
+
+
+def _written(value: Any) -> str:  # noqa: ANN401 - of each key its own
+    if isinstance(value, tuple):
+        written = io.StringIO()
+        csv.writer(written, lineterminator="").writerow(value)
+        return written.getvalue()
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return next((name for name, sign in _SIGNS.items() if sign == text), text)
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {one.name: one.metadata["read"] for one in fields(Layout)}
+READERS_OF: Mapping[str, frozenset[str]] = {one.name: one.metadata["readers"] for one in fields(Layout)}
+"""By key, what reads the files that it is for."""
+NOT_STATED = Layout()
+
+
+def layout_from(settings: Mapping[str, Any], where: str = "--read") -> Layout:
+    r"""Return the layout of settings, of whose keys ``delimiter`` is another name of ``delim``.
+
+    >>> layout_from({"delimiter": "tab", "skip": "2"}).stated
+    {'delim': '\t', 'skip': 2}
+    """
+    given = {"delim" if key == "delimiter" else key: value for key, value in settings.items()}
+    if unknown := [key for key in given if key not in _READ]:
+        raise UsageError(f"{where} has no key {unknown[0]!r}. Keys are {', '.join(_READ)}.")
+    return Layout(**given)
+
+
+def layout_of_texts(texts: list[str] | None) -> Layout:
+    """Return the layout of texts such as ``delim=;``."""
+    settings = {}
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError("--read must be KEY=VALUE, such as --read header=false.")
+        settings[key.strip()] = value
+    return layout_from(settings)
+
+
+@dataclass(frozen=True, init=False)
+class DataFile:
+    """A data file whose layout is stated: it may stand wherever the path of one may.
+
+    Args:
+        path: of the file; or a directory or a pattern, for several of the same layout.
+        read: the layout: ``encoding="cp1252"``, ``header=False``, ``delim=";"`` and so on (see ``Layout``).
+
+    >>> DataFile("people.csv", header=False, delim=";").layout.stated
+    {'header': False, 'delim': ';'}
+    """
+
+    path: str | os.PathLike[str]
+    layout: Layout
+
+    def __init__(self, path: str | os.PathLike[str], **read: Any) -> None:  # noqa: ANN401 - of each key its own
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "layout", layout_from(read, "DataFile"))
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return os.fspath(self.path)
+
+
+def data_file(path: PathLike, layout: Layout) -> PathLike | DataFile:
+    """Return what opens a path: itself, where nothing is stated of it."""
+    return path if layout == NOT_STATED else DataFile(path, **layout.stated)
+
+
+def layout_of(source: object) -> Layout:
+    return source.layout if isinstance(source, DataFile) else NOT_STATED
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
+
+
+_STATED: ContextVar[tuple[Layout, Callable[[str], None]]] = ContextVar("kanon_layout")
+
+
+@contextmanager
+def reading_as(layout: Layout, note: Callable[[str], None]) -> Iterator[None]:
+    """Let files that are opened inside be read so, and what is found be told to ``note``."""
+    before = _STATED.set((layout, note))
+    try:
+        yield
+    finally:
+        _STATED.reset(before)
+
+
+def stated() -> Layout:
+    return _STATED.get((NOT_STATED, _warn))[0]
+
+
+def say(text: str) -> None:
+    """Tell what was found in a file, and what states it."""
+    _STATED.get((NOT_STATED, _warn))[1](text)

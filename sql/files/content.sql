@@ -1,0 +1,2 @@
+/* The files at an address, whole. */
+SELECT filename, content FROM read_blob($address) ORDER BY filename

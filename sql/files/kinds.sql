@@ -1,0 +1,45 @@
+/* What the texts of columns may be. Each kind is one way to write a value, so that no value is changed by reading it: no
+   leading zero, no plus, no exponent, no year of two digits. */
+WITH texts AS (
+  SELECT name, value FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
+), kinds AS (
+  SELECT
+    name,
+    value,
+    LOWER(TRIM(value)) IN (
+      '?', '-', '--', '.', '*', 'na', 'n/a', '#n/a', 'nan', 'null', 'none', 'nil', 'missing', 'unknown', 'unk', 'k.a.'
+    ) AS code,
+    REGEXP_FULL_MATCH(value, ' *(0|-?[1-9][0-9]{0,17}) *') AS "integer",
+    REGEXP_FULL_MATCH(value, ' *-?((0|[1-9][0-9]*)([.][0-9]+)?|[.][0-9]+) *')
+    AND (STRLEN(value) <= 16 OR CAST(TRY_CAST(value AS DOUBLE) AS VARCHAR) = TRIM(value)) AS "point",
+    REGEXP_FULL_MATCH(value, ' *-?((0|[1-9][0-9]*)(,[0-9]+)?|,[0-9]+) *')
+    AND (STRLEN(value) <= 16 OR CAST(TRY_CAST(REPLACE(value, ',', '.') AS DOUBLE) AS VARCHAR) = TRIM(REPLACE(value, ',', '.'))) AS "comma",
+    CAST(TRY_CAST(value AS DATE) AS VARCHAR) = TRIM(value) AS "date",
+    REGEXP_FULL_MATCH(value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)? *')
+    AND NOT TRY_CAST(value AS TIMESTAMP) IS NULL AS "timestamp",
+    REGEXP_FULL_MATCH(
+      value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?) *'
+    )
+    AND NOT TRY_CAST(value AS TIMESTAMP WITH TIME ZONE) IS NULL AS "zoned",
+    REGEXP_FULL_MATCH(value, ' *[0-2][0-9]:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
+    AND NOT TRY_CAST(value AS TIME) IS NULL AS "time",
+    NOT TRY_STRPTIME(value, $dateformat) IS NULL AS "dateformat",
+    NOT TRY_STRPTIME(value, $timestampformat) IS NULL AS "timestampformat",
+    NOT REGEXP_FULL_MATCH(value, ' *-?[1-9][0-9]{0,2}[.,][0-9]{3} *') AND REGEXP_MATCHES(value, '[.,]') AS clear
+  FROM texts
+)
+SELECT
+  name,
+  COUNT(*) FILTER(WHERE NOT code) AS "values",
+  COUNT(*) FILTER(WHERE NOT code AND "timestampformat") AS "timestampformat",
+  COUNT(*) FILTER(WHERE NOT code AND "dateformat") AS "dateformat",
+  COUNT(*) FILTER(WHERE NOT code AND "integer") AS "integer",
+  COUNT(*) FILTER(WHERE NOT code AND "point") AS "point",
+  COUNT(*) FILTER(WHERE NOT code AND "comma") AS "comma",
+  COUNT(*) FILTER(WHERE NOT code AND "date") AS "date",
+  COUNT(*) FILTER(WHERE NOT code AND "timestamp") AS "timestamp",
+  COUNT(*) FILTER(WHERE NOT code AND "zoned") AS "zoned",
+  COUNT(*) FILTER(WHERE NOT code AND "time") AS "time"
+FROM kinds
+WHERE value <> ''
+GROUP BY name
