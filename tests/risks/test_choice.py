@@ -171,7 +171,7 @@ def test_a_mean_is_the_same_whoever_has_which_value(numbers: str, type_: str, va
     found = set()
     for diagnoses in ("fffaafu", "ffffaau", "aaufffx"):
         for order in ("person", "-person"):
-            people = [f"({n}, {values[at]}, '{one}')" for n, (at, one) in enumerate(zip(places, diagnoses, strict=True))]
+            people = [f"({n}, {values[places[n]]}, '{one}')" for n, one in enumerate(diagnoses)]
             with duckdb.connect() as connection:
                 connection.execute(
                     f"CREATE TABLE t AS SELECT CAST(q AS {type_}) AS q, s "  # noqa: S608 - values of this test
