@@ -215,9 +215,8 @@ def _means(tuples: exp.Table, column: Places) -> exp.Select:
     """
     number, n = sql.column("number", "places"), sql.column(N, "counted")
     there = number.is_(exp.null()).not_()
-    own = [PART, sql.named(sql.column(column.place), "place")]
-    keys = [sql.column(PART), sql.column(column.place)]
-    counted = exp.select(*own, sql.named(sql.sum_of(sql.column(N)), N)).from_(tuples.copy()).group_by(*keys)
+    own, rows_of = sql.named(sql.column(column.place), "place"), sql.named(sql.sum_of(sql.column(N)), N)
+    counted = exp.select(PART, own, rows_of).from_(tuples.copy()).group_by(PART, sql.column(column.place))
     in_order = exp.Order(this=number.copy() * n, expressions=[exp.Ordered(this=sql.column("place", "counted"))])
     total = sql.where(exp.Sum(this=in_order), there)
     rows = exp.Nullif(this=sql.where(exp.Sum(this=n.copy()), there.copy()), expression=sql.literal(0))
