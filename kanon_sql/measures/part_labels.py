@@ -209,15 +209,24 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
 
 
 def _means(tuples: exp.Table, column: Places) -> exp.Select:
-    number, n = sql.column("number", "places"), sql.column(N, "tuples")
-    there = sql.column("number", "places").is_(exp.null()).not_()
-    total = sql.where(exp.Sum(this=number * n), there)
+    """Return the mean of each part: rows are counted by value first, and the products added in the order of the values.
+
+    Sums of DOUBLE depend on their order, and tuples are by sensitive values too: their order would tell who has which.
+    """
+    number, n = sql.column("number", "places"), sql.column(N, "counted")
+    there = number.is_(exp.null()).not_()
+    own, rows_of = sql.named(sql.column(column.place), "place"), sql.named(sql.sum_of(sql.column(N)), N)
+    counted = exp.select(PART, own, rows_of).from_(tuples.copy()).group_by(PART, sql.column(column.place))
+    in_order = exp.Order(this=number.copy() * n, expressions=[exp.Ordered(this=sql.column("place", "counted"))])
+    total = sql.where(exp.Sum(this=in_order), there)
     rows = exp.Nullif(this=sql.where(exp.Sum(this=n.copy()), there.copy()), expression=sql.literal(0))
     mean: exp.Expr = total / rows
     if column.hierarchy.column.family in {"date", "timestamp"}:  # numbers are seconds there
         whole = sql.cast(exp.Round(this=exp.Paren(this=mean) * _MICROSECONDS), "BIGINT")
         mean = exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[whole])
-    return _grouped(tuples, column, mean)
+    same = sql.column("place", "places").eq(sql.column("place", "counted"))
+    query = exp.select(sql.column(PART, "counted"), sql.named(mean, "middle")).from_(counted.subquery("counted"))
+    return query.join(sql.aliased(column.relation, "places"), on=same).group_by(sql.column(PART, "counted"))
 
 
 def _medians(tuples: exp.Table, column: Places) -> exp.Select:
@@ -235,12 +244,6 @@ def _medians(tuples: exp.Table, column: Places) -> exp.Select:
     middle = sql.named(sql.column(VALUE, "places"), "middle")
     query = exp.select(sql.column(PART, "least"), middle).from_(least.subquery("least"))
     return query.join(sql.aliased(column.relation, "places"), on=same)
-
-
-def _grouped(tuples: exp.Table, column: Places, middle: exp.Expr) -> exp.Select:
-    same = sql.column("place", "places").eq(sql.column(column.place, "tuples"))
-    query = exp.select(sql.column(PART, "tuples"), sql.named(middle, "middle")).from_(sql.aliased(tuples, "tuples"))
-    return query.join(sql.aliased(column.relation, "places"), on=same).group_by(sql.column(PART, "tuples"))
 
 
 def _with_ends(query: exp.Select, column: Places) -> exp.Select:

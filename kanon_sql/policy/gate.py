@@ -102,7 +102,7 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silen
     shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
     kept = [column for column in roles.without_role if column in shown]
     findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
-    findings += nothing_is_made_of(source, kept, [column for column in source.columns if column not in shown])
+    findings += nothing_is_made_of(source, roles, kept, [column for column in source.columns if column not in shown])
     if policy.count == "people" and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
@@ -212,11 +212,15 @@ def _kind_of_value(value: str) -> str | None:
     return None
 
 
-def nothing_is_made_of(source: Source, kept: Sequence[Column], hidden: Sequence[Column]) -> Iterator[Finding]:
+def nothing_is_made_of(
+    source: Source, roles: Roles, kept: Sequence[Column], hidden: Sequence[Column]
+) -> Iterator[Finding]:
     """Yield kept columns that may be made of a hidden one, or are copies of one.
 
     1. All of a view, and generated columns: kanon does not read what they are computed from.
     2. Those that ``[prepare]`` makes of a hidden column.
+
+    Values of sensitive columns are not compared with quasi-identifiers: that a release was not refused would tell some.
     """
     if not kept:
         return
@@ -231,7 +235,15 @@ def nothing_is_made_of(source: Source, kept: Sequence[Column], hidden: Sequence[
         if original := next((one.name for one in hidden if made_of[name] & made_of[one.name]), None):
             text = f"{name} has no role and is made of {original}, which is not published as it is"
             yield Finding(COPIES, (name, original), text, _roles(name))
-    yield from copies_in(source.holder.rows, source.relation, kept, hidden)
+    open_ones, sensitive = _apart(kept, roles.sensitive)
+    yield from copies_in(source.holder.rows, source.relation, open_ones, hidden)
+    others, _ = _apart(hidden, roles.quasi_identifiers)
+    yield from copies_in(source.holder.rows, source.relation, sensitive, others)
+
+
+def _apart(columns: Sequence[Column], some: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """Return the columns that are not among some, and those that are."""
+    return [one for one in columns if one not in some], [one for one in columns if one in some]
 
 
 def copies_in(
@@ -370,12 +382,15 @@ def _count_people(name: str) -> str:
 def require_nothing_tells(source: Source, roles: Roles, recoding: Recoding) -> None:
     """Raise if a column without a role tells a quasi-identifier that a recoding generalizes, or cuts into parts.
 
+    Sensitive columns are not looked at, as in ``nothing_is_made_of``: models guard them.
+
     Raises:
         UnsuitableError: naming both, and the option that decides; a recoding that does not generalize it may pass.
     """
     columns = roles.quasi_identifiers
     generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
-    found = columns_that_tell(source.holder.rows, source.relation, roles.without_role, generalized)
+    kept, _ = _apart(roles.without_role, roles.sensitive)
+    found = columns_that_tell(source.holder.rows, source.relation, kept, generalized)
     if (first := next(found, None)) is not None:
         raise UnsuitableError(first.said(source.name))
 

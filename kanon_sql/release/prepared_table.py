@@ -197,6 +197,8 @@ class PreparedTable:
     ) -> list[SatisfyingNode]:
         """Return the nodes that satisfy the policy, found by Incognito, those that lose least first.
 
+        Under models of sensitive values, the nodes tell more about people than a release does: keep them to yourself.
+
         Args:
             everything: whether to return all of them, or only the minimal ones: those above no other.
             progress: called as the work goes on.

@@ -17,8 +17,10 @@ import pytest
 import kanon_sql as kanon
 from kanon_sql.evidence.report.attributes import Cell, has_few
 from kanon_sql.evidence.report.figures import FORMATS, Attribute
+from kanon_sql.evidence.report.gather import report_of
 from kanon_sql.evidence.report.words import NOTHING, kind_of_values, technique
 from kanon_sql.evidence.standards.judge import VERDICTS
+from kanon_sql.measures.utility.spread import UtilitySettings
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY
 from kanon_sql.risks.attacks.verdicts import Outcome
 
@@ -745,6 +747,45 @@ def test_what_the_command_refuses(town: Path, kanon: Kanon) -> None:
     assert (ended.code, "exists already" in ended.err) == (2, True)
     assert (town.parent / "report.html").read_text() == "mine"
     assert kanon("report", town, "people", *DROPPED, "--out", "report.html", "--replace").code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"utility": True}, "kanon measure --utility"),
+        ({"utility": True, "target": "illness"}, "kanon measure --utility"),
+        ({"control": "others.csv"}, "kanon attack --control"),
+    ],
+)
+def test_figures_of_who_has_which_value_are_in_no_report_of_all_or_none(
+    more: dict[str, Any], says: str, in_tmp: Path, request: pytest.FixtureRequest
+) -> None:
+    """An adversary: joint counts of the original left one world of six, and so did how often guesses were right."""
+    command: Kanon = request.getfixturevalue("kanon")
+    frame = pd.DataFrame({"age": range(40), "illness": ["flu", "cough", "pox", "gout"] * 10})
+    for name, rows in (("people.csv", frame[:30]), ("others.csv", frame[30:])):
+        rows.to_csv(in_tmp / name, index=False)
+    options = [part for name, value in more.items() for part in (f"--{name}", value) if part is not True]
+    told = ("report", "people.csv", "--qi", "age", "--sensitive", "illness", "-k", 5, "--format", "json", *options)
+    ended = command(*told, "--l", 2)
+    assert (ended.code, ended.out) == (2, "")
+    assert says in " ".join(ended.err.split())
+    assert "--choice greedy" in ended.err
+    called: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["illness"], "seed": 1}
+    models = (kanon.KAnonymity(5), kanon.DistinctLDiversity(2))
+    with pytest.raises(kanon.UsageError, match=says):
+        kanon.report("people.csv", **called, models=models, **more)
+    for allowed in ((), ("--l", 2, "--choice", "greedy", "--algorithm", "mondrian")):
+        assert command(*told, *allowed).code == 0
+
+
+def test_a_release_that_was_made_already_has_no_such_figures() -> None:
+    frame = pd.DataFrame({"age": range(40), "illness": ["flu", "cough", "pox", "gout"] * 10})
+    models = (kanon.KAnonymity(5), kanon.DistinctLDiversity(2))
+    with kanon.anonymize(frame, quasi_identifiers=["age"], sensitive=["illness"], models=models) as release:
+        with pytest.raises(kanon.UsageError, match="could make a person's value certain"):
+            report_of(release, utility=UtilitySettings())
+        assert release.report().utility is None
 
 
 @pytest.mark.thorough

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon
-from kanon_sql import EntropyLDiversity, KAnonymity
+from kanon_sql import DistinctLDiversity, EntropyLDiversity, KAnonymity
 from kanon_sql.cli.main import run
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -756,6 +756,19 @@ def test_command_line(visits: Path, kanon: Callable[..., Ended]) -> None:
     missing = kanon("apply", "kanon.lock", "november", "--append", "relesed")
     assert missing.code == 2
     assert "Traceback" not in missing.err
+
+
+@pytest.mark.usefixtures("in_tmp")
+@pytest.mark.parametrize("choice", ["greedy", None])
+def test_the_choice_of_an_append_is_in_json(choice: str | None, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    path = tmp_path / "clinic.duckdb"
+    make(path, "visits", FIRST)
+    asked = {} if choice is None else {"models": [DistinctLDiversity(2)], "choice": choice}
+    release(path, tmp_path / "kanon.lock", algorithm="optimal", **asked)
+    make(path, "november", NOVEMBER)
+    named = ("apply", "kanon.lock", "november", "--append", "released", "--dry-run")
+    assert kanon(*named, "--format", "json").json["choice"] == choice
+    assert ("\nchoice " in kanon(*named).out) == (choice == "greedy")
 
 
 @pytest.mark.thorough

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 from html import unescape
 from itertools import permutations
 from pathlib import Path
@@ -485,6 +486,21 @@ def test_a_proposed_sensitive_column_is_not_confirmed(proposed: tuple[str, ...],
     named = kanon_of.NamedColumns((), ("sex",), ("occupation",), proposed=proposed)
     select = "SELECT 'j' || i % 3 AS occupation, i % 2 AS sex FROM range(60) r(i)"
     require_outcome(says, select, policy=kanon_of.Policy(named, (kanon_of.KAnonymity(5),)))
+
+
+@pytest.mark.parametrize("other", ["a", "w"])
+@pytest.mark.parametrize("proposed", [(), ("s",)])
+def test_no_release_tells_by_being_there_who_has_a_value(proposed: tuple[str, ...], other: str) -> None:
+    """An adversary: a column that told, or copied, who lives in w was refused, so that a release excluded that."""
+    named = kanon_of.NamedColumns((), ("q",), ("s",), proposed=proposed)
+    models = (kanon_of.KAnonymity(20), kanon_of.DistinctLDiversity(2))
+    policy = kanon_of.Policy(named, models, {"q": "flat"}, count="rows")
+    for person in (0, 1, 19):
+        select = f"SELECT if(i = 0, 'w', 'm') AS q, if(i = {person}, '{other}', 'm') AS s FROM range(20) r(i)"  # noqa: S608 - the values above
+        require_outcome("", select, policy=policy)
+    select = "SELECT 'n' || i AS name, i % 2 AS q, 'n' || i AS s FROM range(20) r(i)"
+    policy = replace(policy, columns=replace(named, identifying=("name",)))
+    require_outcome("s has no role, and the values of name" if proposed else "", select, policy=policy)
 
 
 @pytest.mark.parametrize(

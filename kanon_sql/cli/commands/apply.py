@@ -14,6 +14,7 @@ from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import about, print_json, print_pairs, print_prose, print_sql, threshold_text, visible
 from kanon_sql.errors import NOTHING_WRITTEN, counted
+from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
 from kanon_sql.release.append.append import append_to, new_rows, open_release
 from kanon_sql.release.append.lock import read_lock
@@ -111,7 +112,7 @@ def _print_appended(appended: Appended) -> None:
         pairs.append(
             (about(model["model"], model["sensitive"]), f"{required} holds in each: the worst one has {found}")
         )
-    if any(model["sensitive"] for model in appended.models):
+    if appended.choice == GREEDY:
         pairs.append(("choice", CHOICE_IS_GREEDY_IN_SHORT))
     print_pairs(pairs)
     if appended.dry_run:

@@ -99,6 +99,22 @@ class KeptApart:
     said: str
 
 
+def require_nothing_certain(policy: Policy, *, utility: bool, control: bool) -> None:
+    """Raise if figures of a report could make a sensitive value certain although the choice promises otherwise."""
+    if policy.choice_made != ALL_OR_NONE or not (utility or control):
+        return
+    option, command, figures = (
+        ("--utility", "measure", "compare the original with the release, sensitive values included")
+        if utility
+        else ("--control", "attack", "count right guesses about people in the release")
+    )
+    raise UsageError(
+        f"A report of an all-or-none release has no {option}: the figures {figures}, and could make a person's value "
+        f"certain. To see them yourself: kanon {command} {option}. To have them in the report, drop the promise of the "
+        "choice: --choice greedy."
+    )
+
+
 def report_of(
     release: Release,
     published: ReportedRelease | None = None,
@@ -113,6 +129,7 @@ def report_of(
 
     ``curve`` are the k that it is compared with.
     """
+    require_nothing_certain(release.policy, utility=utility is not None, control=apart is not None)
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))

@@ -27,6 +27,7 @@ from kanon_sql.evidence.report.gather import (
     policy_fingerprint,
     policy_of,
     report_of,
+    require_nothing_certain,
 )
 from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.hierarchy.expressions import ROOT
@@ -87,7 +88,7 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
         settings: those of ``anonymize``: ``quasi_identifiers``, ``models``, ``max_suppressed`` and so on.
 
     Raises:
-        UsageError: a setting or a column is wrong.
+        UsageError: a setting or a column is wrong; or ``utility`` or ``control`` is given for an all-or-none release.
         SourceError: a source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
         VerificationError: what was published is not what the policy makes of the original.
@@ -134,6 +135,7 @@ def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
 
     Without a seed the report takes 0: rows are compared in no order.
     """
+    require_nothing_certain(policy, utility=utility is not None, control=control is not None)
     named = policy.columns
     required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
     opened.bring([column for column in required if column is not None], find_column(named.entity or "", opened.columns))

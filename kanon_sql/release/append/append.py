@@ -99,6 +99,7 @@ class Appended:
         models: what was required of them, and what was measured in the worst one.
         levels: of each quasi-identifier; None of a local recoding.
         repeated: columns that may name people and have repeated values, which are not taken to be of one person.
+        choice: how models of sensitive values decide about classes: "greedy"; None if there are no such models.
         ledger: what became of it in the ledger of the database; None where the new rows are in no table of it.
         dry_run: whether all was made and checked, and nothing was written.
         seconds: by step.
@@ -117,6 +118,7 @@ class Appended:
     k: int | float | None
     models: tuple[dict[str, Any], ...]
     levels: dict[str, int] | None
+    choice: str | None
     findings: tuple[Finding, ...]
     ledger: LedgerOutcome | None
     dry_run: bool
@@ -315,6 +317,7 @@ def append_to(
             for result, model in zip(made.verification.models, publication.models, strict=True)
         ),
         levels=recoding.levels(prepared.hierarchies),
+        choice=policy.choice_made,
         findings=prepared.findings,
         ledger=made.ledger,
         dry_run=dry_run,
