@@ -25,6 +25,7 @@ from kanon_sql.errors import UnsuitableError, UsageError, counted
 from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
+from kanon_sql.policy.algorithms import ALL_OR_NONE
 from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits
 from kanon_sql.policy.profile.people import (
     FEWEST_PEOPLE,
@@ -102,7 +103,8 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silen
     shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
     kept = [column for column in roles.without_role if column in shown]
     findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
-    findings += nothing_is_made_of(source, roles, kept, [column for column in source.columns if column not in shown])
+    hidden = [column for column in source.columns if column not in shown]
+    findings += nothing_is_made_of(source, kept, hidden, _guarded(policy, roles), roles.quasi_identifiers)
     if policy.count == "people" and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
@@ -212,15 +214,24 @@ def _kind_of_value(value: str) -> str | None:
     return None
 
 
+def _guarded(policy: Policy, roles: Roles) -> Sequence[Column]:
+    """Return the sensitive columns that models guard: that nothing is refused must tell none of their values."""
+    return roles.sensitive if policy.choice_made == ALL_OR_NONE else ()
+
+
 def nothing_is_made_of(
-    source: Source, roles: Roles, kept: Sequence[Column], hidden: Sequence[Column]
+    source: Source,
+    kept: Sequence[Column],
+    hidden: Sequence[Column],
+    guarded: Sequence[Column] = (),
+    quasi_identifiers: Sequence[Column] = (),
 ) -> Iterator[Finding]:
     """Yield kept columns that may be made of a hidden one, or are copies of one.
 
     1. All of a view, and generated columns: kanon does not read what they are computed from.
     2. Those that ``[prepare]`` makes of a hidden column.
 
-    Values of sensitive columns are not compared with quasi-identifiers: that a release was not refused would tell some.
+    Values of guarded columns are not compared with quasi-identifiers.
     """
     if not kept:
         return
@@ -235,15 +246,9 @@ def nothing_is_made_of(
         if original := next((one.name for one in hidden if made_of[name] & made_of[one.name]), None):
             text = f"{name} has no role and is made of {original}, which is not published as it is"
             yield Finding(COPIES, (name, original), text, _roles(name))
-    open_ones, sensitive = _apart(kept, roles.sensitive)
-    yield from copies_in(source.holder.rows, source.relation, open_ones, hidden)
-    others, _ = _apart(hidden, roles.quasi_identifiers)
-    yield from copies_in(source.holder.rows, source.relation, sensitive, others)
-
-
-def _apart(columns: Sequence[Column], some: Sequence[Column]) -> tuple[list[Column], list[Column]]:
-    """Return the columns that are not among some, and those that are."""
-    return [one for one in columns if one not in some], [one for one in columns if one in some]
+    yield from copies_in(source.holder.rows, source.relation, [one for one in kept if one not in guarded], hidden)
+    others = [one for one in hidden if one not in quasi_identifiers]
+    yield from copies_in(source.holder.rows, source.relation, [one for one in kept if one in guarded], others)
 
 
 def copies_in(
@@ -379,17 +384,15 @@ def _count_people(name: str) -> str:
     return f'Count people with {option} (entity = ...); or, where rows are meant, with --count rows (count = "rows").'
 
 
-def require_nothing_tells(source: Source, roles: Roles, recoding: Recoding) -> None:
+def require_nothing_tells(source: Source, policy: Policy, roles: Roles, recoding: Recoding) -> None:
     """Raise if a column without a role tells a quasi-identifier that a recoding generalizes, or cuts into parts.
-
-    Sensitive columns are not looked at, as in ``nothing_is_made_of``: models guard them.
 
     Raises:
         UnsuitableError: naming both, and the option that decides; a recoding that does not generalize it may pass.
     """
     columns = roles.quasi_identifiers
     generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
-    kept, _ = _apart(roles.without_role, roles.sensitive)
+    kept = [one for one in roles.without_role if one not in _guarded(policy, roles)]
     found = columns_that_tell(source.holder.rows, source.relation, kept, generalized)
     if (first := next(found, None)) is not None:
         raise UnsuitableError(first.said(source.name))

@@ -288,7 +288,7 @@ def _searched(
     with timed(seconds, "measure"):
         measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
     with timed(seconds, "gate"):
-        require_nothing_tells(prepared.source, prepared.roles, result.recoding)
+        require_nothing_tells(prepared.source, policy, prepared.roles, result.recoding)
     publication = publication_of(prepared, policy, result.recoding, key)
     if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept

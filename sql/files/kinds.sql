@@ -13,18 +13,18 @@ WITH texts AS (
     OR REGEXP_FULL_MATCH(value, ' *(0|-?[1-9][0-9]{0,18}) *')
     AND NOT TRY_CAST(value AS BIGINT) IS NULL AS "integer",
     REGEXP_FULL_MATCH(value, ' *-?((0|[1-9][0-9]*)([.][0-9]+)?|[.][0-9]+) *')
-    AND (STRLEN(value) <= 16 OR CAST(TRY_CAST(value AS DOUBLE) AS VARCHAR) = TRIM(value)) AS "point",
+    AND (STRLEN(value) <= 15 OR CAST(TRY_CAST(value AS DOUBLE) AS VARCHAR) = TRIM(value)) AS "point",
     REGEXP_FULL_MATCH(value, ' *-?((0|[1-9][0-9]*)(,[0-9]+)?|,[0-9]+) *')
-    AND (STRLEN(value) <= 16 OR CAST(TRY_CAST(REPLACE(value, ',', '.') AS DOUBLE) AS VARCHAR) = TRIM(REPLACE(value, ',', '.'))) AS "comma",
-    CAST(TRY_CAST(value AS DATE) AS VARCHAR) = value
-    OR CAST(TRY_CAST(value AS DATE) AS VARCHAR) = TRIM(value) AS "date",
-    REGEXP_FULL_MATCH(value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)? *')
+    AND (STRLEN(value) <= 15 OR CAST(TRY_CAST(REPLACE(value, ',', '.') AS DOUBLE) AS VARCHAR) = TRIM(REPLACE(value, ',', '.'))) AS "comma",
+    CAST(TRY_CAST(value AS DATE) AS VARCHAR) = value AND STRLEN(value) = 10
+    OR CAST(TRY_CAST(value AS DATE) AS VARCHAR) = TRIM(value) AND STRLEN(TRIM(value)) = 10 AS "date",
+    REGEXP_FULL_MATCH(value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
     AND NOT TRY_CAST(value AS TIMESTAMP) IS NULL AS "timestamp",
     REGEXP_FULL_MATCH(
-      value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?) *'
+      value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?) *'
     )
     AND NOT TRY_CAST(value AS TIMESTAMP WITH TIME ZONE) IS NULL AS "zoned",
-    REGEXP_FULL_MATCH(value, ' *[0-2][0-9]:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
+    REGEXP_FULL_MATCH(value, ' *([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
     AND NOT TRY_CAST(value AS TIME) IS NULL AS "time",
     NOT TRY_STRPTIME(value, $dateformat) IS NULL AS "dateformat",
     NOT TRY_STRPTIME(value, $timestampformat) IS NULL AS "timestampformat",
@@ -47,5 +47,5 @@ SELECT
   COUNT(*) FILTER(WHERE NOT code AND "zoned") AS "zoned",
   COUNT(*) FILTER(WHERE NOT code AND "time") AS "time"
 FROM kinds
-WHERE value <> ''
+WHERE TRIM(value) <> ''
 GROUP BY name

@@ -166,7 +166,8 @@ def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str,
         ("Register of Dresden\n" + HEADER + ROW * 9, "header=2"),
         ("Register, Dresden\na;b\n" + "1,5;x\n" * 9, "skip=LINES"),
         ("Register, Dresden\na,b,c\n" + "1,2,x\n" * 9, "skip=LINES"),
-        ("name, first\nAda\nKarl\nEmmy\n", "delim=SIGN"),
+        ("name\nKing, Ada\nKarl, I\nEmmy\n", "delim=|"),
+        ("Register\n\nOf May\n" + HEADER + ROW * 9, "header=4"),
         ("1;x\n2;y\n3;z\n", "header=false"),
         ("Ward 7;;\nage;sex;zip\n31;f;1\n", "header=LINE"),
         ("a;b\nb;1\na;2\n", "header=true"),
@@ -265,10 +266,10 @@ def test_a_column_has_a_type_if_no_value_is_changed_by_it(tmp_path: Path, values
 
 def test_why_a_column_is_text_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "age,price\n" + "31,1.234\nNA,5.678\n" * 3)
-    with pytest.warns(UserWarning, match="age is text because of 3 values: --read nullstr=NA"):
+    with pytest.warns(UserWarning, match="age is text because of 3 values: DataFile nullstr=NA"):
         read(path)
     german = written(tmp_path / "g.csv", "age;price\n" + "31;1.234\n32;5.678\n" * 3)
-    with pytest.warns(UserWarning, match=r"price is text: .* --read decimal_separator=comma or point"):
+    with pytest.warns(UserWarning, match=r"price is text: .* DataFile decimal_separator=comma or point"):
         read(german)
 
 

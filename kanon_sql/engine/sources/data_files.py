@@ -90,9 +90,9 @@ def read_file(
         return _read_by_library(engine, files[0], reader, relation, layout)
     if reader == CSV and layout.decimal_separator is None:
         layout = replace(layout, decimal_separator=likely.decimal_separator)
-    footer, encoding = layout.skip_footer or 0, layout.encoding
+    encoding = layout.encoding
     try:
-        if encoding in {None, UTF_8} and not footer and all(file.is_file() for file in files):
+        if not _needs_copy(layout) and all(file.is_file() for file in files):
             return _read_utf8(engine, path, reader, pattern, files, relation, layout, as_text=as_text)
         return _read_copy(engine, path, reader, encoding or UTF_8, relation, layout, as_text=as_text)
     except NoRoomError:  # which says nothing of the file
@@ -109,10 +109,14 @@ def read_file(
 def _read_copy(
     engine: Engine, path: Path, reader: str, encoding: str, relation: exp.Table, layout: Layout, *, as_text: bool
 ) -> FileRead:
-    with copied_as_utf8(engine, path, encoding, layout.skip_footer or 0) as (place, files, statements):
+    with copied_as_utf8(engine, path, encoding, layout) as (place, files, statements):
         found = _read_utf8(engine, path, reader, place, files, relation, layout, as_text=as_text)
         statements.append(found.create)
     return found
+
+
+def _needs_copy(layout: Layout) -> bool:
+    return layout.encoding not in {None, UTF_8} or bool(layout.skip_footer) or layout.comment is not None
 
 
 def _may_be_text(file: Path) -> bool:
@@ -138,7 +142,7 @@ def _read_by_library(engine: Engine, path: Path, reader: str, relation: exp.Tabl
 
 @contextmanager
 def copied_as_utf8(
-    engine: Engine, path: Path, encoding: str, footer: int = 0
+    engine: Engine, path: Path, encoding: str, layout: Layout
 ) -> Iterator[tuple[str, list[Path], list[exp.Expr]]]:
     """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, the files, and a list for statements.
 
@@ -147,18 +151,18 @@ def copied_as_utf8(
     pattern = _pattern(path)
     files = matching(pattern)
     if packed := [file for file in files if file.suffix.lower() in PACKED]:
-        raise UsageError(f"{packed[0]} is packed, and only UTF-8 is read from packed files as it is: unpack it first.")
+        raise UsageError(f"{packed[0]} is packed, and read only if it is UTF-8 without comments and footer: unpack it.")
     ran = len(engine.statements)
     more: list[exp.Expr] = []
-    with decoded(files, encoding, footer) as copy:
+    with decoded(files, encoding, layout) as copy:
         one = glob.escape(str(copy.files[0]))
         yield one if len(files) == 1 else f"{glob.escape(str(copy.directory))}/{_ANY_DEPTH}/*", copy.files, more
     for statement in [*(logged.statement for logged in engine.statements[ran:]), *more]:
-        _name_original(statement, path, encoding, footer, copy)
+        _name_original(statement, path, encoding, layout, copy)
 
 
-def _name_original(statement: exp.Expr, path: Path, encoding: str, footer: int, copy: Copy) -> None:
-    new, command = conversion(path, encoding, footer=footer)
+def _name_original(statement: exp.Expr, path: Path, encoding: str, layout: Layout, copy: Copy) -> None:
+    new, command = conversion(path, encoding, layout=layout)
     if not path.is_file():
         command = f"convert each file of {path} (iconv -f {iconv_name(encoding)} -t UTF-8), into a directory utf8"
     for read in list(statement.find_all(exp.Anonymous)):
@@ -228,10 +232,8 @@ def read_as_text(
     for star in again.find_all(exp.Star):
         replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
         star.set("replace", replaced or None)
-    needs_copy = layout.encoding not in {None, UTF_8} or layout.skip_footer
-    with (
-        copied_as_utf8(engine, path, layout.encoding or UTF_8, layout.skip_footer or 0) if needs_copy else nullcontext()
-    ) as copy:
+    copying = copied_as_utf8(engine, path, layout.encoding or UTF_8, layout) if _needs_copy(layout) else nullcontext()
+    with copying as copy:
         if copy is not None:
             for read in reads:
                 read.expressions[0].replace(sql.literal(copy[0]))

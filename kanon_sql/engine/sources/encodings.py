@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
 from kanon_sql.engine.files import stamps_of
-from kanon_sql.engine.sources.layout import UTF_8, encoding_named, say
+from kanon_sql.engine.sources.layout import NOT_STATED, UTF_8, Layout
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ _MARKS = {
 }
 """Those of UTF-32 first: one of them begins as one of UTF-16 does."""
 _USUAL = ("cp1252", "gb18030", "cp932", "euc_jp", "cp949", "big5", "cp1251", "cp1250", "cp1254", "cp1253", "koi8_r")
-"""Of encodings that read a file as the same text, the one that is named; and the first ones that are proposed."""
+"""Those that are proposed first."""
 
 
 def encoding_of(path: Path, files: Sequence[Path]) -> str:
-    """Return the encoding of files that are not UTF-8, if only one can be meant.
+    """Return the encoding of files that are not UTF-8, if a byte order mark says it.
 
     Raises:
-        SourceError: several encodings read the bytes, as different texts.
+        SourceError: it has to be stated. Bytes do not tell it: a German file in cp850 is text in cp932 too.
     """
     with files[0].open("rb") as file:
         head = file.read(4)
@@ -67,15 +67,9 @@ def encoding_of(path: Path, files: Sequence[Path]) -> str:
     from charset_normalizer import from_bytes  # here, as nearly all files are UTF-8
 
     sample, line = _sample(files)
-    texts: dict[str, list[str]] = {}
-    for match in from_bytes(sample):
-        texts.setdefault(str(match), []).extend([match.encoding, *match.could_be_from_charset])
-    names = [next((name for name in _USUAL if name in alike), alike[0]) for alike in texts.values()]
-    if len(names) == 1:
-        say(f"{path} is not UTF-8, and is read as {names[0]}, the only encoding that fits: --read encoding={names[0]}")
-        return encoding_named(names[0])
-    likely = sorted(names, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))[:_SHOWN]
-    which = f" It may be {', '.join(likely)}: each reads it as another text." if likely else ""
+    found = [name for match in from_bytes(sample) for name in (match.encoding, *match.could_be_from_charset)]
+    likely = sorted(dict.fromkeys(found), key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
+    which = f" It may be {', '.join(likely[:_SHOWN])}." if likely else ""
     raise SourceError(f"{path} is not UTF-8 (line {line:,}).{which} {_STATE}.")
 
 
@@ -116,8 +110,8 @@ class Copy:
 
 
 @contextmanager
-def decoded(files: Sequence[Path], encoding: str, footer: int = 0) -> Iterator[Copy]:
-    """Hand out a copy of text files as UTF-8, without ``footer`` lines at the end of each; it is gone afterwards.
+def decoded(files: Sequence[Path], encoding: str, layout: Layout) -> Iterator[Copy]:
+    """Hand out a copy of text files as UTF-8, without comments and lines of a footer; it is gone afterwards.
 
     Each file keeps its name and its directories in the copy, some of which may be values of a column (year=2024).
     """
@@ -127,8 +121,8 @@ def decoded(files: Sequence[Path], encoding: str, footer: int = 0) -> Iterator[C
         for file, copy in zip(files, copies, strict=True):
             copy.parent.mkdir(parents=True, exist_ok=True)
             decode(file, copy, encoding)
-            if footer:
-                _without_last(copy, footer)
+            if layout.skip_footer or layout.comment:
+                _leave_out(copy, layout)
         if stamps_of(files) != before:
             raise SourceError(f"{files[0]} was changed while it was read. Run it again.")
         try:
@@ -139,15 +133,19 @@ def decoded(files: Sequence[Path], encoding: str, footer: int = 0) -> Iterator[C
             raise
 
 
-def _without_last(file: Path, lines: int) -> None:
-    """Remove so many lines at the end of a file; blank lines behind the last one are not counted."""
-    with file.open("rb") as opened:
-        ends = [0]
+def _leave_out(file: Path, layout: Layout) -> None:
+    """Remove comments from a file, and lines at its end; blank lines behind the last one are not counted."""
+    quote, comment, inside = '"' if layout.quote is None else layout.quote, layout.comment, False
+    kept: list[str] = []
+    with file.open(encoding=UTF_8, newline="") as opened:
         for line in opened:
-            ends.append(opened.tell() if line.strip() else ends[-1])
-    ends = [end for place, end in enumerate(ends) if not place or end != ends[place - 1]]
-    with file.open("r+b") as opened:
-        opened.truncate(ends[-lines - 1] if lines < len(ends) else 0)
+            if inside or comment is None or not line.startswith(comment):
+                kept.append(line)
+                inside ^= bool(quote) and bool(line.count(quote) % 2)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    with file.open("w", encoding=UTF_8, newline="") as opened:
+        opened.writelines(kept[: len(kept) - (layout.skip_footer or 0)])
 
 
 def decode(file: Path, copy: Path, encoding: str) -> None:
@@ -174,12 +172,14 @@ def decode(file: Path, copy: Path, encoding: str) -> None:
         raise SourceError(f"{error.filename or file} cannot be read as {encoding}: {error.strerror}.") from None
 
 
-def conversion(path: Path, encoding: str, into: str = UTF_8, footer: int = 0) -> tuple[str, str]:
-    """Return the path of a file in another encoding, without its last lines, and the command that makes it."""
+def conversion(path: Path, encoding: str, into: str = UTF_8, layout: Layout = NOT_STATED) -> tuple[str, str]:
+    """Return the path of a file in another encoding, without comments and a footer, and the command that makes it."""
     new = f"{path}.{into.replace('-', '')}{path.suffix}"
     name, target = (shlex.quote(f"./{text}" if text.startswith("-") else text) for text in (str(path), new))
-    convert = f"iconv -f {iconv_name(encoding)} -t {iconv_name(into)} {name}"
-    return new, f"{convert} | head -n -{footer} > {target}" if footer else f"{convert} > {target}"
+    steps = [f"iconv -f {iconv_name(encoding)} -t {iconv_name(into)} {name}"]
+    steps += [] if layout.comment is None else [f"grep -v {shlex.quote(f'^[{layout.comment}]')}"]
+    steps += [f"head -n -{layout.skip_footer}"] if layout.skip_footer else []
+    return new, f"{' | '.join(steps)} > {target}"
 
 
 def iconv_name(encoding: str) -> str:

@@ -68,7 +68,8 @@ def read_sheet(path: Path, layout: Layout, lines: Path) -> Sheet:
             listed = [("", "", name, 1) for name in book.sheet_names]
             _, name = chosen_table(listed, layout.sheet, str(path), what=("sheet", "sheets"))
             sheet = book.get_sheet_by_name(name)
-            merged, rows = sheet.merged_cell_ranges or [], sheet.to_python(skip_empty_area=False)
+            rows = sheet.to_python(skip_empty_area=False)
+            merged = [cells for cells in sheet.merged_cell_ranges or [] if cells[1][0] >= layout.above]
     except (CalamineError, ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise SourceError(f"{path} does not exist.") from None

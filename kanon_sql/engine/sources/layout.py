@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, in_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -145,7 +145,7 @@ class Layout:
         format: what it is, whatever its suffix: csv, parquet, json, excel, sqlite, or a suffix.
         header: whether the first line has the names of columns; or its number; or a list of names, where no line has
             them.
-        names: of columns, in place of those in the file.
+        names: of columns; the file has no header then, unless ``header`` says that it has one.
         delim: what separates values.
         quote: what may stand around a value.
         escape: what stands before a quote inside a quoted value.
@@ -312,7 +312,7 @@ def layout_of(source: object) -> Layout:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=2)
+    warnings.warn(in_python(text), stacklevel=2)
 
 
 _STATED: ContextVar[tuple[Layout, Callable[[str], None]]] = ContextVar("kanon_layout")

@@ -14,7 +14,10 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
+import io
 import re
+import zlib
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.layout import DELIMITERS, Layout, say
+from kanon_sql.engine.sources.layout import Layout, say
 from kanon_sql.errors import NoRoomError, SourceError, UsageError, counted
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
@@ -41,6 +44,7 @@ _LONGEST_LINE = 64 * 1024 * 1024
 _SHOWN = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "|"}
 _SEPARATOR_LINE = re.compile(r"\s*\"?sep=(?P<sign>.)\"?\s*", re.IGNORECASE)
 _LINES_OF_HEADER = 100
+_NO_DELIMITER = "\x1f"
 _SAMPLE = 2048  # rows of which the kinds are tried; the rest is then tried for one kind only
 _DATA = re.compile(r"\s*[-+]?[0-9.,:/ T-]*[0-9][0-9.,:/ T-]*\s*")
 _TYPES = {
@@ -98,6 +102,11 @@ def _struct(types: Mapping[str, str]) -> exp.Struct:
 
 class NotUtf8Error(SourceError):
     """A text file is in another encoding."""
+
+
+def _not_utf8(file: Path) -> NotUtf8Error:
+    first = "unpack it, and state" if file.suffix.lower() in PACKED else "state"
+    return NotUtf8Error(f"{file} is not UTF-8: {first} the encoding, --read encoding=NAME.")
 
 
 @dataclass(frozen=True)
@@ -319,7 +328,7 @@ class _Reading:
             "columns": _struct(dict.fromkeys(part.names, "VARCHAR")),
         }
         settings |= {"skip": sql.literal(part.skip)} if part.skip else {}
-        for key in ("quote", "escape", "comment"):
+        for key in ("quote", "escape"):
             if (sign := getattr(layout, key)) is not None:
                 settings[key] = sql.literal(sign)
         if layout.quote is not None and layout.escape is None:
@@ -339,7 +348,8 @@ class _Reading:
     def _value(self, name: str, kind: str, *, checked: bool) -> exp.Expr:
         """Return the value that a text of a kind is; of a release, whose values stay texts, with a decimal point."""
         text = self._text(name)
-        value: exp.Expr = text if checked else exp.Nullif(this=text, expression=sql.literal(""))
+        is_blank = exp.EQ(this=exp.Trim(this=text.copy()), expression=sql.literal(""))
+        value: exp.Expr = text if checked else exp.Case().when(sql.negated(is_blank), text)
         if kind == "comma":
             value = sql.replaced(value, ",", ".")
         elif kind.endswith("format"):
@@ -348,8 +358,7 @@ class _Reading:
         if not checked:
             return value
         other = exp.Anonymous(this="error", expressions=[sql.literal(f"{name} has a value of another kind")])
-        has_text = exp.NEQ(this=text.copy(), expression=sql.literal(""))
-        return exp.Case().when(self._predicate(name, kind), value.copy()).when(has_text, other)
+        return exp.Case().when(self._predicate(name, kind), value.copy()).when(sql.negated(is_blank), other)
 
     def _kinds_by_first_rows(self) -> dict[str, str]:
         """Return the kinds of columns by their first values; of those that do not tell, by all of them."""
@@ -395,7 +404,14 @@ class _Reading:
 
     def _predicate(self, name: str, kind: str) -> exp.Expr:
         columns = {"value": self._text(name)}
-        return sql.selected("files/kinds", kind, values=self._formats, columns=columns, part="kinds")
+        found = sql.selected("files/kinds", kind, values=self._formats, columns=columns, part="kinds")
+        if self.layout.thousands is None or kind == "code":
+            return found
+        sign, own = re.escape(self.layout.thousands), sql.column(name)
+        has_none = sql.negated(sql.matches(own, sign))
+        return exp.and_(
+            found, exp.or_(has_none, sql.matches(own, rf"^ *-?[0-9]{{1,3}}({sign}[0-9]{{3}})+([.,][0-9]+)? *$"))
+        )
 
     @property
     def _formats(self) -> dict[str, str]:
@@ -408,10 +424,10 @@ class _Reading:
         others: list[exp.Expr] = []
         facts: list[exp.Expr] = []
         for name, kinds in asked.items():
-            text, empty = sql.column(name), sql.literal("")
-            facts.append(exp.Count(this=exp.Nullif(this=text, expression=empty)))
+            text, blank = sql.column(name), exp.Trim(this=sql.column(name)).eq(sql.literal(""))
+            facts.append(exp.Count(this=exp.Case().when(sql.negated(blank), text)))
             for kind in kinds:
-                is_of_kind = exp.or_(text.copy().is_(exp.null()), text.copy().eq(empty), self._predicate(name, kind))
+                is_of_kind = exp.or_(text.copy().is_(exp.null()), blank.copy(), self._predicate(name, kind))
                 others.append(exp.Case().when(is_of_kind, exp.null()).else_(self._predicate(name, "code")))
                 other = sql.column(f"other_{len(others)}", "kinds")
                 is_decimal = kind in {"comma", "point"}
@@ -451,43 +467,45 @@ def _head(engine: Engine, file: Path, layout: Layout) -> _Head:
     delimiters = [layout.delim] if layout.delim is not None else ["\t", "|", ";", ","]
     with lines_of(engine, file, limit=layout.above + _LINES_OF_HEADER) as lines:
         try:
-            # DuckDB skips so many lines that are no comments.
-            skip = sum(not _is_comment(line, layout) for line in islice(lines, layout.above))
+            skip = sum(1 for _ in islice(lines, layout.above))
             for line in lines:
                 separator = _SEPARATOR_LINE.fullmatch(line)
                 if separator is not None and layout.delim is None:
                     delimiters = [separator["sign"]]
-                elif line.strip() and not _is_comment(line, layout):
+                elif line.strip():
                     first = [line, *islice(lines, _LINES_OF_HEADER)]
                     break
-                skip += not _is_comment(line, layout)
+                skip += 1
             else:
                 return _Head({}, skip)
         except UnicodeDecodeError:
-            raise NotUtf8Error(f"{file} is not UTF-8. State which encoding it has: --read encoding=NAME.") from None
+            raise _not_utf8(file) from None
     fields = {sign: tuple(_first_record(first, sign, layout)) for sign in delimiters}
     several = {sign: found for sign, found in fields.items() if len(found) > 1}
     by_most = dict(sorted(several.items(), key=lambda item: -len(item[1])))
-    if not by_most:
+    if not by_most and layout.delim is None:
         _require_no_title(file, first, skip, layout)
-    return _Head(by_most or dict(list(fields.items())[-1:]), skip)
+    # A file of one column: nothing stands between values.
+    return _Head(by_most or {layout.delim or _NO_DELIMITER: tuple(_first_record(first, _NO_DELIMITER, layout))}, skip)
 
 
 def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layout) -> None:
-    """Raise if the first line has one field by any delimiter, and all others have several by one of them."""
-    for sign in DELIMITERS.values() if layout.delim is None else ():
+    """Raise if the first line has one field by any delimiter, and most others as many as each other by one of them."""
+    found = []
+    for sign, shown in _SHOWN.items():
         with suppress(csv.Error):
-            widths = {len(record) for record in _csv_reader(lines[1:], replace(layout, delim=sign)) if record}
-            if len(widths) == 1 and (width := widths.pop()) > 1:
-                raise SourceError(
-                    f"{file}, line {skip + 1:,} has 1 field, and the others have {width:,} (separated by "
-                    f"{_SHOWN[sign]}). If it stands above the header, say where that is: --read header={skip + 2}. If "
-                    "it is the header of one column, state another delimiter: --read delim=SIGN."
-                )
-
-
-def _is_comment(line: str, layout: Layout) -> bool:
-    return bool(layout.comment) and line.startswith(str(layout.comment))
+            records = enumerate(_csv_reader(lines[1:], replace(layout, delim=sign)), start=skip + 2)
+            widths = [(len(record), line) for line, record in records if record]
+            (width, number), *_ = Counter(width for width, _ in widths).most_common(1) or [(1, 0)]
+            if width > 1 and 2 * number > len(widths):
+                found.append((width, shown, next(line for own, line in widths if own == width)))
+    if found:
+        width, shown, line = max(found)
+        raise SourceError(
+            f"{file}, line {skip + 1:,} has 1 field, and others have {width:,} (separated by {shown}). If the header "
+            f"is another line, state it: --read header={line}. If the file has one column, state a delimiter that no "
+            "line has: --read delim=|."
+        )
 
 
 def _first_record(lines: Iterable[str], delimiter: str, layout: Layout) -> list[str]:
@@ -548,7 +566,9 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout, *, tell:
         name = own.strip() or unused_name(f"column_{number}", [*given, *names])
         if any(folded(name) == folded(other) for other in names):
             if layout.duplicates == "error":
-                raise UsageError(f"{place} has two columns {name!r}: name them, --read names=..., or rename one.")
+                raise UsageError(
+                    f"{place} has two columns {name!r}: rename one, or state --read header=true and names=..."
+                )
             taken = {folded(other.strip()) for other in [*given, *names]}
             new = next(new for again in count(2) if folded(new := f"{name}_{again}") not in taken)
             if tell:
@@ -613,23 +633,44 @@ class _First:
 
 
 def _lines_with_ends(file: Path, layout: Layout) -> int:
-    """Return how many lines of a file end outside of quotes; -1 of a packed one that Python cannot unpack."""
+    """Return how many lines of a file end outside of quotes; -1 of one of .zst.
+
+    Raises:
+        SourceError: a carriage return alone ends lines beside other ends, which DuckDB reads as something else.
+    """
     if file.suffix.lower() == ".zst":
         return -1
     sign = (QUOTE if layout.quote is None else layout.quote).encode()
     quoted = re.compile(re.escape(sign) + b"[^" + re.escape(sign) + b"]*" + re.escape(sign)) if sign else None
-    all_else = bytes(byte for byte in range(256) if byte not in b"\n" + sign)
-    lines, inside, last = 0, False, b"\n"
-    with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
+    all_else = bytes(byte for byte in range(256) if byte not in b"\r\n" + sign)
+    lines, alone, inside, last = 0, 0, False, b"\n"
+    with _unpacked(file) as opened:
         while block := opened.read(BLOCK):
+            while block.endswith(b"\r") and (more := opened.read(1)):  # its line feed may follow
+                block += more
+            has_alone = block.count(b"\r") > block.count(b"\r\n")
             outside = block
             if quoted is not None and (inside or sign in block):
-                signs = block.translate(None, all_else)
+                signs = block if has_alone else block.translate(None, all_else)
                 outside, opening, _ = quoted.sub(b"", sign + signs if inside else signs).partition(sign)
                 inside = bool(opening)
             lines += outside.count(b"\n")
+            alone += has_alone and outside.count(b"\r") - outside.count(b"\r\n")
             last = block
+    if alone > 0 and lines:
+        raise SourceError(
+            f"{file} has lines that end in a carriage return alone, and others: save it with one end of line."
+        )
     return lines + (not last.endswith(b"\n"))
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+    try:
+        with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
+            yield opened
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise unreadable(file) from None
 
 
 def _counted_records(engine: Engine, file: Path, part: _Part, layout: Layout) -> int:
@@ -652,19 +693,11 @@ def _records_of(
     """Hand out the records from the header on, each with the number of the line at which it begins."""
 
     def records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-        numbered = ((number, line) for number, line in enumerate(lines, start=1) if not _is_comment(line, layout))
-        last = 0
-
-        def rows() -> Iterator[str]:
-            nonlocal last
-            for number, line in islice(numbered, part.skip, None):
-                last = number
-                yield line
-
+        reader = _csv_reader(islice(lines, part.skip, None), layout, strict=strict)
         begins = part.skip + 1
-        for record in _csv_reader(rows(), layout, strict=strict):
+        for record in reader:
             yield begins, record
-            begins = last + 1
+            begins = part.skip + reader.line_num + 1
 
     limit = csv.field_size_limit(_LONGEST_LINE)
     try:
@@ -696,7 +729,30 @@ def _require_even(engine: Engine, file: Path, part: _Part, layout: Layout) -> No
             "state what quotes are: --read quote=SIGN (none if there are none) or escape=SIGN."
         ) from None
     except UnicodeDecodeError:
-        raise NotUtf8Error(f"{file} is not UTF-8. State which encoding it has: --read encoding=NAME.") from None
+        raise _not_utf8(file) from None
+
+
+_ZSTD, _SKIPPABLE = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
+
+
+def require_whole(file: Path) -> None:
+    """Raise if a file of .zst ends before its last block (RFC 8878, section 3.1): DuckDB reads what is there."""
+    with file.open("rb") as opened:
+        while magic := int.from_bytes(opened.read(4), "little"):
+            if magic in _SKIPPABLE:
+                opened.seek(int.from_bytes(opened.read(4), "little"), io.SEEK_CUR)
+                continue
+            (descriptor,) = opened.read(1) or b"\x00"
+            single, size = descriptor >> 5 & 1, descriptor >> 6
+            opened.seek((not single) + (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[size], io.SEEK_CUR)
+            is_last = False
+            while not is_last:
+                header = opened.read(3)
+                block = int.from_bytes(header, "little")
+                is_last, length = bool(block & 1), 1 if block >> 1 & 3 == 1 else block >> 3
+                if magic != _ZSTD or len(header) < len("xyz") or len(opened.read(length)) < length:
+                    raise unreadable(file)
+            opened.seek(4 * (descriptor >> 2 & 1), io.SEEK_CUR)
 
 
 @contextmanager
@@ -704,12 +760,10 @@ def lines_of(engine: Engine, path: Path, limit: int = EVERY_LINE) -> Iterator[It
     """Open a file of UTF-8 for reading line by line; a file of .zst is read by DuckDB, at once."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
+        require_whole(path)
         values: dict[str, sql.Value] = {"path": glob.escape(str(path)), "limit": limit}
         rows = engine.rows(sql.statement("files/lines_of_csv", values=values), "lines of the file")
         yield (f"{line or ''}\n" for (line,) in rows)
-    elif suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield iter(file)
     else:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield iter(file)
+        with _unpacked(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            yield iter(text)

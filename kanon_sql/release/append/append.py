@@ -271,7 +271,7 @@ def append_to(
             raise _another_hierarchy(name, "in the database")
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
     recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
-    require_nothing_tells(source, prepared.roles, recoding)
+    require_nothing_tells(source, policy, prepared.roles, recoding)
     with timed(seconds, "measure"):
         counts = _counts(prepared, policy, recoding)
     publication = publication_of(prepared, policy, recoding, draw_key())
