@@ -280,13 +280,27 @@ def test_why_a_column_is_text_is_said(tmp_path: Path) -> None:
         "unit,age\n" + "A,30\n" * 10 + "#7,91\n# 11 rows\n",
     ],
 )
-def test_no_row_is_lost(in_tmp: Path, kanon: Callable[..., Ended], text: str) -> None:
+def test_no_row_is_lost_on_any_path(in_tmp: Path, kanon: Callable[..., Ended], text: str) -> None:
     """The first file lost the people above the second header, the second one those behind a #."""
     written(in_tmp / "t.csv", text)
-    for command in (["check", "t.csv"], ["anonymize", "t.csv", "--in-place", "--no-backup"]):
-        ended = kanon(*command, "--qi", "age", "-k", 5, "--count", "rows")
-        assert ended.code == 3, ended.err
-        assert "its first line has 2 (separated by commas)" in ended.err
+    other = written(in_tmp / "other.csv", "age\n31\n")
+    asked = ["--qi", "age", "-k", 5]
+    for command in (
+        *(
+            ["anonymize", "t.csv", *asked, *where]
+            for where in (["--in-place", "--no-backup"], ["--out", "o.csv"], ["--sql"])
+        ),
+        *([name, "t.csv", *asked] for name in ("check", "measure", "compare")),
+        ["report", "t.csv", *asked, "--format", "json"],
+        *([name, other, "--original", "t.csv", "--qi", "age"] for name in ("check", "measure", "attack", "known")),
+        *([name, "t.csv", "--original", other, "--qi", "age"] for name in ("measure", "attack")),
+        *([name, "t.csv"] for name in ("profile", "init")),
+        ["explore", "t.csv", "--no-browser"],
+        ["lattice", "t.csv", *asked],
+    ):
+        ended = kanon(*command)
+        assert ended.code == 3, (command, ended.err)
+        assert "its first line has 2 (separated by commas)" in ended.err, command
     assert (in_tmp / "t.csv").read_text(encoding="utf-8") == text
 
 
