@@ -1,7 +1,7 @@
 /* What the texts of columns may be. Each kind is one way to write a value, so that no value is changed by reading it: no
    leading zero, no plus, no exponent, no year of two digits. */
 WITH texts AS (
-  SELECT name, value FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
+  SELECT DISTINCT name, value FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
 ), kinds AS (
   SELECT
     name,

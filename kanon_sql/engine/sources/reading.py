@@ -45,7 +45,7 @@ _SHOWN = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "|"}
 _SEPARATOR_LINE = re.compile(r"\s*\"?sep=(?P<sign>.)\"?\s*", re.IGNORECASE)
 _LINES_OF_HEADER = 100
 _NO_DELIMITER = "\x1f"
-_SAMPLE = 2048  # rows of which the kinds are tried; the rest is then tried for one kind only
+_SAMPLE = 512  # rows of which the kinds are tried; the rest is then tried for one kind only
 _DATA = re.compile(r"\s*[-+]?[0-9.,:/ T-]*[0-9][0-9.,:/ T-]*\s*")
 _TYPES = {
     "timestampformat": "TIMESTAMP",
@@ -252,7 +252,10 @@ class _Reading:
             self.engine.run(self._create(relation, kinds, limit, checked=True), f"read {self.path.name}")
         except NoRoomError:
             raise
-        except SourceError:  # a later value is of another kind; or a line is malformed, which the next statement says
+        except SourceError:
+            if not kinds:
+                raise
+            # A later value is of another kind; or a line is malformed, which the next statement says.
             kinds = self._told(self._looked_at(dict.fromkeys(kinds, tuple(self._kinds()))))
             self.engine.run(self._create(relation, kinds, limit, checked=True), f"read {self.path.name}")
         try:
@@ -414,9 +417,8 @@ class _Reading:
         )
 
     @property
-    def _formats(self) -> dict[str, str]:
-        layout = self.layout
-        return {"dateformat": layout.dateformat or "%x", "timestampformat": layout.timestampformat or "%c"}
+    def _formats(self) -> dict[str, sql.Value]:
+        return {"dateformat": self.layout.dateformat, "timestampformat": self.layout.timestampformat}
 
     def _looked_at(self, asked: Mapping[str, Sequence[str]]) -> dict[str, _Look]:
         """Return what all texts of columns are, of those kinds that are asked for."""
