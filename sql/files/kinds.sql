@@ -1,7 +1,7 @@
 /* What the texts of columns may be. Each kind is one way to write a value, so that no value is changed by reading it: no
    leading zero, no plus, no exponent, no year of two digits. */
 WITH texts AS (
-  SELECT DISTINCT name, value FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
+  SELECT name, value FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
 ), kinds AS (
   SELECT
     name,
@@ -26,8 +26,8 @@ WITH texts AS (
     AND NOT TRY_CAST(value AS TIMESTAMP WITH TIME ZONE) IS NULL AS "zoned",
     REGEXP_FULL_MATCH(value, ' *([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
     AND NOT TRY_CAST(value AS TIME) IS NULL AS "time",
-    NOT TRY_STRPTIME(value, $dateformat) IS NULL AS "dateformat",
-    NOT TRY_STRPTIME(value, $timestampformat) IS NULL AS "timestampformat",
+    TRY_STRPTIME(value, $dateformat) >= CAST('1000-01-01' AS TIMESTAMP) AS "dateformat",
+    TRY_STRPTIME(value, $timestampformat) >= CAST('1000-01-01' AS TIMESTAMP) AS "timestampformat",
     NOT REGEXP_FULL_MATCH(value, ' *-?[1-9][0-9]{0,2}[.,][0-9]{3} *') AND REGEXP_MATCHES(value, '[.,]') AS clear
   FROM texts
 )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from conftest import Ended
 
 NAMES = ["name", "born", "zip", "income"]
+COLUMNS = ["column_1", "column_2", "column_3"]
 HEADER = "name;born;zip;income\n"
 ROW = "Ada Lovelace;10.12.1815;01067;4384,11\n"
 LONG = "Ada Lovelace;10.12.1815;01067;4384,11;private\n"
@@ -166,16 +167,18 @@ def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str,
         ("Register of Dresden\n" + HEADER + ROW * 9, "header=2"),
         ("Register, Dresden\na;b\n" + "1,5;x\n" * 9, "skip=LINES"),
         ("Register, Dresden\na,b,c\n" + "1,2,x\n" * 9, "skip=LINES"),
-        ("name\nKing, Ada\nKarl, I\nEmmy\n", "delim=|"),
+        ("name\nKing, Ada\nKarl, I\nEmmy\n", "delim=pipe"),
         ("Register\n\nOf May\n" + HEADER + ROW * 9, "header=4"),
         ("1;x\n2;y\n3;z\n", "header=false"),
         ("Ward 7;;\nage;sex;zip\n31;f;1\n", "header=LINE"),
+        ("Ward;Ward;Ward\nage;sex;zip\n31;f;1\n", "header=LINE"),
         ("a;b\nb;1\na;2\n", "header=true"),
         ("a,b\n1,2\nTotal\n", "skip_footer=LINES"),
         ('a,b\n1,"2\n', "quote=SIGN"),
         ('a,b\n1,"2" or 3\n', "quote=SIGN"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*is text because")
 def test_what_the_rule_does_not_read_is_refused_with_what_to_state(tmp_path: Path, text: str, options: str) -> None:
     with pytest.raises((SourceError, kanon.UsageError)) as raised:
         read(written(tmp_path / "t.csv", text))
@@ -202,11 +205,15 @@ def test_what_the_rule_does_not_read_is_refused_with_what_to_state(tmp_path: Pat
         ("a,b\n3,1.234\n4,5\n", {"thousands": "."}, ["a", "b"], [(3, 1234), (4, 5)]),
         ("a;b\n3;1,234\n4;5\n", {"decimal_separator": "comma"}, ["a", "b"], [(3, 1.234), (4, 5.0)]),
         ("a|b\n3|4\n", {"delim": "|"}, ["a", "b"], [(3, 4)]),
+        ("3, x, NA\n4, ?, 5\n", {"delim": ", ", "header": False, "nullstr": "NA,?"}, COLUMNS,
+         [(3, "x", None), (4, None, 5)]),
+        ("3, x\n4, NA\n", {"names": "a,b", "nullstr": "NA"}, ["a", "b"], [(3, " x"), (4, None)]),
+        ("a,b\n3,4/5/24\n", {"dateformat": "%m/%d/%Y"}, ["a", "b"], [(3, "4/5/24")]),
         ("a,a\n3,4\n", {"duplicates": "rename"}, ["a", "a_2"], [(3, 4)]),
         ("a,b\n3,4\n,5\n", {"incomplete_rows": "a"}, ["a", "b"], [(3, 4)]),
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*is read as|.*left out")
+@pytest.mark.filterwarnings("ignore:.*is read as|.*left out|.*is text because")
 def test_a_layout_that_is_stated(
     tmp_path: Path, text: str, stated: dict[str, object], columns: list[str], rows: list[tuple[object, ...]]
 ) -> None:
@@ -225,7 +232,8 @@ def test_a_layout_that_is_stated(
         ({"heading": True}, "has no key 'heading'. Keys are format, header,"),
         ({"header": 0}, "header must be true, false, the number of a line, or a list of names"),
         ({"skip": -1}, "skip must be a number of lines"),
-        ({"delim": ";;"}, "delim must be one character, or its name"),
+        ({"delim": ";;"}, "delim must be one character, with blanks behind it or without, or its name"),
+        ({"dateformat": "%d.%m.%y"}, "dateformat must be a format with a year of four digits"),
         ({"duplicates": "keep"}, "duplicates must be one of rename, error"),
         ({"names": ["a"]}, "names has 1 name, and .* has 2 columns"),
         ({"sheet": "x"}, "is no file that sheet is for"),
@@ -268,8 +276,17 @@ def test_why_a_column_is_text_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "age,price\n" + "31,1.234\nNA,5.678\n" * 3)
     with pytest.warns(UserWarning, match="age is text because of 3 values: DataFile nullstr=NA"):
         read(path)
+    total = written(tmp_path / "s.csv", "ward,age\n" + "A,31\n" * 40 + "B,Total\n")
+    with pytest.warns(UserWarning, match="age is text because of 1 value .a total, a code, a leading zero"):
+        read(total)
+    late = written(tmp_path / "l.csv", "ward,age\n" + "A,31\n" * 4000 + "B,Total\n")
+    with pytest.warns(UserWarning, match="age is text because of 1 value .a total, a code, a leading zero"):
+        read(late)
     german = written(tmp_path / "g.csv", "age;price\n" + "31;1.234\n32;5.678\n" * 3)
-    with pytest.warns(UserWarning, match=r"price is text: .* DataFile decimal_separator=comma or point"):
+    with pytest.warns(
+        UserWarning,
+        match=r"price is text: .*decimal signs, DataFile decimal_separator=point; .* thousands, DataFile thousands=\.",
+    ):
         read(german)
 
 
@@ -305,6 +322,7 @@ def test_no_row_is_lost_on_any_path(in_tmp: Path, kanon: Callable[..., Ended], t
 
 
 @each("header", ["name;zip\n", ""])
+@pytest.mark.filterwarnings("ignore:.*is text because")
 def test_zeros_that_lead_after_many_rows_are_kept(tmp_path: Path, header: str) -> None:
     path = written(tmp_path / "t.csv", header + "7;12345\n" * 30_000 + "8;01067\n")
     names, rows = read(path if header else DataFile(path, header=False))

@@ -474,7 +474,7 @@ _LAYOUT = {
             "--read",
             metavar="KEY=VALUE",
             help="How the file of the original is laid out, where the usual rule does not fit: header=false  "
-            "header=3  delim=;  quote=none  comment=#  skip=2  skip_footer=1  nullstr=NA,unknown  dateformat=%d.%m.%Y  "
+            "header=3  delim=tab  quote=none  comment=#  skip=2  skip_footer=1  nullstr=NA,-9  dateformat=%d.%m.%Y  "
             "decimal_separator=comma  thousands=.  encoding=cp1252  sheet=NAME  format=csv ... Repeatable.",
         ),
     ],
@@ -520,6 +520,8 @@ def with_layout(command: Callable[..., None]) -> Callable[..., None]:
 
 def _may_be(source: str, layout: Layout, key: str) -> bool:
     """Tell whether a source may be a file that a key is for; of a directory or a pattern, that is not known yet."""
+    if key == "format":
+        return True
     suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() not in PACKED]
     reader = READERS.get(layout.suffix or "".join(suffixes[-1:]))
     return reader in READERS_OF[key] or (reader is None and (Path(source).is_dir() or "*" in source))

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
 from kanon_sql.engine.files import stamps_of
-from kanon_sql.engine.sources.layout import NOT_STATED, UTF_8, Layout
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.engine.sources.layout import NOT_STATED, UTF_8, Layout, say
+from kanon_sql.errors import SourceError, UsageError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,8 +50,20 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Those of UTF-32 first: one of them begins as one of UTF-16 does."""
-_USUAL = ("cp1252", "gb18030", "cp932", "euc_jp", "cp949", "big5", "cp1251", "cp1250", "cp1254", "cp1253", "koi8_r")
-"""Those that are proposed first."""
+_USUAL = {
+    "cp1252": "Windows, Western Europe",
+    "gb18030": "Chinese",
+    "cp932": "Japanese",
+    "euc_jp": "Japanese",
+    "cp949": "Korean",
+    "big5": "Chinese, traditional",
+    "cp1250": "Windows, Central Europe",
+    "cp1251": "Windows, Cyrillic",
+    "cp1254": "Turkish",
+    "cp1253": "Greek",
+    "koi8_r": "Russian",
+}
+"""Encodings that are proposed first, and what they are for."""
 
 
 def encoding_of(path: Path, files: Sequence[Path]) -> str:
@@ -68,8 +80,10 @@ def encoding_of(path: Path, files: Sequence[Path]) -> str:
 
     sample, line = _sample(files)
     found = [name for match in from_bytes(sample) for name in (match.encoding, *match.could_be_from_charset)]
-    likely = sorted(dict.fromkeys(found), key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
-    which = f" It may be {', '.join(likely[:_SHOWN])}." if likely else ""
+    usual = [name for name in _USUAL if name in found]
+    likely = [*usual, *(name for name in dict.fromkeys(found) if name not in usual)][:_SHOWN]
+    shown = [f"{name} ({_USUAL[name]})" if name in _USUAL else name for name in likely]
+    which = f" It may be {', '.join(shown)}." if shown else ""
     raise SourceError(f"{path} is not UTF-8 (line {line:,}).{which} {_STATE}.")
 
 
@@ -137,15 +151,20 @@ def _leave_out(file: Path, layout: Layout) -> None:
     """Remove comments from a file, and lines at its end; blank lines behind the last one are not counted."""
     quote, comment, inside = '"' if layout.quote is None else layout.quote, layout.comment, False
     kept: list[str] = []
+    comments = 0
     with file.open(encoding=UTF_8, newline="") as opened:
         for line in opened:
             if inside or comment is None or not line.startswith(comment):
                 kept.append(line)
                 inside ^= bool(quote) and bool(line.count(quote) % 2)
+            else:
+                comments += 1
     while kept and not kept[-1].strip():
         kept.pop()
     with file.open("w", encoding=UTF_8, newline="") as opened:
         opened.writelines(kept[: len(kept) - (layout.skip_footer or 0)])
+    footer = min(len(kept), layout.skip_footer or 0)
+    say(f"{file.name}: left out {counted(footer, 'line')} at the end and {counted(comments, 'comment')}.")
 
 
 def decode(file: Path, copy: Path, encoding: str) -> None:

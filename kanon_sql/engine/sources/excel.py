@@ -81,7 +81,8 @@ def read_sheet(path: Path, layout: Layout, lines: Path) -> Sheet:
         (top, left), (bottom, right) = merged[0]
         raise SourceError(
             f"{place}: cells {_letters(left)}{top + 1}:{_letters(right)}{bottom + 1} are merged, and only the first of "
-            "them has the value. Unmerge the cells of the sheet, and write a value into each."
+            "them has the value. If they are above the header, state its row: --read header=ROW. Else unmerge "
+            "them, and write a value into each."
         )
     if zipfile.is_zipfile(path):
         _require_computed(path)
@@ -111,7 +112,7 @@ def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str]
                 )
     names = list(names_of_columns(place, [header[column] for column in columns], layout, tell=layout.header is None))
     found = [[row[column] for column in columns] for _, row in data]
-    if layout.header is None:
+    if layout.may_lack_header:
         doubtful = [
             name
             for place_of, name in enumerate(names)

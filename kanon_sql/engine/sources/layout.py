@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import os
+import re
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -70,7 +71,13 @@ def decimal_sign(name: str) -> str:
 # One function for each kind of setting: it returns the value, or raises a ValueError that says what the value must be.
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - what a policy file or an option has
+def _date_format(value: Any) -> str:  # noqa: ANN401 - what a policy file or an option has
+    if not isinstance(value, str) or not re.search("%-?[Ycx]", value):
+        raise ValueError("a format with a year of four digits, %Y: two do not say the century")
+    return value
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - as above
     if not isinstance(value, str) or not value:
         raise ValueError("a text")
     return value
@@ -84,8 +91,9 @@ def _sign(value: Any) -> str:  # noqa: ANN401 - as above
 
 
 def _delimiter(value: Any) -> str:  # noqa: ANN401 - as above
-    if not (found := _sign(value)) or found in '\r\n"':
-        raise ValueError(f"one character, or its name ({', '.join(DELIMITERS)})")
+    found = _SIGNS.get(value, value) if isinstance(value, str) else value
+    if not isinstance(found, str) or not found or found[0] in '\r\n"' or found[1:].strip(" "):
+        raise ValueError(f"one character, with blanks behind it or without, or its name ({', '.join(DELIMITERS)})")
     return found
 
 
@@ -177,8 +185,8 @@ class Layout:
     decimal_separator: str | None = _key(decimal_sign)
     thousands: str | None = _key(_sign)
     nullstr: tuple[str, ...] | None = _key(_texts)
-    dateformat: str | None = _key(_text)
-    timestampformat: str | None = _key(_text)
+    dateformat: str | None = _key(_date_format)
+    timestampformat: str | None = _key(_date_format)
     sheet: str | None = _key(_text, frozenset({EXCEL}))
     duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)
     incomplete_rows: str | None = _key(_text, _TABLES)
@@ -218,6 +226,11 @@ class Layout:
         """How many lines are above the header: those that are skipped, and those above the line that is stated."""
         is_line = isinstance(self.header, int) and not isinstance(self.header, bool)
         return (self.skip or 0) + (self.header - 1 if is_line else 0)  # type: ignore[operator]  # a number
+
+    @property
+    def may_lack_header(self) -> bool:
+        """Whether it is not stated that a line is the header, or that there is none: its number may be a mistake."""
+        return self.names is None and not isinstance(self.header, bool)
 
     @property
     def drops(self) -> str | None:
@@ -272,6 +285,8 @@ def layout_of_texts(texts: list[str] | None) -> Layout:
         key, equals, value = text.partition("=")
         if not equals:
             raise UsageError("--read must be KEY=VALUE, such as --read header=false.")
+        if key.strip() in settings or re.search(rf",\s*({'|'.join(_READ)})=", value):
+            raise UsageError(f"Give each key by a --read of its own, and all values of {key.strip()} in one.")
         settings[key.strip()] = value
     return layout_from(settings)
 

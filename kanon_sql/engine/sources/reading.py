@@ -45,6 +45,7 @@ _SHOWN = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "|"}
 _SEPARATOR_LINE = re.compile(r"\s*\"?sep=(?P<sign>.)\"?\s*", re.IGNORECASE)
 _LINES_OF_HEADER = 100
 _NO_DELIMITER = "\x1f"
+_FEW = 3  # values that are no numbers or dates: so few are said to be why a column is text
 _SAMPLE = 512  # rows of which the kinds are tried; the rest is then tried for one kind only
 _DATA = re.compile(r"\s*[-+]?[0-9.,:/ T-]*[0-9][0-9.,:/ T-]*\s*")
 _TYPES = {
@@ -339,7 +340,9 @@ class _Reading:
         if layout.nullstr is None:
             settings["allow_quoted_nulls"] = exp.false()
         else:
-            settings["nullstr"] = exp.Array(expressions=[sql.literal(text) for text in ("", *layout.nullstr)])
+            settings["nullstr"] = exp.Array(
+                expressions=[sql.literal(text) for text in ("", *_behind_blanks(layout.nullstr))]
+            )
         if not self.strict:
             settings |= {"strict_mode": exp.false(), "max_line_size": sql.literal(_LONGEST_LINE)}
         return settings
@@ -372,16 +375,17 @@ class _Reading:
         rows = rows.from_(self.query({}).subquery("texts")).limit(_SAMPLE)
         statement = sql.statement("files/kinds", values=self._formats, relations={"sample": rows.subquery()})
         first = {name: _First(*counts) for name, *counts in self.engine.rows(statement, "what the first values may be")}
-        if self.layout.header is None:
+        if self.layout.may_lack_header:
             self._require_header(first)
         kinds, unsure = {}, {}
         for name in self.names:
             found = first.get(name, _First())
             fitting = tuple(kind for kind in self._kinds() if found.of(kind) == found.values)
+            near = tuple(kind for kind in self._kinds() if found.values - _FEW <= found.of(kind) > found.values / 2)
             if fitting and found.values and not found.codes and (found.clear or fitting[0] not in {"comma", "point"}):
                 kinds[name] = fitting[0]
-            elif fitting:
-                unsure[name] = fitting
+            elif fitting or near:
+                unsure[name] = fitting or near
         return kinds | (self._told(self._looked_at(unsure)) if unsure else {})
 
     def _told(self, looks: Mapping[str, _Look]) -> dict[str, str]:
@@ -394,9 +398,16 @@ class _Reading:
             if look.kind is not None and look.codes:
                 say(f"{name} is text because of {counted(look.codes, 'value')}: --read nullstr={look.code}")
             elif unclear and not look.clear and self.layout.decimal_separator is None:
-                say(f"{name} is text: does it have decimal signs or thousands? --read decimal_separator=comma or point")
+                sign, word = (",", "comma") if look.kind == "comma" else (".", "point")
+                say(
+                    f"{name} is text: if its {word}s are decimal signs, --read decimal_separator={word}; if they stand "
+                    f"between thousands, --read thousands={sign}"
+                )
             elif look.kind is not None:
                 kinds[name] = look.kind
+            elif 0 < look.others <= _FEW:
+                few = f"{counted(look.others, 'value')} (a total, a code, a leading zero?)"
+                say(f"{name} is text because of {few}: --read skip_footer=LINES or nullstr=TEXT")
         return kinds
 
     def _kinds(self) -> list[str]:
@@ -436,7 +447,7 @@ class _Reading:
                 facts += [
                     exp.Count(this=other),
                     sql.where(exp.Count(this=other.copy()), other.copy()),
-                    sql.where(exp.Min(this=text.copy()), other.copy()),
+                    sql.where(exp.Min(this=exp.Trim(this=text.copy())), other.copy()),
                     exp.LogicalOr(this=self._predicate(name, "clear")) if is_decimal else exp.true(),
                 ]
         kinds_of = [sql.named(other, f"other_{number}") for number, other in enumerate(others, start=1)]
@@ -448,8 +459,11 @@ class _Reading:
             looks[name], values = _Look(), next(found)
             for kind in kinds:
                 number, codes, code, clear = islice(found, 4)
-                if looks[name].kind is None and number == codes < values:
+                look, few = looks[name], number - codes
+                if look.kind is None and number == codes < values:
                     looks[name] = _Look(kind, codes, code, clear=bool(clear))
+                elif look.kind is None and number < values and (not look.others or few < look.others):
+                    looks[name] = _Look(others=few)
         return looks
 
     def _require_header(self, first: Mapping[str, _First]) -> None:
@@ -506,7 +520,7 @@ def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layou
         raise SourceError(
             f"{file}, line {skip + 1:,} has 1 field, and others have {width:,} (separated by {shown}). If the header "
             f"is another line, state it: --read header={line}. If the file has one column, state a delimiter that no "
-            "line has: --read delim=|."
+            "line has: --read delim=pipe."
         )
 
 
@@ -517,11 +531,16 @@ def _first_record(lines: Iterable[str], delimiter: str, layout: Layout) -> list[
         return next(iter(lines), "").split(delimiter)
 
 
+def _behind_blanks(texts: Iterable[str]) -> list[str]:
+    """Return texts as they are, and as they stand behind a delimiter and a blank."""
+    return [written for text in texts for written in (text, f" {text}")]
+
+
 def _csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Any:  # noqa: ANN401 - csv has no type for it
     quote, escape = QUOTE if layout.quote is None else layout.quote, layout.escape
     return csv.reader(
         lines,
-        delimiter=layout.delim or ",",
+        delimiter=(layout.delim or ",")[0],  # blanks behind it are skipped below
         quotechar=quote or None,
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         escapechar=escape if escape not in {None, "", quote} else None,
@@ -563,6 +582,8 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout, *, tell:
         given = list(layout.names)
     elif layout.header is False:
         given = [""] * len(fields)
+    if len({folded(own) for own in given}) == 1 and given[2:] and layout.may_lack_header:  # a title in each cell
+        raise refuse_header(place, len(given), len(given))
     names: list[str] = []
     for number, own in enumerate(given, start=1):
         name = own.strip() or unused_name(f"column_{number}", [*given, *names])
@@ -595,8 +616,8 @@ def refuse_header(place: str, doubtful: int, names: int) -> UsageError:
     """Return the error of a first line that may be a row."""
     return UsageError(
         f"The first line of {place} may be a row, and not the header: {doubtful} of its {counted(names, 'name')} could "
-        "be values (numbers, dates, texts that their columns have) or are missing. Say which it is: --read "
-        "header=true, --read header=false, or --read header=LINE if the header is another line."
+        "be values (numbers, dates, texts that their columns have) or are missing. If the header is another line, "
+        "state it: --read header=LINE. If it is this one, --read header=true. If there is none, --read header=false."
     )
 
 
@@ -612,12 +633,14 @@ class _Look:
         codes: how many of them say that a value is missing.
         code: one such text.
         clear: whether a sign in one of them can only be that of decimals.
+        others: how many are of another kind, and no codes, where most are of one.
     """
 
     kind: str | None = None
     codes: int = 0
     code: str | None = None
     clear: bool = False
+    others: int = 0
 
 
 class _First:
@@ -720,7 +743,8 @@ def _require_even(engine: Engine, file: Path, part: _Part, layout: Layout) -> No
                 if record and fields != width:
                     delimiter = _SHOWN.get(str(layout.delim), repr(layout.delim))
                     raise SourceError(
-                        f"{file}, line {line:,} has {counted(fields, 'field')}, and its first line has {width:,} "
+                        f"{file}, line {line:,}{' (without comments)' if layout.comment else ''} has "
+                        f"{counted(fields, 'field')}, and its first line has {width:,} "
                         f"(separated by {delimiter}). Mend the line (a delimiter inside a value needs quotes around "
                         "the value), or state the layout: --read delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or "
                         "skip_footer=LINES."

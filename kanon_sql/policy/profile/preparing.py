@@ -257,7 +257,7 @@ def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
     dates = {name: rules for name, rules in found.items() if rules[0].startswith("date:")}
     for name, rules in dates.items():
         option = shlex.join(["--prepare", f"{name}={rules[0]}"])
-        say(f"{name}: texts that are dates in one form are read as dates, as by {option}.")
+        say(f"{name}: texts that are dates in one form are read as dates, as by {option}")
     if not dates:
         return source, policy
     policy = replace(policy, prepare={**policy.prepare, **dates})
