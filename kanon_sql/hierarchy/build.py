@@ -6,8 +6,6 @@ leaves to the data. 3. ``built_query``: the query.
 Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on from the
 level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN, infinity) goes to
 the root. No floating point decides about the bounds of an interval.
-
-A tree of intervals from a file becomes a query over the values of a column in the same way (``interval_query``).
 """
 
 from __future__ import annotations
@@ -28,9 +26,6 @@ from kanon_sql.hierarchy.expressions import (
     distinct_values_query,
     exact_number,
     exact_places,
-    is_above,
-    is_below,
-    no_number,
     number_literal,
     number_text,
     root_if_null,
@@ -48,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.formats.rows import Interval, IntervalTree
 
 
 def column_facts(
@@ -374,34 +368,3 @@ def _part(unit: str) -> exp.Expr:
 
 def _part_as_text(unit: str) -> exp.Expr:
     return sql.cast(_part(unit), "VARCHAR")
-
-
-def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin: str) -> exp.Query:
-    """Return the query of values and labels of a tree of intervals; values outside of the root interval get no row.
-
-    At each level a value has the label of the innermost interval that is not below this level, so that an interval
-    without others under it keeps its label. What is no number (NULL, NaN, infinity) goes to the root.
-    """
-    if column.family not in NUMBERS:
-        raise HierarchyError(
-            f"The hierarchy of column {column.name!r} ({origin}) is a tree of intervals and needs numbers, but the "
-            f"column is {column.type}: cast the column, or use another hierarchy."
-        )
-    nodes = list(tree.nodes())
-    labels: list[exp.Expr] = []
-    for level in range(1, tree.height):
-        case = exp.Case().when(no_number(column), sql.literal(ROOT))
-        depth = tree.height - level
-        # From the inside out: an interval comes after those inside it.
-        for node, own in sorted(nodes, key=lambda item: -item[1]):
-            if 0 < own <= depth:
-                case = case.when(_inside(node.interval, column), sql.literal(str(node.interval)))
-        labels.append(case.else_(sql.literal(ROOT)))
-    known = exp.or_(no_number(column), _inside(tree.root.interval, column))
-    query = with_levels(exp.select(sql.column(VALUE)), labels).from_("present").where(known)
-    return query.with_("present", as_=distinct_values_query(column, source))
-
-
-def _inside(interval: Interval, column: Column) -> exp.Expr:
-    low = is_above(column, interval.low, with_bound=True)
-    return exp.Paren(this=exp.and_(low, is_below(column, interval.high, with_bound=not interval.high_open)))

@@ -22,7 +22,6 @@ from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY
@@ -106,10 +105,6 @@ def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
         raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
     title = rule.path.stem
     read = read_hierarchy(rule.path, title)
-    if isinstance(read, IntervalTree):
-        raise UsageError(
-            f"{rule} is a tree of intervals, which has no values of its own: give the table, and COLUMN={rule}."
-        )
     rows: Iterator[Sequence[str | None]] = zip(read.values, *read.levels, strict=True)
     return shape_of_rows(read, rule, title), arx_text(rows, null)
 

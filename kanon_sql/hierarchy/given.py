@@ -22,11 +22,10 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import bounds_of, find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
-from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit, settled_rule
+from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, require_fit, settled_rule
 from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
-from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
-from kanon_sql.hierarchy.formats.rows import IntervalTree
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.lookup_relation import (
     Hierarchy,
     StoredHierarchy,
@@ -262,15 +261,11 @@ def for_other_rows(engine: Engine, hierarchy: Hierarchy, source: exp.Table, othe
 
 
 def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
-    """Return a hierarchy read from a file; of prefixes and of a tree of intervals, the values are those of source."""
+    """Return a hierarchy read from a file; of prefixes, the values are those of source."""
     if isinstance(rule, PrefixRule):
         return _load_prefixed(engine, source, column, rule)
     rows = read_hierarchy(rule.path, column.name)
-    if isinstance(rows, IntervalTree):
-        query = interval_query(rows, column, source, str(rule))
-        made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)
-        return replace(made, format=rows.format, notes=rows.notes)
-    order, notes = (_in_order(rows.values), rows.notes)
+    order, notes = _in_order(rows.values), rows.notes
     if column.lookup_type != "VARCHAR":
         order, beyond = _in_typed_order(engine, column, rows, rule)
         if beyond:
@@ -354,7 +349,7 @@ def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Pref
 
     Values whose first characters are not in the file get no row, as those that are not in another file.
     """
-    rows = read_levels(rule.path, column.name)
+    rows = read_hierarchy(rule.path, column.name)
     require_prefixes(rule, rows, column)
     prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
     engine.load(prefixes, prefix_columns(rows), "load a hierarchy")

@@ -18,7 +18,6 @@ from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import given_rules, make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
@@ -275,10 +274,9 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
 
 
 def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
-    """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
     name = rule.path.stem
     read = read_hierarchy(rule.path, name)
-    rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
+    rows = zip(read.values, *read.levels, strict=True)
     return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 
 
@@ -289,9 +287,8 @@ def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None
     origin = _with_format(shape.origin, shape.format)
     print_prose(f"{shape.name}: {_size(shape)} (from {origin})")
     _print_notes(shape.name, shape.notes)
-    named = [] if shape.leaves is None else ["value"]
-    print_table([*named, *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
-    if len(rows) < (shape.labels[0] if shape.leaves is None else shape.leaves):
+    print_table(["value", *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
+    if shape.leaves is not None and len(rows) < shape.leaves:
         print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
 
 
@@ -314,7 +311,7 @@ def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
 def _size(shape: Shape) -> str:
     """Return how many values and labels a hierarchy has; of a rule they are not known."""
     if shape.leaves is None:
-        return f"intervals for any values, labels per level {_per_level(shape)}" if shape.labels else "a rule"
+        return "a rule"
     what = "prefixes" if shape.by_prefix else "values"
     return f"{shape.leaves:,} {what}, labels per level {_per_level(shape)}"
 

@@ -21,7 +21,7 @@ from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_te
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import NUMBERS
-from kanon_sql.hierarchy.formats import read_levels
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import build as sql
 
@@ -121,7 +121,7 @@ def _level_keys(rule: str, level: int, column: Column, directory: Path | None = 
             f"The labels of {rule} depend on the values in the table: give a hierarchy file or a ready: one, --keys, "
             "or --bins."
         )
-    rows = read_levels(parsed.path, column.name)
+    rows = read_hierarchy(parsed.path, column.name)
     if not 0 <= level <= len(rows.levels):
         raise UsageError(f"{rule} has the levels 0 to {len(rows.levels)}, and not {level}.")
     labels = rows.values if level == 0 else rows.levels[level - 1]
