@@ -38,7 +38,7 @@ class Shape:
     Attributes:
         height: its number of levels above the values; None for a rule whose levels the values decide.
         leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule.
-        labels: the number of labels at each level from 1; none for a rule.
+        labels: the number of labels at each level from 1, that of NULL not counted; none for a rule.
         by_prefix: whether its values are prefixes that values of a column are looked up by.
     """
 
@@ -89,14 +89,15 @@ def shape_of_file(path: Path, name: str) -> Shape:
 
 
 def shape_of_rows(rows: HierarchyRows, rule: FileRule, name: str) -> Shape:
-    leaves = sum(value is not None for value in rows.values)
-    labels = tuple(len(set(level)) for level in rows.levels)
-    return Shape(name, rows.height, leaves, labels, str(rule), format=rows.format, notes=rows.notes)
+    present = [place for place, value in enumerate(rows.values) if value is not None]
+    labels = tuple(len({level[place] for place in present}) for level in rows.levels)
+    return Shape(name, rows.height, len(present), labels, str(rule), format=rows.format, notes=rows.notes)
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:
     labels = [sql.count_distinct(sql.column(level_name(level))) for level in range(1, height + 1)]
-    return exp.select(exp.Count(this=sql.column(VALUE)), *labels).from_(relation.copy())
+    present = exp.Is(this=sql.column(VALUE), expression=exp.null()).not_()
+    return exp.select(sql.count_rows(), *labels).from_(relation.copy()).where(present)
 
 
 def shape_of_relation(engine: Engine, relation: exp.Table, height: int, name: str, origin: str) -> Shape:

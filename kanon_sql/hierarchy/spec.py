@@ -1,4 +1,4 @@
-"""How a hierarchy is specified: a file, or a rule that builds one from the data.
+"""How a hierarchy is specified: a file, levels from Python, or a rule that builds one from the data.
 
 age.csv                              a file, in any of the formats of docs/hierarchies.md
 ready:us_state                       a hierarchy that comes with kanon-sql
@@ -38,14 +38,18 @@ area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the pr
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.formats import read_hierarchy, read_lines
+from kanon_sql.hierarchy.formats.levels import lines_of
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules import (
     MOST_DIGITS,
@@ -64,6 +68,8 @@ from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows, Line
 
 
 RULES = (
@@ -92,6 +98,22 @@ class FileRule:
 
     def with_path(self, path: str) -> str:
         return path
+
+    def read(self, column: str) -> HierarchyRows:
+        return read_hierarchy(self.path, column)
+
+
+@dataclass(frozen=True)
+class LevelsRule:
+    """Levels of a mapping or a data frame: its lines, as a file would have them."""
+
+    lines: tuple[Line, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return "levels from Python"
+
+    def read(self, column: str) -> HierarchyRows:
+        return read_lines(self.lines, f"The hierarchy of column {column!r} ({self})")
 
 
 @dataclass(frozen=True)
@@ -206,11 +228,45 @@ BuiltRule = (
     | BoundsRule
     | PrefixesRule
 )
-FromFile = FileRule | PrefixRule
+FromFile = FileRule | PrefixRule | LevelsRule
+"""Rules that list values, instead of computing the labels of any."""
 Rule = FromFile | BuiltRule
+Given = str | LevelsRule
+"""A hierarchy as a policy holds it: the text of a rule, the name of a file, or levels from Python."""
+Hierarchies = Mapping[str, Any] | str | os.PathLike[str]
+"""Hierarchies of public calls: by column a rule, a file, a mapping or a data frame; or a directory of files."""
 
 
-def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
+def as_given(hierarchy: Any) -> Given:  # noqa: ANN401 - what a public call takes
+    """Return a rule or a file as text, and a mapping or a data frame as its levels."""
+    if isinstance(hierarchy, LevelsRule):
+        return hierarchy
+    return str(hierarchy) if isinstance(hierarchy, str | os.PathLike) else LevelsRule(lines_of(hierarchy))
+
+
+def all_given(hierarchies: Mapping[str, Any]) -> dict[str, Given]:
+    return {column: as_given(hierarchy) for column, hierarchy in hierarchies.items()}
+
+
+def by_column_or_directory(hierarchies: Hierarchies | None) -> tuple[dict[str, Given], Path | None]:
+    """Return the hierarchies that a public call names by column, and the directory that it names instead."""
+    if hierarchies is None or isinstance(hierarchies, Mapping):
+        return all_given(hierarchies or {}), None
+    return {}, Path(hierarchies)
+
+
+def require_in_files(hierarchies: Mapping[str, Given], where: str) -> None:
+    """Raise if a hierarchy is in memory alone, so that a file could not name it."""
+    if lost := [column for column, given in hierarchies.items() if isinstance(given, LevelsRule)]:
+        raise UsageError(
+            f"The hierarchy of column {lost[0]!r} is levels from Python, which {where} cannot name. Write it to a file "
+            "with export_hierarchy(source, column=..., hierarchy=..., out=...), and give that file."
+        )
+
+
+def parse_rule(text: Given, relative_to: Path | None = None) -> Rule:
+    if isinstance(text, LevelsRule):
+        return text
     kind, *parts = text.split(":")
     try:
         if kind in _PARSERS:

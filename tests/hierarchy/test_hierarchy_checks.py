@@ -62,9 +62,9 @@ def test_what_is_wrong_is_counted_and_a_fix_is_named(
     [
         (
             f"a;A;*\na;B;*\n{HIDDEN};A;*\n",
-            r"c.csv, line 2: this value has a row already \(line 1\)\. 1 row of the file is for a value",
+            r"c.csv, line 2: this value has a row already \(line 1\)\. 1 row is for a value",
         ),
-        (f"a;A;*\na;B;*\na;C;*\n{HIDDEN};B;*\n", r"line 2: .* 2 rows of the file are for a value that came before"),
+        (f"a;A;*\na;B;*\na;C;*\n{HIDDEN};B;*\n", r"line 2: .* 2 rows are for a value that came before"),
         (
             f"a;A;X;*\nb;A;Y;*\n{HIDDEN};B;X;*\n",
             r"line 2: the label of level 1 has another parent than before \(line 1\)\. Give the label a different name",

@@ -18,7 +18,7 @@ from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.given import given_rules, make_hierarchy, stored_hierarchies
+from kanon_sql.hierarchy.given import given_rules, hierarchy_files, make_hierarchy, notes_on_unused, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
 from kanon_sql.hierarchy.report import (
@@ -97,7 +97,7 @@ def list_command(
 def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
     """Return the shapes of the hierarchy files in a directory; say which files are none."""
     shapes = []
-    for path in sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv"):
+    for path in hierarchy_files(directory):
         try:
             shapes.append(shape_of_file(path, path.stem))
         except SourceError as error:
@@ -191,7 +191,7 @@ def fit_command(
     """
     check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = overridden(
             Policy(),
             opened.columns,
@@ -202,6 +202,8 @@ def fit_command(
         origins = _origins(opened, policy)
         columns = _columns_to_check(opened, policy, origins)
         opened.bring(columns)
+        for note in notes_on_unused(hierarchies, given_rules(opened, columns, policy).values()):
+            talk.note(note)
         if sql:
             print_sql(_check_script(opened, columns, policy, dialect))
             return

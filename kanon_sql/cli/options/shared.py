@@ -231,7 +231,7 @@ LevelsOption = Annotated[
 ]
 HierarchiesOption = Annotated[
     Path | None,
-    typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),
+    typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or .txt, or *_hierarchy_<column>."),
 ]
 PublishOption = Annotated[
     list[str] | None,

@@ -7,14 +7,18 @@ cover the values of a column shows when the frequency set is made.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows
-from kanon_sql.hierarchy.formats.separated import read_separated
+from kanon_sql.hierarchy.formats.rows import BrokenError
+from kanon_sql.hierarchy.formats.separated import read_separated, rows_of_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows, Line
 
 _NOT_READ = re.compile(
     r"""\s*(<(\?xml\b|!--|!DOCTYPE\b|config\b)                  # XML; a label such as <18 is none
@@ -36,10 +40,22 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows:
             f"{path} is XML, JSON, or a text of Amnesia, which kanon does not read. Write a line for each value "
             "(value;level 1;...;root), or child,parent pairs."
         )
-    try:
+    with _named(str(path)):
         return read_separated(text, column)
+
+
+def read_lines(lines: Sequence[Line], name: str) -> HierarchyRows:
+    """Return the hierarchy of lines that are no file; errors call them by a name."""
+    with _named(name):
+        return rows_of_lines(lines, "levels")
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    try:
+        yield
     except BrokenError as error:
-        where = f"{path} " if error.place is None else f"{path}, {error.place}: "
+        where = f"{name} " if error.place is None else f"{name}, {error.place}: "
         raise HierarchyError(f"{where}{error.reason}.") from None
 
 

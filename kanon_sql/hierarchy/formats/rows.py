@@ -181,7 +181,7 @@ def _require_tree(paths: Sequence[Path], lines: Sequence[Line]) -> None:
 
 
 def _again(number: int) -> str:
-    return f"{_rows(number)} of the file {'is' if number == 1 else 'are'} for a value that came before."
+    return f"{_rows(number)} {'is' if number == 1 else 'are'} for a value that came before."
 
 
 def _rows(number: int) -> str:
