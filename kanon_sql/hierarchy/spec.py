@@ -14,6 +14,7 @@ mask:right:1,3,5:length=7            ... of texts of up to 7 characters, whateve
 cut:2,3   cut:2,3,letters            the last characters left out, then all after the first letters: SW1A1, SW1A, SW
 date:month,quarter,year,decade       dates truncated to these units; also day and week
 round:1,2,3                          numbers rounded to tens, hundreds, thousands
+truncate:1,2                         numbers cut to tens, hundreds, towards zero: 42, 4, 25 become 40, 0, 20
 steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred; they
                                      take labels=dashes or labels=brackets, as intervals do
 quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
@@ -26,7 +27,7 @@ age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin, labels
 zip = { mask = "right", counts = [1, 2, 4] }    # also length
 postcode = { cut = [2, 3], letters = true }
 birth = { date = ["month", "year"] }
-income = { round = [2, 3] }
+income = { round = [2, 3] }                     # or truncate = [2, 3]
 cost = { steps = true, from = 100 }             # also labels
 height = { quantiles = [16, 8, 4] }
 code = { prefixes = [3, 1] }                    # or true: as the data require
@@ -73,8 +74,8 @@ if TYPE_CHECKING:
 
 
 RULES = (
-    "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME  "
-    "prefix:3:FILE"
+    "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  truncate:1,2  steps  quantiles:16,8,4  prefixes  flat  "
+    "ready:NAME  prefix:3:FILE"
 )
 """The rules that exist, one example of each, for messages."""
 
@@ -198,16 +199,21 @@ class DateRule:
 
 @dataclass(frozen=True)
 class RoundRule:
-    """Numbers rounded to powers of ten, each level from the one before (so that the levels nest)."""
+    """Numbers rounded to powers of ten, each level from the one before (so that the levels nest); or cut to them.
+
+    Attributes:
+        kind: whether numbers are rounded, or truncated towards zero.
+    """
 
     digits: tuple[int, ...]
+    kind: Literal["round", "truncate"] = "round"
 
     def __post_init__(self) -> None:
-        require(bool(self.digits) and rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
+        require(bool(self.digits) and rises(self.digits, above=-19), f"digits must rise, as in {self.kind}:1,2,3")
         require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
 
     def __str__(self) -> str:
-        return f"round:{','.join(map(str, self.digits))}"
+        return f"{self.kind}:{','.join(map(str, self.digits))}"
 
 
 @dataclass(frozen=True)
@@ -320,9 +326,9 @@ def _intervals(parts: list[str]) -> IntervalRule:
     return IntervalRule(widths, **settings)
 
 
-def _round(parts: list[str]) -> RoundRule:
-    require(len(parts) == 1, "round needs digits, as in round:1,2,3")
-    return RoundRule(tuple(int(digit) for digit in comma_separated(parts[0])))
+def _round(parts: list[str], kind: Literal["round", "truncate"] = "round") -> RoundRule:
+    require(len(parts) == 1, f"{kind} needs digits, as in {kind}:1,2,3")
+    return RoundRule(tuple(int(digit) for digit in comma_separated(parts[0])), kind)
 
 
 def _decimal(text: str) -> Decimal:
@@ -363,6 +369,7 @@ _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
     "flat": _flat,
     "ready": _ready,
     "round": _round,
+    "truncate": lambda parts: _round(parts, "truncate"),
     "steps": parse_steps,
     "quantiles": parse_quantiles,
     "prefixes": parse_prefixes,
@@ -462,6 +469,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[[_Table, str], str]]] = {
     ),
     "date": ((), _write_date),
     "round": ((), lambda table, where: f"round:{_numbers(table, 'round', where)}"),
+    "truncate": ((), lambda table, where: f"truncate:{_numbers(table, 'truncate', where)}"),
     "steps": (("from", "labels"), _write_steps),
     "quantiles": ((), lambda table, where: f"quantiles:{_numbers(table, 'quantiles', where)}"),
     "prefixes": ((), _write_prefixes),

@@ -534,7 +534,8 @@ FOUND: dict[str, tuple[list[str], list[str] | None]] = {
     "padded": ([" nurse", " ?", " cook"] * 48, ["trim"]),
 }
 NOTED = {
-    "zip": "x1: NA in 29 rows. If it stands for a missing value, write null:NA under [prepare], or --prepare x1=null:NA.",
+    "zip": "x1: NA in 29 rows. If it stands for a missing value, write null:NA under [prepare], or --prepare "
+    "x1=null:NA.",
     "category": "x1: unknown in 48 rows. If it stands for a missing value, write null:unknown under [prepare], or "
     "--prepare x1=null:unknown.",
     "padded": "x1: ? in 48 rows. If it stands for a missing value, write null:? under [prepare], or --prepare x1=trim "
