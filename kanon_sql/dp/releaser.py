@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.hierarchy.spec import Rule
+    from kanon_sql.hierarchy.spec import Hierarchies, Rule
     from kanon_sql.policy.destination import Destination
 
 _IN_ORDER = 31  # bits of the seed of the order of rows
@@ -77,7 +77,7 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str],
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str],
+    hierarchies: Hierarchies,
     epsilon: Number,
     delta: Number | None = None,
     k: int | None = None,
@@ -93,7 +93,7 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
         source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; a pandas, polars or Arrow table.
         table: the table in a database; may be left out where there is one only.
         quasi_identifiers: the columns that are published; all others are left out.
-        hierarchies: for each of them a rule or a file, or a directory with files; none may depend on the data.
+        hierarchies: for each of them, as for ``anonymize``; none may depend on the data.
         epsilon: all that may be spent.
         delta: the least k is taken whose delta is at most this.
         k: the smallest class; with ``delta`` it must keep that too. One of both must be given.

@@ -57,8 +57,8 @@ from kanon_sql.hierarchy.expressions import VALUE, number_literal
 from kanon_sql.hierarchy.given import build_hierarchy, given_rules, load_hierarchy
 from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.bounds import QuantileRule, StepRule
-from kanon_sql.hierarchy.rules.texts import PrefixesRule, PrefixRule
-from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
+from kanon_sql.hierarchy.rules.texts import PrefixesRule
+from kanon_sql.hierarchy.spec import DateRule, FromFile, IntervalRule, MaskRule, RoundRule
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -112,7 +112,7 @@ def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> di
                 f"The hierarchy of column {column.name!r} ({rule}) depends on the data, so that one row more could "
                 f"change the labels of others: {_INSTEAD[type(rule)]}."
             )
-        if not isinstance(rule, FileRule | PrefixRule):
+        if not isinstance(rule, FromFile):
             require_fit(rule, column)
         _require_room(column, rule)
     return rules
@@ -134,7 +134,7 @@ def make_fixed(
     hierarchies = []
     for column in columns:
         rule = rules[column.name]
-        if isinstance(rule, FileRule | PrefixRule):
+        if isinstance(rule, FromFile):
             hierarchies.append(load_hierarchy(engine, copy, column, rule))
         else:
             hierarchies.append(build_hierarchy(engine, copy, column, rule, _facts_of_type(column)))
@@ -145,7 +145,7 @@ def make_fixed(
 
 
 def lists_values(rule: Rule) -> bool:
-    return isinstance(rule, FileRule | PrefixRule)
+    return isinstance(rule, FromFile)
 
 
 def unlisted_statement(copy: exp.Table, hierarchy: Hierarchy) -> exp.Update:

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Destination
@@ -183,7 +184,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     knows: Sequence[Sequence[str]] = (),
     targets: int = TARGETS,
     seed: int = 0,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,

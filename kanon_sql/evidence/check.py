@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -17,6 +15,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.evidence.known import known_source
 from kanon_sql.evidence.people import columns_of, models_of, source_with_people
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
+from kanon_sql.hierarchy.spec import by_column_or_directory
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
@@ -44,7 +43,7 @@ from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.known import KnownResult
     from kanon_sql.evidence.standards.judge import CheckedStandard, Facts
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count
@@ -207,7 +207,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     entity: str | None = None,
     count: Count = "people",
     population: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     standards: Sequence[str] = (),
     time_zone: str = UTC,
@@ -253,14 +253,14 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     """
     policy, in_file = given_policy(policy)
     if policy is None:
-        rules = hierarchies if isinstance(hierarchies, Mapping) else {}
+        rules, directory = by_column_or_directory(hierarchies)
         policy = Policy(
             NamedColumns(
                 names(identifying), names(quasi_identifiers), names(sensitive), names(insensitive), entity=entity
             ),
             models_with_k(models, k),
-            {column: str(rule) for column, rule in rules.items()},
-            None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
+            rules,
+            directory,
             population=population,
             count=count,
             time_zone=time_zone,

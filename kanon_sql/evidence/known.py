@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import find_column, names
@@ -26,6 +24,7 @@ from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.people import source_with_people
+from kanon_sql.hierarchy.spec import by_column_or_directory
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.gate import PEOPLE, judge, people_are_counted, refused_of
@@ -36,10 +35,11 @@ from kanon_sql.risks.estimators.tuples import collect
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Count
     from kanon_sql.risks.estimators.tuples import Tuples
@@ -197,7 +197,7 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     count: Count = "people",
     original: Any = None,  # noqa: ANN401 - the same, or the name of a table
     original_table: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
@@ -237,12 +237,12 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     policy, in_file = given_policy(policy)
     required = policy is not None or k is not None
     if policy is None:
-        rules = hierarchies if isinstance(hierarchies, Mapping) else {}
+        rules, directory = by_column_or_directory(hierarchies)
         policy = Policy(
             NamedColumns(quasi_identifiers=names(quasi_identifiers), insensitive=names(insensitive), entity=entity),
             models_with_k(None, k),
-            {column: str(rule) for column, rule in rules.items()},
-            None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
+            rules,
+            directory,
             count=count,
             time_zone=time_zone,
         )

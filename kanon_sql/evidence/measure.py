@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.published import PublishedMeasures
     from kanon_sql.measures.utility.spread import Spread
     from kanon_sql.measures.utility.utility import Utility
@@ -138,7 +139,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,

@@ -31,6 +31,7 @@ from kanon_sql.engine.time_zones import computing_in, zone_in_force
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.explore.state import Base
 from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.given import hierarchy_files
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -534,7 +535,7 @@ class Workspace:
         rules = [parse_rule(rule, policy.directory) for rule in policy.hierarchies.values()]
         files = [rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)]
         if policy.hierarchy_directory is not None:
-            files += policy.hierarchy_directory.glob("*.csv")
+            files += hierarchy_files(policy.hierarchy_directory)
         return repr((self._stamps(), stamps_of(files), _as_prepared(policy)))
 
     def _stamps(self) -> Stamps:

@@ -6,8 +6,6 @@ leaves to the data. 3. ``built_query``: the query.
 Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on from the
 level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN, infinity) goes to
 the root. No floating point decides about the bounds of an interval.
-
-A tree of intervals from a file becomes a query over the values of a column in the same way (``interval_query``).
 """
 
 from __future__ import annotations
@@ -28,9 +26,6 @@ from kanon_sql.hierarchy.expressions import (
     distinct_values_query,
     exact_number,
     exact_places,
-    is_above,
-    is_below,
-    no_number,
     number_literal,
     number_text,
     root_if_null,
@@ -48,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.formats.rows import Interval, IntervalTree
 
 
 def column_facts(
@@ -144,7 +138,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Colum
         case IntervalRule():
             return _intervals(rule, column, values, facts)
         case RoundRule():
-            return _rounded(rule, column, values)
+            return (_cut_to_digits if rule.kind == "truncate" else _rounded)(rule, column, values)
         case MaskRule():
             labels = _masks(rule, column, facts.longest)
         case DateRule():
@@ -217,18 +211,27 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Col
     query = query.with_("present", as_=values, copy=False)
     query = query.with_("numbers", as_=numbers.from_("present"), copy=False)
     if column.family == "float":
-        floored = sql.named(_floored(column, f"DECIMAL({digits}, {places})", places), "number")
+        floored = sql.named(_floored(column, f"DECIMAL({digits}, {places})", places, towards_zero=False), "number")
         query = query.with_("floored", as_=exp.select(value.copy(), floored).from_("numbers"), copy=False)
     lower_bounds = exp.select(value.copy(), number, *lower).from_("floored" if column.family == "float" else "numbers")
     bounds = exp.select("*", *upper).from_("lower_bounds")
     return query.with_("lower_bounds", as_=lower_bounds, copy=False).with_("intervals", as_=bounds, copy=False)
 
 
-def _floored(column: Column, data_type: str, places: int) -> exp.Expr:
-    """Return a number that was rounded to some places, one unit less where it was rounded up, maybe over a bound."""
-    number = sql.column("number")
-    rounded_up = exp.GT(this=sql.cast(number, column.type), expression=sql.column(VALUE))
-    unit = exp.Case().when(rounded_up, number_literal(Decimal(1).scaleb(-places))).else_(sql.literal(0))
+def _floored(column: Column, data_type: str, places: int, *, towards_zero: bool) -> exp.Expr:
+    """Return a number that was rounded to some places, one unit back where it was rounded up, maybe over a bound.
+
+    With ``towards_zero``, a number below zero goes back where it was rounded down.
+    """
+    number, value = sql.column("number"), sql.column(VALUE)
+    rounded, last = sql.cast(number, column.type), Decimal(1).scaleb(-places)
+    unit, zero = exp.Case(), sql.literal(0)
+    too_high: exp.Expr = exp.GT(this=rounded, expression=value)
+    if towards_zero:
+        too_low = exp.LT(this=rounded.copy(), expression=value.copy())
+        unit = unit.when(exp.and_(exp.LT(this=number.copy(), expression=zero), too_low), number_literal(-last))
+        too_high = exp.and_(exp.GT(this=number.copy(), expression=zero.copy()), too_high)
+    unit = unit.when(too_high, number_literal(last)).else_(zero.copy())
     return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
 
 
@@ -308,6 +311,29 @@ def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
     return with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
 
 
+def _cut_to_digits(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
+    """Return the steps: the values, each as an exact number, and the number less what it is past each power of ten."""
+    places = exact_places(column, max(0, -rule.digits[0]))
+    width = 37 if column.family == "float" else 38  # differences have one more digit, and Spark would drop a decimal
+    value, number = sql.column(VALUE), sql.column("number")
+    exact = exact_number(value_as_written(column), column, places, width)
+    numbers = exp.select(value, sql.named(exact, "number"))
+    labels: list[exp.Expr] = []
+    for digits in rule.digits:
+        # % takes the sign of its left side in every dialect, so that this goes towards zero.
+        past = exp.Mod(this=number.copy(), expression=number_literal(Decimal(1).scaleb(digits)))
+        cut = exp.Sub(this=number.copy(), expression=exp.Paren(this=past))
+        text = number_text(sql.cast(cut, f"DECIMAL(38, {max(0, -digits)})"), max(0, -digits))
+        labels.append(exp.Coalesce(this=text, expressions=[sql.literal(ROOT)]))
+    last = "floored" if column.family == "float" else "numbers"
+    query = with_levels(exp.select(value.copy()), labels).from_(last).with_("present", as_=values)
+    query = query.with_("numbers", as_=numbers.from_("present"), copy=False)
+    if column.family == "float":
+        floored = sql.named(_floored(column, f"DECIMAL({width}, {places})", places, towards_zero=True), "number")
+        query = query.with_("floored", as_=exp.select(value.copy(), floored).from_("numbers"), copy=False)
+    return query
+
+
 # Masks
 
 
@@ -374,34 +400,3 @@ def _part(unit: str) -> exp.Expr:
 
 def _part_as_text(unit: str) -> exp.Expr:
     return sql.cast(_part(unit), "VARCHAR")
-
-
-def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin: str) -> exp.Query:
-    """Return the query of values and labels of a tree of intervals; values outside of the root interval get no row.
-
-    At each level a value has the label of the innermost interval that is not below this level, so that an interval
-    without others under it keeps its label. What is no number (NULL, NaN, infinity) goes to the root.
-    """
-    if column.family not in NUMBERS:
-        raise HierarchyError(
-            f"The hierarchy of column {column.name!r} ({origin}) is a tree of intervals and needs numbers, but the "
-            f"column is {column.type}: cast the column, or use another hierarchy."
-        )
-    nodes = list(tree.nodes())
-    labels: list[exp.Expr] = []
-    for level in range(1, tree.height):
-        case = exp.Case().when(no_number(column), sql.literal(ROOT))
-        depth = tree.height - level
-        # From the inside out: an interval comes after those inside it.
-        for node, own in sorted(nodes, key=lambda item: -item[1]):
-            if 0 < own <= depth:
-                case = case.when(_inside(node.interval, column), sql.literal(str(node.interval)))
-        labels.append(case.else_(sql.literal(ROOT)))
-    known = exp.or_(no_number(column), _inside(tree.root.interval, column))
-    query = with_levels(exp.select(sql.column(VALUE)), labels).from_("present").where(known)
-    return query.with_("present", as_=distinct_values_query(column, source))
-
-
-def _inside(interval: Interval, column: Column) -> exp.Expr:
-    low = is_above(column, interval.low, with_bound=True)
-    return exp.Paren(this=exp.and_(low, is_below(column, interval.high, with_bound=not interval.high_open)))

@@ -21,13 +21,11 @@ from kanon_sql.engine.sources.open_source import Source, is_database, open_datab
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.spec import FileRule, as_given, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
+    from kanon_sql.hierarchy.spec import Given
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def export_hierarchy(
     *,
     out: str | os.PathLike[str],
     column: str | None = None,
-    hierarchy: str | os.PathLike[str] | None = None,
+    hierarchy: Any = None,  # noqa: ANN401 - what a policy takes
     null: str = "",
     replace: bool = False,
 ) -> Shape:
@@ -69,7 +68,7 @@ def export_hierarchy(
         table: the table in a database.
         out: the file, whose name ends in .csv.
         column: the column.
-        hierarchy: its rule or file; by default the one in the database, else the one that is chosen.
+        hierarchy: its rule, its file, a mapping or a data frame; by default the one in the database, else a chosen one.
         null: what stands for NULL; ARX takes the word NULL for a missing value.
         replace: whether a file that is there may be replaced.
 
@@ -88,7 +87,7 @@ def export_hierarchy(
             raise UsageError("A hierarchy is given without the column that it is for: name the column.")
         shape, text = file_as_arx(str(source), null)
     else:
-        with exportable(source, table, column, None if hierarchy is None else str(hierarchy)) as found:
+        with exportable(source, table, column, None if hierarchy is None else as_given(hierarchy)) as found:
             shape, text = found.shape, found.text(null)
     write_whole(path, text, "The hierarchy")
     return shape
@@ -105,11 +104,7 @@ def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
     if not isinstance(rule, FileRule):
         raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
     title = rule.path.stem
-    read = read_hierarchy(rule.path, title)
-    if isinstance(read, IntervalTree):
-        raise UsageError(
-            f"{rule} is a tree of intervals, which has no values of its own: give the table, and COLUMN={rule}."
-        )
+    read = rule.read(title)
     rows: Iterator[Sequence[str | None]] = zip(read.values, *read.levels, strict=True)
     return shape_of_rows(read, rule, title), arx_text(rows, null)
 
@@ -119,7 +114,7 @@ def exportable(
     source: Any,  # noqa: ANN401 - what open_source takes
     table: str | None,
     column: str,
-    rule: str | None,
+    rule: Given | None,
     listener: Callable[[Logged], None] | None = None,
 ) -> Iterator[Exportable]:
     """Open a source and make the hierarchy of a column; by default the stored one, else a chosen one."""
@@ -143,7 +138,7 @@ def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
     return Exportable(engine, _arx_query(kept.relation, kept.height), shape)
 
 
-def _made(opened: Source, name: str, rule: str | None) -> Exportable:
+def _made(opened: Source, name: str, rule: Given | None) -> Exportable:
     (column,) = resolve_columns([name], opened.columns, opened.name)
     given = GivenHierarchies({} if rule is None else {column.name: rule})
     hierarchy = make_hierarchy(opened, column, given)

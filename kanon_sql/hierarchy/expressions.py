@@ -146,12 +146,6 @@ def no_number(column: Column) -> exp.Expr:
     return exp.or_(missing, exp.not_(sql.finite(sql.column(VALUE), "float")))
 
 
-def is_above(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
-    return (exp.GTE if with_bound else exp.GT)(
-        this=_number(column), expression=_bound(bound, column, ROUND_CEILING if with_bound else ROUND_FLOOR)
-    )
-
-
 def is_below(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
     return (exp.LTE if with_bound else exp.LT)(
         this=_number(column), expression=_bound(bound, column, ROUND_FLOOR if with_bound else ROUND_CEILING)

@@ -22,11 +22,10 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import bounds_of, find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
-from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit, settled_rule
+from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, require_fit, settled_rule
 from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
-from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
-from kanon_sql.hierarchy.formats.rows import IntervalTree
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.lookup_relation import (
     Hierarchy,
     StoredHierarchy,
@@ -36,18 +35,18 @@ from kanon_sql.hierarchy.lookup_relation import (
     load_paths,
 )
 from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefix_values, prefixed_query, require_prefixes
-from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule, parse_rule
+from kanon_sql.hierarchy.spec import FileRule, FlatRule, FromFile, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.formats.rows import HierarchyRows
     from kanon_sql.hierarchy.rules import ColumnExtremes
-    from kanon_sql.hierarchy.spec import FromFile, Rule
+    from kanon_sql.hierarchy.spec import BuiltRule, Given, Rule
 
 
 SCHEMA = "kanon"
@@ -105,8 +104,8 @@ class HierarchySettings(Protocol):
     """The part of a policy that is about hierarchies."""
 
     @property
-    def hierarchies(self) -> Mapping[str, str]:
-        """For columns that have one given, its rule or file."""
+    def hierarchies(self) -> Mapping[str, Given]:
+        """For columns that have one given, its rule, its file or its levels."""
 
     @property
     def hierarchy_directory(self) -> Path | None:
@@ -121,7 +120,7 @@ class HierarchySettings(Protocol):
 class GivenHierarchies:
     """Hierarchies that are given without a policy."""
 
-    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
     directory: Path = field(default_factory=Path)
 
@@ -153,7 +152,7 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
     built = {
         column: rule
         for column in columns
-        if (rule := rules.get(column.name)) is not None and not isinstance(rule, FileRule | PrefixRule)
+        if (rule := rules.get(column.name)) is not None and not isinstance(rule, FromFile)
     }
     facts = column_facts(engine, source.tuples, list(built.items()))
 
@@ -162,7 +161,7 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
             return _use_stored(engine, column, kept[column.name])
         rule = rules[column.name]
         chosen = column.name not in given
-        if isinstance(rule, FileRule | PrefixRule):
+        if isinstance(rule, FromFile):
             return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen, rule=rule)
         return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
 
@@ -192,12 +191,25 @@ def given_rules(source: Source, columns: Sequence[Column], policy: HierarchySett
     return rules
 
 
+def hierarchy_files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.iterdir() if path.suffix.lower() in {".csv", ".txt"})
+
+
+def notes_on_unused(directory: Path | None, rules: Iterable[Rule | None]) -> list[str]:
+    """Return a note if a directory has files that no rule reads."""
+    used = {rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)}
+    files = [] if directory is None else hierarchy_files(directory)
+    unused = [path.name for path in files if path not in used]
+    names = "<column>.csv, <column>.txt, *_hierarchy_<column>.csv or *_hierarchy_<column>.txt"
+    return [f"No quasi-identifier uses {', '.join(unused)} of {directory}. A file is called {names}."] if unused else []
+
+
 def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
-    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``."""
+    """Return the files of a directory that are for these columns: ``<column>`` or ``*_hierarchy_<column>``."""
     if not directory.is_dir():
         raise HierarchyError(f"There is no directory {directory} with hierarchies.")
     rules = {}
-    files = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
+    files = hierarchy_files(directory)
     for column in columns:
         name = folded(column.name)
         stems = {path: folded(path.stem) for path in files}
@@ -262,17 +274,13 @@ def for_other_rows(engine: Engine, hierarchy: Hierarchy, source: exp.Table, othe
 
 
 def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
-    """Return a hierarchy read from a file; of prefixes and of a tree of intervals, the values are those of source."""
+    """Return a hierarchy read from a file; of prefixes, the values are those of source."""
     if isinstance(rule, PrefixRule):
         return _load_prefixed(engine, source, column, rule)
-    rows = read_hierarchy(rule.path, column.name)
-    if isinstance(rows, IntervalTree):
-        query = interval_query(rows, column, source, str(rule))
-        made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)
-        return replace(made, format=rows.format, notes=rows.notes)
-    order, notes = (_in_order(rows.values), rows.notes)
+    rows = rule.read(column.name)
+    order, notes = _in_order(rows.values), rows.notes
     if column.lookup_type != "VARCHAR":
-        order, beyond = _in_typed_order(engine, column, rows, rule)
+        order, beyond = _in_typed_order(engine, column, rows, str(rule))
         if beyond:
             left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
             notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
@@ -295,7 +303,7 @@ def _in_order(values: Sequence[str | None]) -> list[int]:
     return order if len(order) == len(values) else [values.index(None), *order]
 
 
-def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, rule: FileRule) -> tuple[list[int], int]:
+def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, origin: str) -> tuple[list[int], int]:
     """Return the places of values that the type of a column can hold, in their order; and how many are beyond it.
 
     Values that the type cannot hold have no row: no row of the table can have them.
@@ -316,12 +324,12 @@ def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, rule: F
             unreadable += 1
     if unreadable:
         raise HierarchyError(
-            f"The hierarchy of column {column.name!r} ({rule}): {unreadable:,} of its {len(rows.values):,} "
+            f"The hierarchy of column {column.name!r} ({origin}): {unreadable:,} of its {len(rows.values):,} "
             f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
             f"{', or remove the header line' if unreadable == 1 and not rows.header else ''}."
         )
     repeated = sum(times > 1 for times in Counter(ranks.values()).values())
-    require_once(repeated, column.name, str(rule))
+    require_once(repeated, column.name, origin)
     return sorted(ranks, key=ranks.__getitem__), beyond
 
 
@@ -354,7 +362,7 @@ def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Pref
 
     Values whose first characters are not in the file get no row, as those that are not in another file.
     """
-    rows = read_levels(rule.path, column.name)
+    rows = read_hierarchy(rule.path, column.name)
     require_prefixes(rule, rows, column)
     prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
     engine.load(prefixes, prefix_columns(rows), "load a hierarchy")

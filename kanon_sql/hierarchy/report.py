@@ -12,8 +12,7 @@ from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import count_missing
 from kanon_sql.hierarchy.expressions import VALUE, compared, level_name, levels_columns
-from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
-from kanon_sql.hierarchy.formats.rows import IntervalTree
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
 from kanon_sql.hierarchy.rules.bounds import StepRule
@@ -38,9 +37,8 @@ class Shape:
 
     Attributes:
         height: its number of levels above the values; None for a rule whose levels the values decide.
-        leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule, and for a
-            tree of intervals, which has those of any column.
-        labels: the number of labels at each level from 1; none for a rule.
+        leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule.
+        labels: the number of labels at each level from 1, that of NULL not counted; none for a rule.
         by_prefix: whether its values are prefixes that values of a column are looked up by.
     """
 
@@ -90,20 +88,16 @@ def shape_of_file(path: Path, name: str) -> Shape:
     return shape_of_rows(read_hierarchy(path, name), FileRule(path), name)
 
 
-def shape_of_rows(rows: HierarchyRows | IntervalTree, rule: FileRule, name: str) -> Shape:
-    """Return the shape of a hierarchy file that was read; a tree of intervals has no values of its own."""
-    if isinstance(rows, IntervalTree):
-        levels: list[list[str]] = [list(level) for level in zip(*rows.paths(), strict=True)]
-        leaves = None
-    else:
-        levels, leaves = rows.levels, sum(value is not None for value in rows.values)
-    labels = tuple(len(set(level)) for level in levels)
-    return Shape(name, len(levels), leaves, labels, str(rule), format=rows.format, notes=rows.notes)
+def shape_of_rows(rows: HierarchyRows, rule: FileRule, name: str) -> Shape:
+    present = [place for place, value in enumerate(rows.values) if value is not None]
+    labels = tuple(len({level[place] for place in present}) for level in rows.levels)
+    return Shape(name, rows.height, len(present), labels, str(rule), format=rows.format, notes=rows.notes)
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:
     labels = [sql.count_distinct(sql.column(level_name(level))) for level in range(1, height + 1)]
-    return exp.select(exp.Count(this=sql.column(VALUE)), *labels).from_(relation.copy())
+    present = exp.Is(this=sql.column(VALUE), expression=exp.null()).not_()
+    return exp.select(sql.count_rows(), *labels).from_(relation.copy()).where(present)
 
 
 def shape_of_relation(engine: Engine, relation: exp.Table, height: int, name: str, origin: str) -> Shape:
@@ -175,7 +169,7 @@ def ready_rows(ready: ReadyMade) -> list[Row]:
     """Return the rows of a ready-made hierarchy: value, levels, root. Of a rule: those of its examples."""
     if ready.path is None:
         return _of_examples(ready)
-    read = read_levels(ready.path, ready.name)
+    read = read_hierarchy(ready.path, ready.name)
     rows = list(zip(read.values, *read.levels, strict=True))
     if not ready.prefix or ready.hide:
         return rows

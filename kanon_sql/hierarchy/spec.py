@@ -1,4 +1,4 @@
-"""How a hierarchy is specified: a file, or a rule that builds one from the data.
+"""How a hierarchy is specified: a file, levels from Python, or a rule that builds one from the data.
 
 age.csv                              a file, in any of the formats of docs/hierarchies.md
 ready:us_state                       a hierarchy that comes with kanon-sql
@@ -14,6 +14,7 @@ mask:right:1,3,5:length=7            ... of texts of up to 7 characters, whateve
 cut:2,3   cut:2,3,letters            the last characters left out, then all after the first letters: SW1A1, SW1A, SW
 date:month,quarter,year,decade       dates truncated to these units; also day and week
 round:1,2,3                          numbers rounded to tens, hundreds, thousands
+truncate:1,2                         numbers cut to tens, hundreds, towards zero: 42, 4, 25 become 40, 0, 20
 steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred; they
                                      take labels=dashes or labels=brackets, as intervals do
 quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
@@ -26,7 +27,7 @@ age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin, labels
 zip = { mask = "right", counts = [1, 2, 4] }    # also length
 postcode = { cut = [2, 3], letters = true }
 birth = { date = ["month", "year"] }
-income = { round = [2, 3] }
+income = { round = [2, 3] }                     # or truncate = [2, 3]
 cost = { steps = true, from = 100 }             # also labels
 height = { quantiles = [16, 8, 4] }
 code = { prefixes = [3, 1] }                    # or true: as the data require
@@ -38,14 +39,18 @@ area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the pr
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.formats import read_hierarchy, read_lines
+from kanon_sql.hierarchy.formats.levels import lines_of
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules import (
     MOST_DIGITS,
@@ -65,10 +70,12 @@ from kanon_sql.sql.build import data_directory
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows, Line
+
 
 RULES = (
-    "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME  "
-    "prefix:3:FILE"
+    "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  truncate:1,2  steps  quantiles:16,8,4  prefixes  flat  "
+    "ready:NAME  prefix:3:FILE"
 )
 """The rules that exist, one example of each, for messages."""
 
@@ -92,6 +99,22 @@ class FileRule:
 
     def with_path(self, path: str) -> str:
         return path
+
+    def read(self, column: str) -> HierarchyRows:
+        return read_hierarchy(self.path, column)
+
+
+@dataclass(frozen=True)
+class LevelsRule:
+    """Levels of a mapping or a data frame: its lines, as a file would have them."""
+
+    lines: tuple[Line, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return "levels from Python"
+
+    def read(self, column: str) -> HierarchyRows:
+        return read_lines(self.lines, f"The hierarchy of column {column!r} ({self})")
 
 
 @dataclass(frozen=True)
@@ -176,16 +199,21 @@ class DateRule:
 
 @dataclass(frozen=True)
 class RoundRule:
-    """Numbers rounded to powers of ten, each level from the one before (so that the levels nest)."""
+    """Numbers rounded to powers of ten, each level from the one before (so that the levels nest); or cut to them.
+
+    Attributes:
+        kind: whether numbers are rounded, or truncated towards zero.
+    """
 
     digits: tuple[int, ...]
+    kind: Literal["round", "truncate"] = "round"
 
     def __post_init__(self) -> None:
-        require(bool(self.digits) and rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
+        require(bool(self.digits) and rises(self.digits, above=-19), f"digits must rise, as in {self.kind}:1,2,3")
         require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
 
     def __str__(self) -> str:
-        return f"round:{','.join(map(str, self.digits))}"
+        return f"{self.kind}:{','.join(map(str, self.digits))}"
 
 
 @dataclass(frozen=True)
@@ -206,11 +234,45 @@ BuiltRule = (
     | BoundsRule
     | PrefixesRule
 )
-FromFile = FileRule | PrefixRule
+FromFile = FileRule | PrefixRule | LevelsRule
+"""Rules that list values, instead of computing the labels of any."""
 Rule = FromFile | BuiltRule
+Given = str | LevelsRule
+"""A hierarchy as a policy holds it: the text of a rule, the name of a file, or levels from Python."""
+Hierarchies = Mapping[str, Any] | str | os.PathLike[str]
+"""Hierarchies of public calls: by column a rule, a file, a mapping or a data frame; or a directory of files."""
 
 
-def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
+def as_given(hierarchy: Any) -> Given:  # noqa: ANN401 - what a public call takes
+    """Return a rule or a file as text, and a mapping or a data frame as its levels."""
+    if isinstance(hierarchy, LevelsRule):
+        return hierarchy
+    return str(hierarchy) if isinstance(hierarchy, str | os.PathLike) else LevelsRule(lines_of(hierarchy))
+
+
+def all_given(hierarchies: Mapping[str, Any]) -> dict[str, Given]:
+    return {column: as_given(hierarchy) for column, hierarchy in hierarchies.items()}
+
+
+def by_column_or_directory(hierarchies: Hierarchies | None) -> tuple[dict[str, Given], Path | None]:
+    """Return the hierarchies that a public call names by column, and the directory that it names instead."""
+    if hierarchies is None or isinstance(hierarchies, Mapping):
+        return all_given(hierarchies or {}), None
+    return {}, Path(hierarchies)
+
+
+def require_in_files(hierarchies: Mapping[str, Given], where: str) -> None:
+    """Raise if a hierarchy is in memory alone, so that a file could not name it."""
+    if lost := [column for column, given in hierarchies.items() if isinstance(given, LevelsRule)]:
+        raise UsageError(
+            f"The hierarchy of column {lost[0]!r} is levels from Python, which {where} cannot name. Write it to a file "
+            "with export_hierarchy(source, column=..., hierarchy=..., out=...), and give that file."
+        )
+
+
+def parse_rule(text: Given, relative_to: Path | None = None) -> Rule:
+    if isinstance(text, LevelsRule):
+        return text
     kind, *parts = text.split(":")
     try:
         if kind in _PARSERS:
@@ -264,9 +326,9 @@ def _intervals(parts: list[str]) -> IntervalRule:
     return IntervalRule(widths, **settings)
 
 
-def _round(parts: list[str]) -> RoundRule:
-    require(len(parts) == 1, "round needs digits, as in round:1,2,3")
-    return RoundRule(tuple(int(digit) for digit in comma_separated(parts[0])))
+def _round(parts: list[str], kind: Literal["round", "truncate"] = "round") -> RoundRule:
+    require(len(parts) == 1, f"{kind} needs digits, as in {kind}:1,2,3")
+    return RoundRule(tuple(int(digit) for digit in comma_separated(parts[0])), kind)
 
 
 def _decimal(text: str) -> Decimal:
@@ -307,6 +369,7 @@ _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
     "flat": _flat,
     "ready": _ready,
     "round": _round,
+    "truncate": lambda parts: _round(parts, "truncate"),
     "steps": parse_steps,
     "quantiles": parse_quantiles,
     "prefixes": parse_prefixes,
@@ -406,6 +469,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[[_Table, str], str]]] = {
     ),
     "date": ((), _write_date),
     "round": ((), lambda table, where: f"round:{_numbers(table, 'round', where)}"),
+    "truncate": ((), lambda table, where: f"truncate:{_numbers(table, 'truncate', where)}"),
     "steps": (("from", "labels"), _write_steps),
     "quantiles": ((), lambda table, where: f"quantiles:{_numbers(table, 'quantiles', where)}"),
     "prefixes": ((), _write_prefixes),

@@ -18,7 +18,7 @@ from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.hierarchy.build import DATES, column_facts, facts_query
 from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
-from kanon_sql.hierarchy.formats import read_levels
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
 from kanon_sql.hierarchy.rules.bounds import StepRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule, MaskRule, RoundRule, parse_rule
@@ -175,7 +175,7 @@ def _fits_type(entry: ReadyMade, column: Column) -> bool:
 def _file_values(entry: ReadyMade) -> tuple[tuple[str, str], ...]:
     """Return the values of the file of an entry, NULL left out, as they are compared, each with the label above it."""
     assert entry.path is not None  # noqa: S101 - for entries with a file only
-    rows = read_levels(entry.path, "value")
+    rows = read_hierarchy(entry.path, "value")
     values = (compared(value) if value and entry.prefix else value for value in rows.values)
     return tuple((value, label) for value, label in zip(values, rows.levels[0], strict=True) if value is not None)
 

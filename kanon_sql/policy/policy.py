@@ -19,7 +19,7 @@
     proposed = ["zip"]                  # roles that kanon init proposed, and no person has confirmed
 
     [hierarchies]
-    directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
+    directory = "hierarchies"           # files <column> or *_hierarchy_<column>, .csv or .txt
     birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
     age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.spec)
 
@@ -60,7 +60,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -73,7 +72,7 @@ from kanon_sql.engine.sources.layout import READERS_OF, layout_from
 from kanon_sql.engine.sources.preparing import Rules, rules_of
 from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, UnsuitableError, UsageError
-from kanon_sql.hierarchy.spec import rule_text
+from kanon_sql.hierarchy.spec import all_given, by_column_or_directory, require_in_files, rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
@@ -104,8 +103,9 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from kanon_sql.hierarchy.spec import Given, Hierarchies
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
 
@@ -136,7 +136,7 @@ class Policy:
     Attributes:
         columns: roles of the columns.
         models: what every published class must satisfy.
-        hierarchies: for columns that have one given, its rule or file.
+        hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
         hierarchy_directory: a directory with hierarchy files.
         publish: for columns that are kept, the rules by which they are published.
         levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
@@ -171,7 +171,7 @@ class Policy:
 
     columns: NamedColumns = field(default_factory=NamedColumns)
     models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
-    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
@@ -200,6 +200,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prepare", rules_of(self.prepare))
+        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         require_seconds(self.time_limit)
         self._choose_algorithm()
@@ -389,7 +390,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
     levels: Mapping[str, str | int] | None = None,
     k: int | None = None,
@@ -402,10 +403,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         return policy
     if policy is not None:
         return read_policy(Path(policy))[0]
-    if hierarchies is None or isinstance(hierarchies, Mapping):
-        rules, directory = hierarchies or {}, None
-    else:
-        rules, directory = {}, Path(hierarchies)
+    rules, directory = by_column_or_directory(hierarchies)
     columns = NamedColumns(
         names(identifying),
         names(quasi_identifiers),
@@ -418,7 +416,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     return Policy(
         columns=columns,
         models=models_with_k(models, k),
-        hierarchies={column: str(rule) for column, rule in rules.items()},
+        hierarchies=rules,
         hierarchy_directory=directory,
         publish={column: publish_rules_of(texts, column) for column, texts in (publish or {}).items()},
         levels=levels_of(levels or {}),
@@ -488,7 +486,9 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
 
     Raises:
         SourceError: the file cannot be written.
+        UsageError: a hierarchy is a mapping or a data frame, which the file cannot name.
     """
+    require_in_files(policy.hierarchies, "kanon.toml")
     write_whole(path, policy_text(policy, destination, path.parent), "The policy")
 
 

@@ -14,6 +14,7 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 
 if TYPE_CHECKING:
+    from kanon_sql.hierarchy.spec import Given
     from kanon_sql.policy.destination import Backup
 
 
@@ -100,11 +101,11 @@ def require_seconds(value: float | None) -> None:
         raise UsageError(f"time_limit is a number of seconds greater than 0, not {value:g}.")
 
 
-def moved_rule(rule: str, old: Path, new: Path) -> str:
+def moved_rule(rule: Given, old: Path, new: Path) -> str:
     """Return the rule of a hierarchy, with the path of a file as it is seen from another directory."""
     parsed = parse_rule(rule, old)
-    if not isinstance(parsed, FileRule | PrefixRule) or rule.startswith(READY):
-        return rule
+    if not isinstance(parsed, FileRule | PrefixRule) or str(rule).startswith(READY):
+        return str(rule)
     path = relative_path(Path(parsed.path), new)
     # A file may be called like a rule: ./flat is the file.
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./

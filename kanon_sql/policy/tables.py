@@ -51,7 +51,7 @@ from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, UsageError
-from kanon_sql.hierarchy.spec import rule_text
+from kanon_sql.hierarchy.spec import all_given, require_in_files, rule_text
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, Backup, Origin
 from kanon_sql.policy.policy import (
@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from kanon_sql.hierarchy.spec import Given
+
 Rows = Literal["people", "events", "kept", "dropped"]
 MOST_EVENTS = 3
 """The largest ``km``: combinations of more events than that are too many to count."""
@@ -106,7 +108,7 @@ class TablePolicy:
             nobody.
         key: the column that names a row, where other tables refer to it.
         columns: the roles of its columns. Those that name persons and rows have none: they become pseudonyms.
-        hierarchies: for quasi-identifiers, a rule or a file.
+        hierarchies: for quasi-identifiers, a rule or a file; or, from Python, a mapping or a data frame.
     """
 
     name: str
@@ -114,9 +116,10 @@ class TablePolicy:
     person: str | Through | None = None
     key: str | None = None
     columns: NamedColumns = field(default_factory=NamedColumns)
-    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
         if self.rows not in get_args(Rows):
             raise self._error(f"rows is {' or '.join(get_args(Rows))}, not {self.rows!r}")
         for name, value in (("entity", self.columns.entity), ("pseudonymize", self.columns.pseudonymize)):
@@ -352,7 +355,10 @@ def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> N
 
     Raises:
         SourceError: the file cannot be written.
+        UsageError: a hierarchy is a mapping or a data frame, which the file cannot name.
     """
+    for table in policy.tables:
+        require_in_files(table.hierarchies, "kanon.toml")
     write_whole(Path(path), tables_policy_text(policy, Path(path).parent), "The policy")
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.models.base import PrivacyModel
@@ -79,7 +80,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
     levels: Mapping[str, str | int] | None = None,
@@ -122,7 +123,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         count: what k counts: "people", for which a table with several rows of one person needs an entity; or "rows",
             also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
-        hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
+        hierarchies: for columns, a rule, a file, a mapping from a value to its label or its list of labels, or a data
+            frame with the value first; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or the one that ``init_policy`` would write.
         prepare: by column, a rule or a list of rules that come before all else, such as ``"decimal:,"``; by the name
             of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).

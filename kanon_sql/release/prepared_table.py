@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.utility.spread import Spread
     from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.models.base import PrivacyModel
@@ -361,7 +362,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
     time_zone: str = UTC,
@@ -386,7 +387,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         k: the smallest class, where nothing else is said.
         models: required where nothing else is said; the sensitive columns that they are about are counted too.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
-        hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
+        hierarchies: as for ``anonymize``.
         prepare: rules that come before all else, as for ``anonymize``.
         publish: for columns that are kept, the rule by which they are published; or several.
         time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as "Europe/Berlin".

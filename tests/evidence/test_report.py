@@ -567,6 +567,7 @@ def test_the_release_in_place_of_the_original_is_refused(town: Path, kanon: Kano
         ("cut:2,3,letters", 3, 4, "only the first letters kept"),
         ("cut:2,3,letters", 2, 4, "the last 3 characters left out"),
         ("round:1,2", 2, 3, "rounded to 100"),
+        ("truncate:1,2", 2, 3, "truncated to 100"),
         ("quantiles:16,8 (bounds chosen by the data)", 2, 3, "put into 8 groups of similar size"),
         ("prefixes (lengths chosen by the data)", 1, 3, "only the first characters kept"),
         ("ready:postcode_gb", 1, 3, "put into groups of the ready-made list postcode_gb"),

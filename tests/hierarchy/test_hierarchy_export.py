@@ -107,15 +107,11 @@ def test_any_hierarchy_is_exported(clinic: Path, in_tmp: Path, kanon: Callable[.
     assert "sex: no hierarchy was given, and this one was chosen, as kanon init would." in ended.out
     assert {(None, "*"), ("F", "*"), ("M", "*")} <= set(back(in_tmp / "sex.csv"))
     # A file of another format, and one that comes with kanon
-    (in_tmp / "sex.json").write_text('{"cat": "all", "subcats": [{"cat": "F"}, {"cat": "M"}]}', encoding="utf-8")
-    assert kanon("hierarchy", "export", "sex.json", "--out", "sex.csv", "--replace").code == 0
+    (in_tmp / "sex.txt").write_text("F,all\n\nM,all\n", encoding="utf-8")
+    assert kanon("hierarchy", "export", "sex.txt", "--out", "sex.csv", "--replace").code == 0
     assert (in_tmp / "sex.csv").read_text(encoding="utf-8") == "F;all\nM;all\n"
     assert kanon("hierarchy", "export", "ready:us_state", "--out", "state.csv").code == 0
     assert len(back(in_tmp / "state.csv")) == 51
-    # A tree of intervals, with the values of the column
-    (in_tmp / "age.txt").write_text("range\nname a\nheight 2\n0,200 has 0,50 50,200\n", encoding="utf-8")
-    assert kanon("hierarchy", "export", clinic, "age=age.txt", "--out", "age.csv", "--replace").code == 0
-    assert ("95", "[50, 200]", "*") in back(in_tmp / "age.csv")
     # --sql shows what is read, and writes nothing
     script = kanon("hierarchy", "export", clinic, "age=intervals:10", "--sql")
     with duckdb.connect(str(clinic), read_only=True) as connection:
@@ -150,10 +146,7 @@ def test_mistakes(clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], line:
 
 @pytest.mark.usefixtures("in_tmp")
 def test_mistakes_with_files(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    (in_tmp / "age.txt").write_text("range\nname a\nheight 2\n0,200 has 0,50 50,200\n", encoding="utf-8")
-    ended = kanon("hierarchy", "export", "age.txt", "--out", "age.csv")
-    assert ended.code == 2
-    assert "age.txt is a tree of intervals, which has no values of its own" in ended.err
+    (in_tmp / "age.txt").write_text("25,young\nyoung,*\n", encoding="utf-8")
     assert kanon("hierarchy", "export", "age.txt", "--sql").code == 2
     assert files_in(in_tmp) == {"age.txt"}
 

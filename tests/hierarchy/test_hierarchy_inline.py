@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ('{ date = ["month", "year"] }', "date:month,year"),
         ('{ date = "year" }', "date:year"),
         ("{ round = [2, 3] }", "round:2,3"),
+        ("{ truncate = [2, 3] }", "truncate:2,3"),
         ("{ flat = true }", "flat"),
         ("{ steps = true, from = 100 }", "steps:from=100"),
         ("{ steps = true }", "steps"),

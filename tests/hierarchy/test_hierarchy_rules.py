@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime
 from decimal import Decimal
@@ -137,6 +138,7 @@ def test_any_interval_of_floating_point_numbers_holds_its_value(values: list[flo
         ("round:1", "TIMESTAMP", "use a date rule"),
         ("intervals:5", "VARCHAR", "is VARCHAR: cast the column to a number type"),
         ("round:2", "VARCHAR", "cast the column to a number type"),
+        ("truncate:2", "VARCHAR", "cast the column to a number type"),
         ("intervals:5", "BOOLEAN", "use mask or flat"),
         ("date:year", "VARCHAR", "needs dates, but the column is VARCHAR: cast the column to DATE"),
         ("date:year", "DECIMAL(8, 2)", "cast the column to DATE, or use intervals or mask"),
@@ -206,6 +208,40 @@ def test_weeks_are_those_of_iso_8601() -> None:
 def test_a_date_without_a_year_goes_to_the_root() -> None:
     found = labels("date:month,year", "DATE", ["infinity", "2024-02-29"])
     assert sorted(map(tuple, found.values())) == [("*", "*", "*"), ("*", "*", "*"), ("2024-02", "2024", "*")]
+
+
+def test_truncating_goes_towards_zero() -> None:
+    """42, 4 and 25 are 40, 0 and 20 in textbooks; rounded, 25 is 30."""
+    assert labels("truncate:1,2", "INTEGER", [42, 4, 25, 199, -42, -199]) == {
+        None: ["*", "*", "*"],
+        42: ["40", "0", "*"],
+        4: ["0", "0", "*"],
+        25: ["20", "0", "*"],
+        199: ["190", "100", "*"],
+        -42: ["-40", "0", "*"],
+        -199: ["-190", "-100", "*"],
+    }
+    assert labels("truncate:-1,0,1", "DECIMAL(6, 2)", ["32.59", "-32.59", "0.99"]) == {
+        None: ["*"] * 4,
+        Decimal("32.59"): ["32.5", "32", "30", "*"],
+        Decimal("-32.59"): ["-32.5", "-32", "-30", "*"],
+        Decimal("0.99"): ["0.9", "0", "0", "*"],
+    }
+    # A double is cut as it is written, and what is rounded to ten places is not cut above it.
+    for kind in ("DOUBLE", "FLOAT"):
+        found = labels("truncate:-1,1", kind, [4.3, -4.3, 0.7, "nan", "inf"])
+        assert [own[0] for value, own in found.items() if value is not None and math.isfinite(value)] == [
+            "-4.3",
+            "0.7",
+            "4.3",
+        ]
+        assert found[math.inf] == ["*", "*", "*"]
+    found = labels("truncate:0,1", "DOUBLE", [9.99999999999, -9.99999999999, 10, 1e15])
+    assert found[9.99999999999] == ["9", "0", "*"]
+    assert found[-9.99999999999] == ["-9", "0", "*"]
+    assert found[10] == ["10", "10", "*"]
+    assert found[1e15] == ["1" + 15 * "0"] * 2 + ["*"]
+    assert labels("truncate:3", "UBIGINT", [2**64 - 1])[2**64 - 1] == ["18446744073709551000", "*"]
 
 
 def test_rounding_goes_on_from_the_level_before() -> None:
@@ -306,6 +342,8 @@ def test_any_interval_holds_its_value_and_lies_in_the_one_above(
         ("intervalls:0.5,1", "neither a rule nor a file"),
         ("Flat", "neither a rule nor a file"),
         ("round:2,1", "must rise"),
+        ("truncate:2,1", "must rise, as in truncate:1,2,3"),
+        ("truncate", "truncate needs digits, as in truncate:1,2,3"),
         ("round", "round needs digits"),
         ("flat:3", "takes no settings"),
         ("ready:atlantis", "no ready-made hierarchy"),
@@ -323,6 +361,8 @@ def test_a_file_may_be_called_like_anything(tmp_path: Path) -> None:
     assert parse_rule("none.csv", tmp_path) == FileRule(tmp_path / "none.csv")
 
 
-@each("rule", ["intervals:5,10:bottom=18:top=90", "mask:left:1,3", "date:day,week", "round:-1,2", "flat"])
+@each(
+    "rule", ["intervals:5,10:bottom=18:top=90", "mask:left:1,3", "date:day,week", "round:-1,2", "truncate:-1,2", "flat"]
+)
 def test_a_rule_reads_back_as_it_is_written(rule: str) -> None:
     assert str(parse_rule(rule)) == rule

@@ -350,18 +350,22 @@ EACH_RULE = {
         "intervals:5:origin=1:bottom=10",
         "steps",
         "round:1,2",
+        "truncate:1,2",
         "mask:right:1",
         "flat",
     ],
-    "DECIMAL(10, 2)": ["intervals:2.5,5", "round:-1,1", "steps:from=0.1"],
-    "DOUBLE": ["intervals:2.5,5", "steps"],
+    "DECIMAL(10, 2)": ["intervals:2.5,5", "round:-1,1", "truncate:-1,1", "steps:from=0.1"],
+    "DOUBLE": ["intervals:2.5,5", "steps", "truncate:-1,1"],
     "VARCHAR": ["mask:right:1,2", "mask:left:1", "cut:2,3", "prefixes:3,1"],
     "DATE": ["date:day,month,quarter,year,decade", "date:week"],
 }
 NOT_SAID = {
     ("clickhouse", "INTEGER", "round:1,2"),
+    ("clickhouse", "INTEGER", "truncate:1,2"),
     *(("clickhouse", kind, rule) for kind in ("DECIMAL(10, 2)", "DOUBLE") for rule in EACH_RULE[kind] if "s:" in rule),
     ("clickhouse", "DECIMAL(10, 2)", "round:-1,1"),
+    ("clickhouse", "DECIMAL(10, 2)", "truncate:-1,1"),
+    ("clickhouse", "DOUBLE", "truncate:-1,1"),
 } - {("clickhouse", "DECIMAL(10, 2)", "steps:from=0.1")}
 
 

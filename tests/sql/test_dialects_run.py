@@ -313,6 +313,7 @@ EACH_RULE = [
     {"whole": "round:1,2", "near": "quantiles:4,2", "code": "prefixes:3,1"},
     {"born": "date:month,quarter,year,decade", "seen": "date:day,week", "code": "cut:1,2,letters"},
     {"born": "date:week", "seen": "mask:right:6,9,12,15", "fixed": "mask:left:1,2"},
+    {"whole": "truncate:1,2", "fixed": "truncate:-1,1", "near": "truncate:-1,1"},
 ]
 
 

@@ -50,6 +50,7 @@ from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError, counted
+from kanon_sql.hierarchy.given import notes_on_unused
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import Destination, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
@@ -333,7 +334,9 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             talk.note(f"{hierarchy.column.name}: {note}.")
     note_unread(release.prepared.source, talk)
     note_findings(release.prepared.findings, talk)
-    for note in release.prepared.spellings():
+    used = (*release.publication.hierarchies, *release.prepared.sensitive_hierarchies.values())
+    unused = notes_on_unused(release.policy.hierarchy_directory, (hierarchy.rule for hierarchy in used))
+    for note in (*unused, *release.prepared.spellings()):
         talk.note(note)
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")

@@ -49,7 +49,8 @@ def release_command(
             "--hierarchy",
             metavar="COLUMN=FILE",
             help="The hierarchy of a column: a file, or a rule that does not depend on the data, such as "
-            "intervals:5,10,20  date:month,year  round:1,2  steps  cut:1,2  prefixes:3,1  flat  ready:us_state.",
+            "intervals:5,10,20  date:month,year  round:1,2  truncate:1,2  steps  cut:1,2  prefixes:3,1  flat  "
+            "ready:us_state.",
         ),
     ] = None,
     hierarchies: shared.HierarchiesOption = None,

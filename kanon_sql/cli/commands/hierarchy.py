@@ -18,8 +18,7 @@ from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.rows import IntervalTree
-from kanon_sql.hierarchy.given import given_rules, make_hierarchy, stored_hierarchies
+from kanon_sql.hierarchy.given import given_rules, hierarchy_files, make_hierarchy, notes_on_unused, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
 from kanon_sql.hierarchy.report import (
@@ -98,7 +97,7 @@ def list_command(
 def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
     """Return the shapes of the hierarchy files in a directory; say which files are none."""
     shapes = []
-    for path in sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv"):
+    for path in hierarchy_files(directory):
         try:
             shapes.append(shape_of_file(path, path.stem))
         except SourceError as error:
@@ -192,7 +191,7 @@ def fit_command(
     """
     check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = overridden(
             Policy(),
             opened.columns,
@@ -203,6 +202,8 @@ def fit_command(
         origins = _origins(opened, policy)
         columns = _columns_to_check(opened, policy, origins)
         opened.bring(columns)
+        for note in notes_on_unused(hierarchies, given_rules(opened, columns, policy).values()):
+            talk.note(note)
         if sql:
             print_sql(_check_script(opened, columns, policy, dialect))
             return
@@ -275,10 +276,9 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
 
 
 def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
-    """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
     name = rule.path.stem
     read = read_hierarchy(rule.path, name)
-    rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
+    rows = zip(read.values, *read.levels, strict=True)
     return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 
 
@@ -289,9 +289,8 @@ def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None
     origin = _with_format(shape.origin, shape.format)
     print_prose(f"{shape.name}: {_size(shape)} (from {origin})")
     _print_notes(shape.name, shape.notes)
-    named = [] if shape.leaves is None else ["value"]
-    print_table([*named, *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
-    if len(rows) < (shape.labels[0] if shape.leaves is None else shape.leaves):
+    print_table(["value", *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
+    if shape.leaves is not None and len(rows) < shape.leaves:
         print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
 
 
@@ -314,7 +313,7 @@ def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
 def _size(shape: Shape) -> str:
     """Return how many values and labels a hierarchy has; of a rule they are not known."""
     if shape.leaves is None:
-        return f"intervals for any values, labels per level {_per_level(shape)}" if shape.labels else "a rule"
+        return "a rule"
     what = "prefixes" if shape.by_prefix else "values"
     return f"{shape.leaves:,} {what}, labels per level {_per_level(shape)}"
 

@@ -102,8 +102,8 @@ def build_command(
     """Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.
 
     Rules: intervals:5,10,20[:bottom=18][:top=90][:origin=0]   mask[:right|left][:1,2,3]
-    cut:2,3[,letters]   date:day,week,month,quarter,year,decade   round:1,2,3   steps[:from=100]
-    quantiles:16,8,4   prefixes[:3,1]   prefix:3:FILE   flat
+    cut:2,3[,letters]   date:day,week,month,quarter,year,decade   round:1,2,3   truncate:1,2
+    steps[:from=100]   quantiles:16,8,4   prefixes[:3,1]   prefix:3:FILE   flat
     """
     check_options(context)
     if out is not None and out.suffix.lower() != ".csv":

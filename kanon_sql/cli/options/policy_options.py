@@ -395,9 +395,9 @@ def _with_rules(
     policy: Policy,
     columns: Sequence[Column],
     said: NamedColumns,
-    of_file: Mapping[str, str],
-    given: Mapping[str, str],
-) -> dict[str, str]:
+    of_file: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
     """Return what a file says of columns with what the command line does, without columns that it gave another role."""
     generalized = {_key(name, columns) for name in said.quasi_identifiers}
     moved = {_key(name, columns) for name in policy.columns.quasi_identifiers} - generalized

@@ -217,7 +217,7 @@ HierarchyOption = Annotated[
         "--hierarchy",
         metavar="COLUMN=FILE",
         help="The hierarchy of a column: a file, or a rule such as intervals:5,10,20  mask  date:month,year  "
-        "round:1,2  flat  ready:us_state  prefix:3:FILE.",
+        "round:1,2  truncate:1,2  flat  ready:us_state  prefix:3:FILE.",
     ),
 ]
 LevelsOption = Annotated[
@@ -231,7 +231,7 @@ LevelsOption = Annotated[
 ]
 HierarchiesOption = Annotated[
     Path | None,
-    typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),
+    typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or .txt, or *_hierarchy_<column>."),
 ]
 PublishOption = Annotated[
     list[str] | None,

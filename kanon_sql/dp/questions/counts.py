@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -21,8 +21,7 @@ from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_te
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import NUMBERS
-from kanon_sql.hierarchy.formats import read_levels
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.spec import FileRule, LevelsRule, as_given, parse_rule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from kanon_sql.dp.mechanisms import Law
     from kanon_sql.dp.questions.base import Answer, Row
     from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.spec import Given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,15 +113,15 @@ def _given_keys(keys: Sequence[str]) -> Keys:
     return Keys(tuple(keys), {key: key for key in keys})
 
 
-def _level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
+def _level_keys(rule: Given, level: int, column: Column, directory: Path | None = None) -> Keys:
     """Return the labels of a level of a hierarchy file as keys: the labels of other rules depend on the table."""
     parsed = parse_rule(rule, directory)
-    if not isinstance(parsed, FileRule):
+    if not isinstance(parsed, FileRule | LevelsRule):
         raise UsageError(
             f"The labels of {rule} depend on the values in the table: give a hierarchy file or a ready: one, --keys, "
             "or --bins."
         )
-    rows = read_levels(parsed.path, column.name)
+    rows = parsed.read(column.name)
     if not 0 <= level <= len(rows.levels):
         raise UsageError(f"{rule} has the levels 0 to {len(rows.levels)}, and not {level}.")
     labels = rows.values if level == 0 else rows.levels[level - 1]
@@ -175,7 +175,7 @@ class KeyedQuestion(Question):
     Attributes:
         keys: values that are counted apart.
         bins: edges of bins of numbers, instead.
-        hierarchy: a hierarchy file, or a ready: one, whose labels are the keys, instead.
+        hierarchy: a hierarchy file, a ready: one, a mapping or a data frame, whose labels are the keys, instead.
         level: of the hierarchy; 0 is the values that it lists.
         directory: where the path of a hierarchy starts from.
     """
@@ -183,12 +183,14 @@ class KeyedQuestion(Question):
     column: str
     keys: Sequence[str] | None = None
     bins: Sequence[Number] | None = None
-    hierarchy: str | None = None
+    hierarchy: Any = None
     level: int | None = None
     directory: Path | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.hierarchy is not None:
+            object.__setattr__(self, "hierarchy", as_given(self.hierarchy))
         ways = [name for name in ("keys", "bins", "hierarchy") if getattr(self, name) is not None]
         if len(ways) > 1:
             raise UsageError(f"The keys are given in one way: {' or '.join(ways)}.")

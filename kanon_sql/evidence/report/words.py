@@ -222,11 +222,16 @@ def _cut(settings: str, level: int | None) -> str:
             return f"the last {part} characters left out"
 
 
-def _rounded(settings: str, level: int | None) -> str:
+def _rounded(settings: str, level: int | None, verb: str = "rounded") -> str:
     if not (digits := _setting(settings, level)):
-        return "rounded"
+        return verb
     places = int(digits)
-    return f"rounded to {10**places:,}" if places >= 0 else f"rounded to {-places} decimal places"
+    return f"{verb} to {10**places:,}" if places >= 0 else f"{verb} to {-places} decimal places"
 
 
-_RULES: dict[str, Callable[[str, int | None], str]] = {"mask": _mask, "cut": _cut, "round": _rounded}
+_RULES: dict[str, Callable[[str, int | None], str]] = {
+    "mask": _mask,
+    "cut": _cut,
+    "round": _rounded,
+    "truncate": lambda settings, level: _rounded(settings, level, "truncated"),
+}

@@ -1,45 +1,62 @@
-"""Hierarchy files: opened, recognised by what they hold, and read by the format that fits.
+"""Hierarchy files: lines of levels, or child,parent pairs, whatever they are called.
 
-``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length that form a tree, or a tree of
-intervals; whether they cover the values of a column shows when the frequency set is made.
+``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length that form a tree; whether they
+cover the values of a column shows when the frequency set is made.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, IntervalTree
-from kanon_sql.hierarchy.formats.separated import read_separated
+from kanon_sql.hierarchy.formats.rows import BrokenError
+from kanon_sql.hierarchy.formats.separated import read_separated, rows_of_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-_XML = re.compile(r"\s*<(\?xml\b|!--|!DOCTYPE\b|config\b)")  # a label such as <18 is none
-_AMNESIA = re.compile(r"\s*(distinct|range)[ \t]*\r?\n\s*name\b", re.IGNORECASE)
-_CONFIG_LINE = re.compile(r"\s*qid\s+(hei|cat)\s+\S+\s+[^;]+")
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows, Line
+
+_NOT_READ = re.compile(
+    r"""\s*(<(\?xml\b|!--|!DOCTYPE\b|config\b)                  # XML; a label such as <18 is none
+    |\[\s*[\[{\]"]|\{\s*["}]|"embedded"\s*:                     # JSON; [15, 20[;* is a line of levels
+    |(distinct|range)[ \t]*\r?\n\s*name\b)                      # Amnesia
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
-def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
+def read_hierarchy(path: Path, column: str) -> HierarchyRows:
     """Return the hierarchy in a file; an error names the line.
 
     A first line that begins with the name of the column is a header.
     """
     text = _text_of(path)
+    if _NOT_READ.match(text):
+        raise HierarchyError(
+            f"{path} is XML, JSON, or a text of Amnesia, which kanon does not read. Write a line for each value "
+            "(value;level 1;...;root), or child,parent pairs."
+        )
+    with _named(str(path)):
+        return read_separated(text, column)
+
+
+def read_lines(lines: Sequence[Line], name: str) -> HierarchyRows:
+    """Return the hierarchy of lines that are no file; errors call them by a name."""
+    with _named(name):
+        return rows_of_lines(lines, "levels")
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
     try:
-        return _read(text, column)
+        yield
     except BrokenError as error:
-        where = f"{path} " if error.place is None else f"{path}, {error.place}: "
+        where = f"{name} " if error.place is None else f"{name}, {error.place}: "
         raise HierarchyError(f"{where}{error.reason}.") from None
-
-
-def read_levels(path: Path, column: str) -> HierarchyRows:
-    """Return the rows of a hierarchy file, where a tree of intervals will not do."""
-    read = read_hierarchy(path, column)
-    if isinstance(read, IntervalTree):
-        raise HierarchyError(f"{path} is a tree of intervals; rows of labels are needed here: value;level 1;...;root.")
-    return read
 
 
 def _text_of(path: Path) -> str:
@@ -60,32 +77,3 @@ def _text_of(path: Path) -> str:
         raise HierarchyError(
             f"{path}, line {line:,}: this is not UTF-8 text. Convert it, for example with iconv -t utf-8."
         ) from None
-
-
-def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
-    """Return what a text holds, by the first format that knows it; those of UTD were read up to version 0.1."""
-    if _XML.match(text) or ("qid" in text and any(map(_CONFIG_LINE.fullmatch, text.splitlines()))):
-        raise BrokenError(
-            None,
-            "is XML, or a config.txt, of the UTD Anonymization Toolbox, which is not read any more. Read are CSV "
-            "(value;level 1;...;root, or child,parent pairs), JSON, and text of Amnesia: write one of these for each "
-            "attribute, or use a rule such as intervals:5,10,20",
-        )
-    if _AMNESIA.match(text):
-        from kanon_sql.hierarchy.formats.amnesia import read_amnesia_text
-
-        return read_amnesia_text(text)
-    if _is_json(text):
-        from kanon_sql.hierarchy.formats.json_files import read_json
-
-        return read_json(text)
-    return read_separated(text, column)
-
-
-def _is_json(text: str) -> bool:
-    """Tell whether a text is meant as JSON; ``[15, 20[;*`` is a line of levels, and so is ``{a};*``."""
-    start = text.lstrip()
-    if start.startswith('"embedded"'):
-        return start.removeprefix('"embedded"').lstrip().startswith(":")
-    bracket, after = start[:1], start[1:].lstrip()[:1]
-    return (bracket == "[" and after in {"[", "{", "]", '"'}) or (bracket == "{" and after in {'"', "}"})

@@ -1,8 +1,4 @@
-"""What every format becomes: rows of equal length, leaf first, or a tree of intervals.
-
-Both are checked here, with the place in the file that is wrong. A tree of intervals has no values of its own: its rows
-come from the data.
-"""
+"""Rows of equal length, leaf first, that form a tree: checked here, with the place in the file that is wrong."""
 
 from __future__ import annotations
 
@@ -12,11 +8,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kanon_sql.hierarchy.expressions import ROOT
-from kanon_sql.hierarchy.rules import MOST_DIGITS, decimal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from decimal import Decimal
+    from collections.abc import Iterable, Sequence
 
 
 class BrokenError(Exception):
@@ -89,11 +83,10 @@ def line_place(number: int) -> str:
     return f"line {number:,}"
 
 
-def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root: bool = False) -> HierarchyRows:
+def rows_of(lines: Sequence[Line], name: str, *, header: bool = False) -> HierarchyRows:
     """Return rows of equal length: a gap keeps the label below it, a short row gets its last label again.
 
-    ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is
-    called.
+    ``name`` is what the format is called.
     """
     # 1. Rows of equal length. Many lines have the same labels: a path is made once.
     height = max(map(len, map(_LABELS, lines)))
@@ -120,7 +113,7 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
     paths = list(numbers)
     notes: tuple[str, ...] = ()
     roots = {path[-1] for path in paths}
-    if not add_root and len(roots) > 1:
+    if len(roots) > 1:
         if ROOT in roots:
             without = next(line for line, path in zip(first, paths, strict=True) if path[-1] != ROOT)
             others = sum(paths[number][-1] != ROOT for number in path_of)
@@ -130,7 +123,6 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
                 "Add the labels that are missing",
             )
         notes = (f"it has {len(roots):,} roots, and a common root * was put above them",)
-    if add_root or notes:
         paths = [(*path, ROOT) for path in paths]
     # 3. They must form a tree.
     _require_one_row_each(values, lines)
@@ -189,7 +181,7 @@ def _require_tree(paths: Sequence[Path], lines: Sequence[Line]) -> None:
 
 
 def _again(number: int) -> str:
-    return f"{_rows(number)} of the file {'is' if number == 1 else 'are'} for a value that came before."
+    return f"{_rows(number)} {'is' if number == 1 else 'are'} for a value that came before."
 
 
 def _rows(number: int) -> str:
@@ -244,106 +236,3 @@ def _ancestors(parents: dict[str | None, str], value: str | None) -> tuple[str, 
         chain.append(parent)
         parent = parents.get(parent)
     return tuple(chain)
-
-
-DEEPEST = 100
-"""Levels that a tree may have."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The numbers from a lower bound, which belongs to it, to an upper one, which does unless it is open there."""
-
-    low: Decimal
-    high: Decimal
-    high_open: bool = True
-
-    def __str__(self) -> str:
-        return f"[{decimal_text(self.low)}, {decimal_text(self.high)}{')' if self.high_open else ']'}"
-
-    @property
-    def is_empty(self) -> bool:
-        return self.low > self.high or (self.low == self.high and self.high_open)
-
-    def within(self, other: Interval) -> bool:
-        high = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
-        return self.low >= other.low and high
-
-    def meets(self, later: Interval) -> bool:
-        """Tell whether it shares a number with one that begins later."""
-        return self.high > later.low or (self.high == later.low and not self.high_open)
-
-
-@dataclass(frozen=True)
-class IntervalNode:
-    """An interval with those inside it, in their order, and where it stands in its file."""
-
-    interval: Interval
-    children: tuple[IntervalNode, ...]
-    place: str
-
-
-@dataclass(frozen=True)
-class IntervalTree:
-    root: IntervalNode
-    format: str
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def height(self) -> int:
-        """The number of levels, the root being the last."""
-        return max(depth for _, depth in self.nodes()) + 1
-
-    def nodes(self) -> Iterator[tuple[IntervalNode, int]]:
-        """Return all intervals with their depth (0 of the root), from low to high and from the outside in."""
-        waiting = [(self.root, 0)]
-        while waiting:
-            node, depth = waiting.pop()
-            yield node, depth
-            waiting.extend((child, depth + 1) for child in reversed(node.children))
-
-    def paths(self) -> list[list[str]]:
-        """Return for each lowest interval its label at every level; one that ends early keeps its label above it."""
-        found = []
-        way: list[str] = []
-        for node, depth in self.nodes():
-            way[depth:] = [str(node.interval)]
-            if not node.children:
-                lowest = [way[-1]] * (self.height - len(way))
-                found.append([*lowest, *reversed(way[1:]), ROOT])
-        return found
-
-
-def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> IntervalTree:
-    """Return a tree of intervals in their order; none is empty, outside of its parent, or overlaps another."""
-    tree = IntervalTree(_ordered(root, 0), name, notes)
-    if not tree.root.children:
-        raise BrokenError(root.place, "the root has no intervals under it, so that there is nothing to generalize to")
-    for node, _ in tree.nodes():
-        _require_nested(node)
-    return tree
-
-
-def _ordered(node: IntervalNode, depth: int) -> IntervalNode:
-    if depth > DEEPEST:
-        raise BrokenError(node.place, f"the tree is more than {DEEPEST} levels high")
-    children = sorted(node.children, key=lambda child: child.interval.low)
-    return IntervalNode(node.interval, tuple(_ordered(child, depth + 1) for child in children), node.place)
-
-
-def _require_nested(node: IntervalNode) -> None:
-    own = node.interval
-    if own.is_empty:
-        raise BrokenError(node.place, "no number lies in this interval: its lower bound must lie below its upper one")
-    for bound in (own.low, own.high):
-        fraction = decimal_text(bound).partition(".")[2]
-        if bound.adjusted() >= MOST_DIGITS or len(fraction) > MOST_DIGITS:
-            raise BrokenError(
-                node.place, f"bounds have at most {MOST_DIGITS} digits before the point and as many after it"
-            )
-    for child in node.children:
-        if not child.interval.within(own):
-            raise BrokenError(child.place, "this interval is not within the one above it")
-    for lower, upper in zip(node.children, node.children[1:], strict=False):
-        if lower.interval.meets(upper.interval):
-            raise BrokenError(upper.place, "this interval overlaps the one before it")

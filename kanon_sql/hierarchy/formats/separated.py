@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
+from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, Pair, line_place, rows_of, rows_of_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LEAF_NAMES = {"value", "leaf", "level_0", "level0", "level 0", "original", "child"}
 _SAMPLE = 1000  # lines that decide about the separator
@@ -21,19 +25,24 @@ def read_separated(text: str, column: str) -> HierarchyRows:
     plain = _is_plain(text, raw)
     separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate, plain=plain)))
     lines = _split(raw, separator, whole=True, plain=plain)
+    header = bool(lines) and _is_header(lines, column)
+    body = lines[1:] if header else lines
+    jagged = len({len(line.labels) for line in body}) > 1
+    return rows_of_lines(body, _name(separator, header=header, jagged=jagged), header=header)
+
+
+def rows_of_lines(lines: Sequence[Line], name: str, *, header: bool = False) -> HierarchyRows:
+    """Return the rows of lines of levels, or of child,parent pairs."""
     if not lines:
         raise BrokenError(None, "has no rows. A hierarchy has a line per value: value;level 1;...;root")
-    header = _is_header(lines, column)
-    body = lines[1:] if header else lines
-    sizes = {len(line.labels) for line in body}
-    if not any(sizes):
+    if not any(line.labels for line in lines):
         raise BrokenError(
             None, "has one field per line. A line needs the value and at least one level, separated by ; or ,"
         )
-    if _are_pairs(body):
-        pairs = (Pair(line.place, line.value, line.labels[0]) for line in body)
+    if _are_pairs(lines):
+        pairs = (Pair(line.place, line.value, line.labels[0]) for line in lines)
         return rows_of_pairs(pairs, "child,parent pairs", header=header)
-    return rows_of(body, _name(separator, header=header, jagged=len(sizes) > 1), header=header)
+    return rows_of(lines, name, header=header)
 
 
 def _name(separator: str, *, header: bool, jagged: bool) -> str:
@@ -135,7 +144,7 @@ def _fields(line: Line) -> list[str]:
     return [line.value or "", *line.labels]
 
 
-def _are_pairs(lines: list[Line]) -> bool:
+def _are_pairs(lines: Sequence[Line]) -> bool:
     """Tell whether lines are child,parent pairs: two fields, and some parent is itself a child."""
     if any(len(line.labels) != 1 for line in lines):
         return False

@@ -1,10 +1,13 @@
 """Columns that have to be prepared before their values mean what they are: numbers and dates written as texts, codes.
 
-1. Of the first rows, look for columns of texts that have a digit in every value but for codes of missing values.
-2. Try each way to read them on these rows. One that reads all values is proposed; where two do, as with 03/04/1990, a
-   note says so and a person decides.
-3. Count on all rows that nothing is left unread. In columns of numbers, look for codes such as -9 beside numbers that
-   are never negative.
+1. Texts with white space at an end are trimmed.
+2. Of the first rows, look for columns of texts that have a digit in every value but for codes of missing values.
+3. Try each way to read them on these rows. One that reads all values is proposed, after ``null`` for the codes; where
+   two do, as with 03/04/1990, a note says so and a person decides.
+4. Count on all rows that nothing is left unread.
+5. Numbers, those of step 3 too: a negative code that occurs twice is missing if no other number is negative; 999 and
+   9999 if all others are at most 199 and 1,999.
+6. Other columns of texts: codes are counted in a note, and a person decides, since ``unknown`` may be a category.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.sources.layout import say
 from kanon_sql.engine.sources.preparing import Value, parse_preparing, with_prepared
+from kanon_sql.errors import counted
 from kanon_sql.hierarchy.given import columns_with_hierarchy
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.policy.profile.patterns import IDENTITY_OF_CHINA
@@ -27,7 +31,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
@@ -42,6 +46,11 @@ _CODES = (
 )
 _ONCE = 1  # a temperature of -9 may be one
 _NEGATIVE = (-9, -99, -999, -9999)
+_LARGE = (999, 9999)
+_TIMES_LARGER = 5
+_NUMBERS = (*_NEGATIVE, *_LARGE)
+_BESIDE = {"never negative": _NEGATIVE, "far smaller": _LARGE}
+_FAMILIES = frozenset({"integer", "decimal", "float"})
 _DATES = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y年%m月%d日"),
     *("%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%Y-%m-%d %H:%M:%S"),
@@ -55,16 +64,44 @@ def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
     if source.in_warehouse:
         return ToPrepare()
     others = [column for column in source.columns if column.name not in but]
-    texts, identities = _with_digits(source, [column for column in others if column.family == "text"])
-    found: dict[str, PreparedColumn] = {}
+    texts = [column for column in others if column.family == "text"]
+    padded, coded = _padded_and_coded(source, texts)
+    trims: dict[str, Rules] = {column.name: ("trim",) if column in padded else () for column in texts}
+    codes = {column.name: _codes_in(source, column) if column in coded else {} for column in texts}
+    digits, identities = _with_digits(source, texts)
     notes = [_parts_of_identity(column) for column in identities]
-    for column, rules, reason in _ways_to_read(source, texts, notes):
-        found[column.name] = PreparedColumn(column.name, rules, reason)
-    for name, codes in _negative_codes(source, [column for column in others if column.is_numeric]).items():
-        rule = f"null:{','.join(map(str, codes))}"
-        found[name] = PreparedColumn(name, (rule,), f"{_listed(codes)} beside numbers that are never negative")
+    found: dict[str, PreparedColumn] = {}
+    numbers: dict[str, exp.Expr] = {
+        column.name: sql.column(column.name, "source") for column in others if column.family in _FAMILIES
+    }
+    for column in digits:
+        missing = [code for code in codes[column.name] if code in _CODES]
+        read = _way_to_read(source, column, trims[column.name], missing, notes)
+        if read is not None:
+            found[column.name] = read
+            if not read.rules[-1].startswith("date:"):
+                numbers[column.name] = _as_read(column, read.rules).value
+    for name, (rule, reason) in _codes_of_numbers(source, numbers).items():
+        before = found.get(name, PreparedColumn(name, (), ""))
+        reasons = "; ".join(filter(None, [before.reason, reason]))
+        found[name] = PreparedColumn(name, (*before.rules, rule), reasons)
+    for column in texts:
+        name = column.name
+        if name in found:
+            continue
+        if column in padded:
+            found[name] = PreparedColumn(name, trims[name], "white space at the ends of values")
+        if codes[name]:
+            notes.append(_note_on_codes(name, codes[name], trims[name]))
     ordered = (found[column.name] for column in others if column.name in found)
     return ToPrepare(tuple(ordered), tuple(notes))
+
+
+def _note_on_codes(name: str, codes: Mapping[str, int], before: Rules) -> str:
+    rules = (*before, f"null:{','.join(codes)}")
+    stands = ", ".join(f"{code} in {counted(rows, 'row')}" for code, rows in codes.items())
+    option = " ".join(shlex.join(["--prepare", f"{name}={rule}"]) for rule in rules)
+    return f"{name}: {stands}. If it stands for a missing value, write {rules[-1]} under [prepare], or {option}"
 
 
 def _is_no_number(name: str) -> bool:
@@ -111,50 +148,72 @@ def _parts_of_identity(column: Column) -> str:
     )
 
 
+def _padded_and_coded(source: Source, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """Return the columns of texts with white space at an end of a value, and those with a code of missing values."""
+    if not columns:
+        return [], []
+    checks: list[exp.Expr] = []
+    for column in columns:
+        value = sql.column(column.name, "source")
+        checks += [
+            exp.LogicalOr(this=exp.NEQ(this=value, expression=_trimmed(column))),
+            exp.LogicalOr(this=_is_code(_trimmed(column), (*_CODES, *map(str, _NUMBERS)))),
+        ]
+    query = exp.select(*checks).from_(sql.aliased(source.relation, "source"))
+    row = source.engine.row(query, "texts with white space or codes")
+    padded = [column for column, has in zip(columns, row[::2], strict=True) if has]
+    return padded, [column for column, has in zip(columns, row[1::2], strict=True) if has]
+
+
 def _first_rows(source: Source) -> exp.Subquery:
     return exp.select("*").from_(source.relation.copy()).limit(_LOOKED_AT).subquery("source")
 
 
+def _trimmed(column: Column) -> exp.Expr:
+    return _as_read(column, ("trim",)).value.copy()
+
+
 def _value(column: Column) -> exp.Expr:
     """Return a text without white space around it; NULL for one of nothing else."""
-    return exp.Nullif(this=exp.Trim(this=sql.column(column.name, "source")), expression=sql.literal(""))
+    return exp.Nullif(this=_trimmed(column), expression=sql.literal(""))
 
 
-def _is_code(value: exp.Expr) -> exp.Expr:
-    return exp.In(this=value.copy(), expressions=[sql.literal(code) for code in _CODES])
+def _is_code(value: exp.Expr, codes: Sequence[str] = _CODES) -> exp.Expr:
+    return exp.In(this=value.copy(), expressions=[sql.literal(code) for code in codes])
 
 
-def _ways_to_read(source: Source, columns: Sequence[Column], notes: list[str]) -> list[tuple[Column, Rules, str]]:
-    """Return columns of texts with the one way to read all of their values, and why."""
-    found = []
-    for column in columns:
-        codes = _codes_in(source, column)
-        before: Rules = (f"null:{','.join(codes)}",) if codes else ()
-        ways = _that_read_all(source, column, before)
-        if len(ways) > 1:
-            notes.append(
-                f"{column.name}: its values can be read by {' and by '.join(ways)}, and are left as texts. Say which "
-                f"is right, under [prepare] or as --prepare '{column.name}={ways[0]}'."
-            )
-        if len(ways) != 1:
-            continue
-        rules: Rules = (*before, *ways)
-        if ways[0] in _DECIMAL and _are_whole(source, column, rules):
-            rules = (*rules, "cast:BIGINT")
-        found.append((column, rules, _reason(ways[0], codes)))
-    return found
+def _way_to_read(
+    source: Source, column: Column, trim: Rules, codes: Sequence[str], notes: list[str]
+) -> PreparedColumn | None:
+    """Return the one way to read all values of a column of texts, and why."""
+    before: Rules = (*trim, f"null:{','.join(codes)}") if codes else trim
+    ways = _that_read_all(source, column, before, has_codes=bool(codes))
+    if len(ways) > 1:
+        notes.append(
+            f"{column.name}: its values can be read by {' and by '.join(ways)}, and are left as texts. Say which "
+            f"is right, under [prepare] or as --prepare '{column.name}={ways[0]}'."
+        )
+    if len(ways) != 1:
+        return None
+    rules: Rules = (*before, *ways)
+    if ways[0] in _DECIMAL and _are_whole(source, column, rules):
+        rules = (*rules, "cast:BIGINT")
+    return PreparedColumn(column.name, rules, _reason(ways[0], codes))
 
 
-def _codes_in(source: Source, column: Column) -> list[str]:
-    value = _value(column)
-    query = exp.select(value).distinct().from_(sql.aliased(source.relation, "source")).where(_is_code(value))
-    present = {text for (text,) in source.engine.rows(query, f"codes of missing values in {column.name}")}
-    return [code for code in _CODES if code in present]
+def _codes_in(source: Source, column: Column) -> dict[str, int]:
+    """Return the codes of missing values that a column has, with their rows, in the order of the codes."""
+    known = (*_CODES, *map(str, _NUMBERS))
+    value = _trimmed(column)
+    query = exp.select(value, sql.count_rows()).from_(sql.aliased(source.relation, "source"))
+    query = query.where(_is_code(value, known)).group_by(value.copy())
+    present = dict(source.engine.rows(query, f"codes of missing values in {column.name}"))
+    return {code: present[code] for code in known if code in present}
 
 
-def _that_read_all(source: Source, column: Column, before: Rules) -> list[str]:
+def _that_read_all(source: Source, column: Column, before: Rules, *, has_codes: bool) -> list[str]:
     """Return the ways that read every value of the first rows, then of all rows, and are told by a sign in them."""
-    tried = [way for way in _READINGS if way != "cast:BIGINT" or before]
+    tried = [way for way in _READINGS if way != "cast:BIGINT" or has_codes]
     values = {way: _as_read(column, (*before, way)) for way in tried}
     text = values[tried[0]].read[-1][1]
     # Telephone numbers and postal codes begin with a zero. $20,000 is a price of thousands, and € 1.859 one of petrol.
@@ -216,27 +275,33 @@ def _listed(codes: Sequence[object]) -> str:
     return f"{', '.join(map(str, codes))} for what is missing"
 
 
-def _negative_codes(source: Source, columns: Sequence[Column]) -> dict[str, list[int]]:
-    """Return the codes in columns of numbers that have no other number below zero."""
-    numbers = [column for column in columns if column.family in {"integer", "decimal", "float"}]
+def _codes_of_numbers(source: Source, numbers: Mapping[str, exp.Expr]) -> dict[str, tuple[str, str]]:
+    """Return a rule and its reason for the columns of numbers that have codes of missing values, by name."""
     if not numbers:
         return {}
     found: list[exp.Expr] = []
-    for column in numbers:
-        value = sql.column(column.name, "source")
-        equal = [exp.EQ(this=value.copy(), expression=sql.literal(code)) for code in _NEGATIVE]
+    for value in numbers.values():
+        equal = [exp.EQ(this=value.copy(), expression=sql.literal(code)) for code in _NUMBERS]
+        is_code = exp.In(this=value.copy(), expressions=[sql.literal(code) for code in _NUMBERS])
+        other = exp.Case().when(exp.Not(this=is_code), value.copy())
         found += [exp.GT(this=exp.CountIf(this=one), expression=sql.literal(_ONCE)) for one in equal]
-        is_code = exp.In(this=value.copy(), expressions=[sql.literal(code) for code in _NEGATIVE])
-        other = exp.and_(exp.LT(this=value.copy(), expression=sql.literal(0)), exp.Not(this=is_code))
-        found += [exp.LogicalOr(this=other)]
+        found += [exp.LT(this=exp.Min(this=other), expression=sql.literal(0))]
+        found += [
+            exp.LTE(this=exp.Max(this=other.copy()), expression=sql.literal(code // _TIMES_LARGER)) for code in _LARGE
+        ]
     row = source.engine.row(exp.select(*found).from_(sql.aliased(source.relation, "source")), "codes among numbers")
-    size = len(_NEGATIVE) + 1
-    codes = {}
-    for number, column in enumerate(numbers):
-        *present, others = row[number * size : (number + 1) * size]
-        if any(present) and not others:
-            codes[column.name] = [code for code, there in zip(_NEGATIVE, present, strict=True) if there]
-    return codes
+    size = len(found) // len(numbers)
+    rules = {}
+    for place, name in enumerate(numbers):
+        facts = row[place * size : (place + 1) * size]
+        present, (some_negative, *larger) = facts[: len(_NUMBERS)], facts[len(_NUMBERS) :]
+        stands_apart = [some_negative is False] * len(_NEGATIVE) + larger
+        codes = [code for code, there, apart in zip(_NUMBERS, present, stands_apart, strict=True) if there and apart]
+        if codes:
+            beside = [text for text, listed in _BESIDE.items() if set(listed) & set(codes)]
+            reason = f"{_listed(codes)} beside numbers that are {' and '.join(beside)}"
+            rules[name] = (f"null:{','.join(map(str, codes))}", reason)
+    return rules
 
 
 def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
@@ -253,10 +318,10 @@ def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
     with_digits, _ = _with_digits(source, texts)
     with_hierarchy = columns_with_hierarchy(source, with_digits, policy)
     left = [column for column in with_digits if column not in with_hierarchy]
-    found = {column.name: rules for column, rules, _ in _ways_to_read(source, left, [])}
-    dates = {name: rules for name, rules in found.items() if rules[0].startswith("date:")}
-    for name, rules in dates.items():
-        option = shlex.join(["--prepare", f"{name}={rules[0]}"])
+    ways = {column.name: tuple(_that_read_all(source, column, (), has_codes=False)) for column in left}
+    dates: dict[str, Rules] = {name: way for name, way in ways.items() if len(way) == 1 and way[0].startswith("date:")}
+    for name, (rule,) in dates.items():
+        option = shlex.join(["--prepare", f"{name}={rule}"])
         say(f"{name}: texts that are dates in one form are read as dates, as by {option}")
     if not dates:
         return source, policy

@@ -84,8 +84,10 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
     for column in profile.prepared:
         if column.reason is not None:
             rules = " ".join(shlex.join(["--prepare", f"{column.name}={rule}"]) for rule in column.rules)
-            done = f"read so here; for kanon anonymize, add {rules}" if policy is None else f"see [prepare] in {policy}"
-            yield f"{column.name}: {column.reason}; {done}."
+            done = (
+                f"read so here; for kanon anonymize, add: {rules}" if policy is None else f"see [prepare] in {policy}."
+            )
+            yield f"{column.name}: {column.reason}; {done}"
     yield from profile.undecided
     yield from _told(profile)
     yield from _hints(profile)

@@ -39,7 +39,7 @@ from kanon_sql.errors import PolicyError, SourceError, UnsuitableError, UsageErr
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, FlatRule
+from kanon_sql.hierarchy.spec import FileRule, FlatRule, LevelsRule, require_in_files
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
@@ -269,6 +269,8 @@ class LockedColumn:
             return cls(name, str(FlatRule()), {level: min(level, 1) for level in levels})
         if hierarchy.stored is not None:
             return cls(name, None, same, hierarchy)
+        if isinstance(rule, LevelsRule):
+            require_in_files({name: rule}, "a lock")
         if isinstance(rule, FileRule | PrefixRule):
             text = str(rule)
             return cls(name, text if text.startswith(READY) else rule.absolute(), same, hierarchy)

@@ -21,7 +21,7 @@ from kanon_sql.engine.progress import timed
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule
+from kanon_sql.hierarchy.spec import FileRule, LevelsRule
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
@@ -562,6 +562,7 @@ class Ledger:
         texts = {
             name: rule.absolute() if isinstance(rule, FileRule | PrefixRule) else str(rule)
             for name, rule in rules.items()
+            if not isinstance(rule, LevelsRule)  # nothing could be read again
         }
         return tuple(
             KeptHierarchy(

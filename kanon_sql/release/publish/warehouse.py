@@ -129,8 +129,11 @@ class _TakenSink(Sink):
             self.warehouse.forget()
 
     def make(self) -> None:
-        made = carried_query(self.bench, self.warehouse, self.publication)
-        self.warehouse.fetch(made, self.carried.published_types, self.bench, self.taken, "make the release")
+        made, types = carried_query(self.bench, self.warehouse, self.publication), self.carried.published_types
+        for column in made.selects:  # as a text, a CHAR(n) of PostgreSQL is not padded: so the original is read too
+            if types[column.alias_or_name] == "VARCHAR":
+                column.replace(sql.named(sql.cast(column.unalias().copy(), "VARCHAR"), column.alias_or_name))
+        self.warehouse.fetch(made, types, self.bench, self.taken, "make the release")
 
 
 class TakenFileSink(_TakenSink):
