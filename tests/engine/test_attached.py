@@ -431,7 +431,6 @@ def store(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("rows.csv", 30_001, ["zip", "n"]),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*is text because of 1 value")
 def test_objects_are_read(store: Path, path: str, rows: int, columns: list[str]) -> None:
     source = open_source(f"file://{store}/{path}")
     with source.engine as engine:

@@ -72,7 +72,6 @@ def test_data_files(tmp_path: Path, name: str) -> None:
         kanon.anonymize(path, "t", quasi_identifiers=["city"])
 
 
-@pytest.mark.filterwarnings("ignore:code is text because of 1 value")
 def test_a_csv_whose_first_rows_mislead_about_a_type(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     path.write_text("\n".join(["code,x", *["1,2"] * 30_000, "A7,2"]), encoding="utf-8")

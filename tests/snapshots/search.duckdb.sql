@@ -54,8 +54,27 @@ FROM patients;
 -- which texts have digits?
 SELECT
   BOOL_AND(
-    CAST(REGEXP_MATCHES(NULLIF(TRIM(source.sex), ''), '[0-9]')
-    OR NULLIF(TRIM(source.sex), '') IN (
+    CAST(REGEXP_MATCHES(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.sex,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[0-9]'
+    )
+    OR NULLIF(
+      REGEXP_REPLACE(
+        source.sex,
+        '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+        '',
+        'g'
+      ),
+      ''
+    ) IN (
       'NA',
       'N/A',
       'n/a',
@@ -90,16 +109,56 @@ SELECT
       '缺失'
     ) AS BOOLEAN)
   ),
-  BOOL_OR(CAST(REGEXP_MATCHES(NULLIF(TRIM(source.sex), ''), '[0-9]') AS BOOLEAN)),
+  BOOL_OR(
+    CAST(REGEXP_MATCHES(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.sex,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[0-9]'
+    ) AS BOOLEAN)
+  ),
   BOOL_AND(
     CAST(REGEXP_MATCHES(
-      NULLIF(TRIM(source.sex), ''),
+      NULLIF(
+        REGEXP_REPLACE(
+          source.sex,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
       '^([1-9][0-9]{5}(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])$'
     ) AS BOOLEAN)
   ),
   BOOL_AND(
-    CAST(REGEXP_MATCHES(NULLIF(TRIM(source.zip), ''), '[0-9]')
-    OR NULLIF(TRIM(source.zip), '') IN (
+    CAST(REGEXP_MATCHES(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.zip,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[0-9]'
+    )
+    OR NULLIF(
+      REGEXP_REPLACE(
+        source.zip,
+        '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+        '',
+        'g'
+      ),
+      ''
+    ) IN (
       'NA',
       'N/A',
       'n/a',
@@ -134,10 +193,31 @@ SELECT
       '缺失'
     ) AS BOOLEAN)
   ),
-  BOOL_OR(CAST(REGEXP_MATCHES(NULLIF(TRIM(source.zip), ''), '[0-9]') AS BOOLEAN)),
+  BOOL_OR(
+    CAST(REGEXP_MATCHES(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.zip,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[0-9]'
+    ) AS BOOLEAN)
+  ),
   BOOL_AND(
     CAST(REGEXP_MATCHES(
-      NULLIF(TRIM(source.zip), ''),
+      NULLIF(
+        REGEXP_REPLACE(
+          source.zip,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
       '^([1-9][0-9]{5}(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])$'
     ) AS BOOLEAN)
   )

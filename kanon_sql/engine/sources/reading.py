@@ -406,7 +406,7 @@ class _Reading:
             elif look.kind is not None:
                 kinds[name] = look.kind
             elif 0 < look.others <= _FEW:
-                few = f"{counted(look.others, 'value')} (a total, a code, a leading zero?)"
+                few = f"{counted(look.others, 'value')} (a total, or a code?)"
                 say(f"{name} is text because of {few}: --read skip_footer=LINES or nullstr=TEXT")
         return kinds
 
@@ -447,6 +447,7 @@ class _Reading:
                 facts += [
                     exp.Count(this=other),
                     sql.where(exp.Count(this=other.copy()), other.copy()),
+                    sql.where(exp.Count(this=other.copy()), sql.matches(text, "[0-9]")),
                     sql.where(exp.Min(this=exp.Trim(this=text.copy())), other.copy()),
                     exp.LogicalOr(this=self._predicate(name, "clear")) if is_decimal else exp.true(),
                 ]
@@ -458,8 +459,8 @@ class _Reading:
         for name, kinds in asked.items():
             looks[name], values = _Look(), next(found)
             for kind in kinds:
-                number, codes, code, clear = islice(found, 4)
-                look, few = looks[name], number - codes
+                number, codes, with_digits, code, clear = islice(found, 5)
+                look, few = looks[name], 0 if with_digits else number - codes
                 if look.kind is None and number == codes < values:
                     looks[name] = _Look(kind, codes, code, clear=bool(clear))
                 elif look.kind is None and number < values and (not look.others or few < look.others):
@@ -633,7 +634,7 @@ class _Look:
         codes: how many of them say that a value is missing.
         code: one such text.
         clear: whether a sign in one of them can only be that of decimals.
-        others: how many are of another kind, and no codes, where most are of one.
+        others: how many are words, and no codes, where all others are of one kind.
     """
 
     kind: str | None = None
