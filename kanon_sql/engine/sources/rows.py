@@ -1,28 +1,27 @@
 """Files that DuckDB does not read by itself (Excel, SPSS, Stata, SAS, SQLite): a library reads their rows.
 
 The rows are written as lines of JSON, in which a value is a text as DuckDB casts it, and is not there if it is missing.
-``python -m kanon_sql.engine.sources.rows FILE LINES [KEY=VALUE ...]`` writes them, for scripts that read them.
+``python -m kanon_sql.engine.sources.lines FILE LINES [KEY=VALUE ...]`` writes them, for scripts that read them.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
-import sys
 from datetime import date, datetime, time, timedelta
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.layout import READERS, Layout, layout_of_texts
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.sources.layout import Layout
 
 _EXACT = 2**53  # up to which a floating-point number stands for one whole number
 _BIGINT = 2**63
@@ -83,25 +82,7 @@ def make_table(
     ]
     create = sql.create_table(relation, exp.select(*values).from_(exp.Table(this=reader)), temporary=True)
     engine.run(create, f"read {path.name}")
-    words = ("python", "-m", __name__, str(path), target := f"{path}.jsonl", *read.texts)
+    words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *read.texts)
     reader.expressions[0].replace(sql.literal(target))
     create.comments = [f"Before this, where kanon-sql is installed: {shlex.join(words)}"]
     return create
-
-
-def write_lines(path: Path, lines: Path, read: Layout) -> dict[str, str]:
-    """Write the rows of a file as lines of JSON; return the types of its columns."""
-    from kanon_sql.engine.sources.excel import read_sheet
-    from kanon_sql.engine.sources.sqlite import read_sqlite
-    from kanon_sql.engine.sources.statistics import read_statistics
-
-    match READERS.get(read.suffix or path.suffix.lower()):
-        case "excel":
-            return read_sheet(path, read, lines).types
-        case "statistics":
-            return read_statistics(path, lines, labels=bool(read.labels))
-    return read_sqlite(path, str(read.sheet), lines)
-
-
-if __name__ == "__main__":
-    write_lines(Path(sys.argv[1]), Path(sys.argv[2]), layout_of_texts(sys.argv[3:]))
