@@ -49,10 +49,11 @@ WITH functions AS (
 SELECT
   (
     SELECT
-      JSON_ARRAY_LENGTH(tree, '$.statements') = 1
-      AND JSON_ARRAY_LENGTH(tree, '$.statements[0].node.select_list') = 1
+      COALESCE(JSON_ARRAY_LENGTH(tree, '$.statements') <> 1, TRUE)
+      OR COALESCE(JSON_ARRAY_LENGTH(tree, '$.statements[0].node.select_list') <> 1, TRUE)
     FROM parsed
-  ) AS is_one,
+  ) AS is_another,
+  (SELECT JSON_EXTRACT_STRING(tree, '$.statements[0].node.select_list[0].alias') <> '' FROM parsed) AS has_alias,
   ARG_MIN(class, id) FILTER(WHERE NOT class IN (
     'FUNCTION', 'COLUMN_REF', 'CONSTANT', 'CASE', 'CAST', 'COMPARISON', 'CONJUNCTION', 'OPERATOR', 'BETWEEN', 'TYPE', 'LAMBDA'
   )) AS part,

@@ -137,6 +137,21 @@ def test_dates_of_one_digit_and_with_a_time() -> None:
     assert column(["4.3.1990 7:05"], "date:%d.%m.%Y %H:%M") == [dt.datetime(1990, 3, 4, 7, 5)]
 
 
+def test_formats_are_those_that_duckdb_reads() -> None:
+    for letters in [*map(chr, range(33, 127)), *(f"-{chr(letter)}" for letter in range(33, 127)), ""]:
+        try:
+            read = bool(duckdb.execute("SELECT TRY_STRPTIME('1', ?)", [f"%Y %{letters}"]).fetchall())
+        except duckdb.Error:
+            read = False
+        if letters in {"z", "Z"}:  # a time zone
+            continue
+        try:
+            known = bool(rules_of({"x": [f"date:%Y %{letters}", "trim"]}))
+        except UsageError:
+            known = False
+        assert known == read, letters
+
+
 @pytest.mark.thorough
 @each("text", ["31.02.1990", "4.3.90", "1990-03-04", "4.3.1990 x", "0.1.1990"])
 def test_what_is_no_date(text: str) -> None:

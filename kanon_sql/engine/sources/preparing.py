@@ -1,18 +1,8 @@
-"""Columns as rules make them, before anything else is done with a table: casts, dates, decimals, codes of NULL.
+"""Prepare columns by the rules of [prepare] (docs/prepare.md): casts, dates, decimals, codes of NULL, new columns.
 
     kanon_prepared    a temporary view: each column of the source as its rules make it, then the new columns
 
 All that follows reads the view instead of the source: roles, hierarchies, the search, the release and its script.
-
-    trim               without white space at either end
-    lower              in lower case
-    null:-9,NA         NULL for these values
-    decimal:,          a number with this decimal sign; signs of thousands, white space and currencies are left out
-    date:%d.%m.%Y      a date, or a timestamp if the format has a time of day
-    cast:BIGINT        another type
-
-The last three may end in ``or null``: then what cannot be read is NULL. If not, it is an error that counts these
-values. A text for a column that the table does not have is an expression over the others: a new column.
 """
 
 from __future__ import annotations
@@ -24,16 +14,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, bounds_of, find_column, named_once, resolve_columns
+from kanon_sql.engine.base import Column, bounds_of, find_column, resolve_columns
 from kanon_sql.engine.sources.data_files import files_at, read_as_text, reader_of
+from kanon_sql.engine.sources.new_columns import KNOWN_RULES, with_new_columns
 from kanon_sql.engine.sources.open_source import Preparation
-from kanon_sql.errors import ComputationError, SourceError, UsageError, counted
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,20 +33,18 @@ Rules = tuple[str, ...]
 """What happens to a column, in this order; or the one expression of a new column."""
 
 TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
-_KNOWN = "rules are trim, lower, null:VALUES, decimal:SIGN, date:FORMAT and cast:TYPE"
-_RULE = re.compile(
-    r"(trim|lower)|(null|decimal|date|cast)\s*:\s*(.*?)(\s+or\s+null)?",
-    re.DOTALL | re.IGNORECASE,
-)
+_RULE = re.compile(r"(trim|lower)|(null|decimal|date|cast)\s*:\s*(.*?)(\s+or\s+null)?", re.DOTALL | re.IGNORECASE)
 _OF_TEXTS = ("trim", "lower", "decimal", "date")
 _READS = {"decimal": "a number", "date": "a date", "cast": "a value of that type"}
 """The rules that read values, and what they read them as."""
 _NUMBERS = frozenset({"integer", "decimal", "float"})
+_FORMAT = "([^%]|%-?[HIMSdjmy]|%[%ABGTUVWXYZabcfghnpuwxz])*"  # of DuckDB's strptime
 _ARGUMENTS = (
     ("decimal", "[,.]", "the decimal sign is a comma or a point: decimal:, or decimal:."),
     ("date", ".*%.*", "write how dates are written, such as date:%d.%m.%Y or date:%Y年%m月%d日."),
     ("date", "(?!.*%[zZ]).*", "time zones are not read, as a time of day would differ from place to place."),
     ("date", ".*%-?[yYcx].*", "a date without a year is none; write %Y or %y where the year stands."),
+    ("date", _FORMAT, "DuckDB does not read this format: its letters are those of strptime, such as %d, %m and %Y."),
 )
 """By kind of rule, a pattern of its argument, and what an error says if it does not match."""
 _CODE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
@@ -104,8 +91,7 @@ class Rule:
         return f"{text} or null" if self.or_null else text
 
     @property
-    def needs_text(self) -> bool:
-        """Whether the rule reads a value as it is written."""
+    def reads_text(self) -> bool:
         return self.kind in _OF_TEXTS or (self.kind == "cast" and self.type.family == "text")
 
     @property
@@ -115,10 +101,10 @@ class Rule:
             return Column("", "DOUBLE")
         if self.kind == "date":
             return Column("", "TIMESTAMP" if re.search("%-?[HIMSfgnpzZcXs]", self.argument) else "DATE")
-        return Column("", _type_of(self.argument) or "")
+        return Column("", type_of_cast(self.argument) or "")
 
 
-def _type_of(text: str) -> str | None:
+def type_of_cast(text: str) -> str | None:
     """Return the type of a rule ``cast`` as DuckDB writes it; None if no rule casts to it."""
     try:
         kind = exp.DataType.build(text, dialect="duckdb")
@@ -128,11 +114,6 @@ def _type_of(text: str) -> str | None:
         digits, decimals = int(found[1]), int(found[2])
         return kind.sql(dialect="duckdb") if decimals <= digits and 0 < digits <= _MOST_DIGITS else None
     return _TYPES.get(kind.this.name) if re.fullmatch("[A-Za-z]+", text) else None
-
-
-def is_cast(kind: str) -> bool:
-    """Return True if a rule ``cast`` can be to a type."""
-    return _type_of(kind) is not None
 
 
 def _codes(rule: Rule) -> list[str]:
@@ -153,9 +134,9 @@ def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
             raise UsageError("A rule of [prepare] has no column: write COLUMN=RULE.")
         texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, list | tuple) else ()
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise UsageError(f"What prepares column {name!r} is not a rule, or a list of rules: {_KNOWN}.")
+            raise UsageError(f"What prepares column {name!r} is not a rule, or a list of rules: {KNOWN_RULES}.")
         if len(texts) > 1 and (unknown := [text for text in texts if parse_preparing(text, name) is None]):
-            raise UsageError(f"{unknown[0]!r} is no rule that prepares column {name!r}: {_KNOWN}.")
+            raise UsageError(f"{unknown[0]!r} is no rule that prepares column {name!r}: {KNOWN_RULES}.")
         found[name] = tuple(text.strip() for text in texts)
     return found
 
@@ -173,7 +154,7 @@ def parse_preparing(text: str, column: str) -> Rule | None:
             raise UsageError(f"{where}: {needed}")
     if rule.kind == "null" and (rule.or_null or not _codes(rule)):
         raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA, and no more.")
-    if rule.kind == "cast" and not is_cast(argument):
+    if rule.kind == "cast" and type_of_cast(argument) is None:
         raise UsageError(f"{where}: cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR.")
     return rule
 
@@ -184,9 +165,6 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     1. Read the columns of CSV files whose rules read texts as they are written.
     2. Count the values that cannot be read, all columns by one scan.
     3. Make the view.
-
-    Raises:
-        UsageError: a rule does not fit its column, a value cannot be read, or an expression is not allowed.
     """
     if not given:
         return source
@@ -202,7 +180,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
             )
             if find_column(name, source.columns) is not None:
                 raise UsageError(
-                    f"{said[0]!r} is no rule that prepares column {name!r}: {_KNOWN}. An expression makes a new "
+                    f"{said[0]!r} is no rule that prepares column {name!r}: {KNOWN_RULES}. An expression makes a new "
                     "column: give it another name."
                 )
             expressions[name] = said[0]
@@ -216,7 +194,6 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     # 2. What cannot be read.
     place = raw.warehouse.kind if raw.warehouse is not None else None
     values = {column.name: Value(column, steps.get(column.name, []), place) for column in raw.columns}
-    _require_formats(raw, steps)
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = query.from_(sql.aliased(raw.relation, "source"))
     reads: dict[str, tuple[str, ...]] = {}
@@ -228,7 +205,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
         unread, idle = _unread(raw, values)
         # 3. The view. Of rows that were read into a table, the rules are computed once.
         if expressions:
-            query, reads = _with_new_columns(raw, query, list(values), expressions)
+            query, reads = with_new_columns(raw, query, list(values), expressions)
         is_copy = raw.file is not None and raw.setup and reader_of(files_at(raw.file)[0]) != "read_parquet"
         make = sql.create_table if is_copy else sql.create_view
         create = make(raw.engine.temporary_name("kanon_prepared"), query, temporary=True)
@@ -238,25 +215,12 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     return replace(raw, relation=create.this, columns=(), preparation=preparation)
 
 
-def _require_formats(source: Source, steps: Mapping[str, Sequence[Rule]]) -> None:
-    """Raise if DuckDB does not know how a date is written."""
-    for name, rule in ((name, rule) for name, rules in steps.items() for rule in rules if rule.kind == "date"):
-        try:
-            tried = _made("date", rule.argument, value=sql.literal("1"))
-            source.engine.row(exp.select(tried), f"is {name} written so?")
-        except SourceError:
-            raise UsageError(
-                f"Column {name!r}, {str(rule)!r}: DuckDB does not know this format. Its letters are those of "
-                "strptime: %d, %m, %Y, %H, %M, %S and others."
-            ) from None
-
-
 def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
     """Return a source whose CSV files are read as texts where rules need them."""
     typed = [
         column.name
         for column in source.columns
-        if column.family != "text" and any(rule.needs_text for rule in steps.get(column.name, ()))
+        if column.family != "text" and any(rule.reads_text for rule in steps.get(column.name, ()))
     ]
     if typed and source.file is not None and source.setup:
         again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.layout)
@@ -267,12 +231,7 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
 
 
 class Value:
-    """The value of a column by its rules.
-
-    Attributes:
-        value: of all rules.
-        read: each rule that may make values NULL, with the value before and after it.
-    """
+    """The value of a column by its rules; and each rule that may make values NULL, with the value before and after."""
 
     def __init__(self, column: Column, rules: Sequence[Rule], place: str | None = None) -> None:
         """Make the value; in a ``place``, a warehouse, by what all engines do alike, or raise a UsageError."""
@@ -353,11 +312,7 @@ def _cast(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
 
 
 def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int], list[str]]:
-    """Return how many values are NULL because their rule could not read them, and which rules ``null`` found none.
-
-    Raises:
-        UsageError: a value cannot be read, and its rule does not say ``or null``.
-    """
+    """Return how many values are NULL because their rule could not read them, and which rules ``null`` found none."""
     read = [(name, *step) for name, value in values.items() for step in value.read]
     if not read:
         return {}, []
@@ -471,86 +426,3 @@ def _pattern_of(written: str, wanted: str = "") -> str:
         return f"{_BLANK}+" if found["blank"] else re.sub(r"([^\w])", r"\\\1", found["text"])
 
     return rf"^{_SPACE}*{_BLANK}*{_IN_FORMAT.sub(pattern, written)}{_BLANK}*{_SPACE}*\z"
-
-
-# New columns
-
-_INNER = "prepared"
-
-
-def _with_new_columns(
-    source: Source, rows: exp.Select, names: Sequence[str], expressions: Mapping[str, str]
-) -> tuple[exp.Select, dict[str, tuple[str, ...]]]:
-    """Return the query of the rows with new columns, and the columns that each of these reads."""
-    named_once([*names, *expressions], source.name)
-    columns = source.engine.columns(rows.subquery())
-    query = exp.select(*(sql.column(name, _INNER) for name in names)).from_(rows.subquery(_INNER))
-    reads = {}
-    for name, text in expressions.items():
-        made = _expression(source, text, name, columns, expressions)
-        parts = [part.copy() for part in made.find_all(exp.Column, exp.Func)]
-        typed = exp.select(*(sql.named(part, f"part_{place}") for place, part in enumerate(parts))).from_(
-            rows.subquery(_INNER)
-        )
-        # Functions of times of a time zone return what their session has.
-        types = [column.type for column in source.engine.columns(typed.subquery())]
-        if any(zone in each for each in types for zone in ("TIME ZONE", "TIMESTAMPTZ")):
-            raise UsageError(
-                f"{_where(text, name)} has a time of a time zone in it, which differs from place to place."
-            )
-        try:
-            source.engine.row(exp.select(exp.Count(this=made.copy())).from_(rows.subquery(_INNER)), f"compute {name}")
-        except ComputationError:
-            raise UsageError(
-                f"{_where(text, name)} cannot be computed for all rows: a value does not fit a cast or a function. "
-                "Where it may be NULL, write TRY_CAST."
-            ) from None
-        query = query.select(sql.named(made, name))
-        reads[name] = tuple(dict.fromkeys(one.name for one in made.find_all(exp.Column)))
-    return query, reads
-
-
-def _where(text: str, name: str) -> str:
-    return f"The expression {text!r} of the new column {name!r}"
-
-
-def _expression(source: Source, text: str, name: str, columns: Sequence[Column], others: Mapping[str, str]) -> exp.Expr:
-    """Return the expression of a new column, over the columns as their rules make them."""
-    where = _where(text, name)
-    try:
-        parsed = sqlglot.parse_one(text, read="duckdb")
-        query = exp.select(parsed)
-        render(query.copy(), source.engine.dialect)
-    except (SqlglotError, RecursionError):
-        raise UsageError(
-            f"{source.name} has no column {name!r}, and {text!r} is neither a rule nor an expression that would make "
-            f"one: {_KNOWN}."
-        ) from None
-    if isinstance(parsed, exp.Alias):
-        raise UsageError(f"{where} has an alias: the column is called as it stands before the equals sign.")
-    for found in [*query.find_all(exp.Column)]:
-        if found.table:
-            raise UsageError(f"{where} names a table: write names of columns alone.")
-        if find_column(found.name, columns) is None and found.name in others:
-            raise UsageError(f"{where} reads the new column {found.name!r}: an expression reads columns of the table.")
-        (column,) = resolve_columns([found.name], columns, source.name)
-        found.replace(sql.column(column.name, _INNER))
-    _require_scalar(source, where, render(query.copy(), source.engine.dialect))
-    return query.selects[0].pop()
-
-
-def _require_scalar(source: Source, where: str, written: str) -> None:
-    """Raise unless a query selects one scalar expression over columns, as DuckDB parses it."""
-    query = sql.query("prepare/expression", values={"written": written})
-    is_one, part, in_schema, unknown = source.engine.row(query, "the expression of a new column, as DuckDB parses it")
-    if not is_one:
-        raise UsageError(f"{where} is not one expression that DuckDB reads.")
-    if part:
-        raise UsageError(f"{where} has a part of the kind {part}: it is to be a scalar expression over columns.")
-    if in_schema:
-        raise UsageError(f"{where} names a schema: functions and types of DuckDB's own are called without one.")
-    if unknown:
-        raise UsageError(
-            f"{where} calls {unknown}(), which is not allowed. Allowed are functions for text, numbers, dates, "
-            "conditions, casts, lists and JSON that read nothing but their arguments; docs/prepare.md lists them."
-        )
