@@ -26,7 +26,7 @@ _UNFIT = (
     "has an alias: the column is called as it stands before the equals sign.",
     "has a part of the kind {}: it is to be a scalar expression over columns.",
     "names a schema: functions and types of DuckDB's own are called without one.",
-    "calls {}(), which is not allowed. Allowed are functions that read their arguments alone: docs/prepare.md lists them.",
+    "calls {}(), which is not allowed: docs/prepare.md lists the functions that are, which read their arguments alone.",
 )
 """By column of sql/prepare/expression.sql, what an error says if it is neither false nor NULL."""
 

@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Rules = tuple[str, ...]
 """What happens to a column, in this order; or the one expression of a new column."""
 
+_Kind = Literal["trim", "lower", "null", "decimal", "date", "cast"]
 TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
 _RULE = re.compile(r"(trim|lower)|(null|decimal|date|cast)\s*:\s*(.*?)(\s+or\s+null)?", re.DOTALL | re.IGNORECASE)
 _OF_TEXTS = ("trim", "lower", "decimal", "date")
@@ -82,7 +83,7 @@ _PARTS = {"Y": "y", "m": "m", "d": "d", "H": "h", "M": "mi", "S": "s"}
 class Rule:
     """A rule for a column: its kind, the text after the colon, and whether what cannot be read is NULL."""
 
-    kind: str
+    kind: _Kind
     argument: str = ""
     or_null: bool = False
 
@@ -147,7 +148,7 @@ def parse_preparing(text: str, column: str) -> Rule | None:
     if found is None:
         return None
     plain, kind, argument, or_null = found.groups("")
-    rule = Rule((plain or kind).lower(), argument, or_null=bool(or_null))
+    rule = Rule((plain or kind).lower(), argument, or_null=bool(or_null))  # type: ignore[arg-type]  # one of the six
     where = f"Column {column!r}, {str(rule)!r}"
     for of_kind, pattern, needed in _ARGUMENTS:
         if of_kind == rule.kind and not re.fullmatch(pattern, argument, re.DOTALL):
@@ -371,15 +372,11 @@ def _why_not_there(rule: Rule, column: Column) -> str | None:
 def _is_cast_alike(column: Column, to: Column) -> bool:
     if column.type == to.type:
         return True
-    if {column.family, to.family} <= {"integer", "decimal"}:  # or they cannot be compared
-        return max(_digits(column), _digits(to)) + max(column.decimals, to.decimals) <= _MOST_DIGITS
+    if {column.family, to.family} <= {"integer", "decimal"}:  # with more digits they cannot be compared
+        largest = [most for _, most in filter(None, map(bounds_of, (column, to)))]
+        digits = max(len(most.partition(".")[0]) for most in largest)
+        return digits + max(column.decimals, to.decimals) <= _MOST_DIGITS
     return to.family in _CASTS_ALIKE.get(column.family, ()) and to.type != "FLOAT"
-
-
-def _digits(column: Column) -> int:
-    """Return how many digits a number has before its point at most."""
-    _, most = bounds_of(column) or ("", "")
-    return len(most.partition(".")[0])
 
 
 def _cast_there(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
