@@ -137,7 +137,7 @@ def bounds_of(column: Column) -> tuple[str, str] | None:
         return (str(-(2 ** (bits - 1))), str(2 ** (bits - 1) - 1)) if is_signed else ("0", str(2**bits - 1))
     if column.family == "decimal":
         digits, scale = map(int, re.findall(r"[0-9]+", column.type))
-        largest = f"{'9' * (digits - scale)}.{'9' * scale}".strip(".")
+        largest = f"{'9' * (digits - scale)}.{'9' * scale}".rstrip(".")
         return f"-{largest}", largest
     return (f"-{_LARGEST_FLOAT}", _LARGEST_FLOAT) if column.type == "FLOAT" else None
 

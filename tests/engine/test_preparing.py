@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import kanon_sql as kanon
-from kanon_sql.engine.sources.allowed_functions import ALLOWED_FUNCTIONS
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import KanonError, SourceError, UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,6 +135,21 @@ def test_dates(written: str, dates: list[dt.date | None]) -> None:
 def test_dates_of_one_digit_and_with_a_time() -> None:
     assert column(["1990年3月4日"], "date:%Y年%m月%d日") == [dt.date(1990, 3, 4)]
     assert column(["4.3.1990 7:05"], "date:%d.%m.%Y %H:%M") == [dt.datetime(1990, 3, 4, 7, 5)]
+
+
+def test_formats_are_those_that_duckdb_reads() -> None:
+    for letters in [*map(chr, range(33, 127)), *(f"-{chr(letter)}" for letter in range(33, 127)), ""]:
+        try:
+            read = bool(duckdb.execute("SELECT TRY_STRPTIME('1', ?)", [f"%Y %{letters}"]).fetchall())
+        except duckdb.Error:
+            read = False
+        if letters in {"z", "Z"}:  # a time zone
+            continue
+        try:
+            known = bool(rules_of({"x": [f"date:%Y %{letters}", "trim"]}))
+        except UsageError:
+            known = False
+        assert known == read, letters
 
 
 @pytest.mark.thorough
@@ -268,6 +284,9 @@ def test_a_macro_is_no_function_that_may_be_called() -> None:
             prepared(connection, {"new": "mine(n)"}, "t")
 
 
+ALLOWED_FUNCTIONS: dict[str, set[str]] = {}
+for _kind, _name in duckdb.sql(render(sql.query("prepare/expression", part="functions"), "duckdb")).fetchall():
+    ALLOWED_FUNCTIONS.setdefault(_kind, set()).add(_name)
 NAMED = {name for kind, names in ALLOWED_FUNCTIONS.items() if kind != "operators" for name in names}
 
 

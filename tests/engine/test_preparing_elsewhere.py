@@ -108,7 +108,7 @@ WHOLE += [
     "1_0",
     ".5",
 ]
-WHOLE += ["1" * 40, "9999999.99", "10000000.00", "-9999999.99", "7\n", "7\u00a0", "3.14", "3.10"]
+WHOLE += ["1" * 40, "9999999.99", "10000000.00", "-9999999.99", "7\n", "7\u00a0", "3.14", "3.10", "0.25"]
 
 
 def as_number(text: str, decimals: int, least: Decimal, most: Decimal) -> Decimal | None:
@@ -210,6 +210,12 @@ COLUMNS: dict[str, tuple[str, list[Any], list[str], list[Any]]] = {
         WHOLE,
         ["cast:DECIMAL(9,2) or null"],
         [as_number(x, 2, Decimal("-9999999.99"), Decimal("9999999.99")) for x in WHOLE],
+    ),
+    "as_share": (
+        "VARCHAR",
+        WHOLE,
+        ["cast:DECIMAL(2,2) or null"],
+        [as_number(x, 2, Decimal("-0.99"), Decimal("0.99")) for x in WHOLE],
     ),
     "day": ("VARCHAR", [x for x, _ in DAYS], ["date:%d.%m.%Y or null"], [x for _, x in DAYS]),
     "moment": ("VARCHAR", [*MOMENTS], ["date:%d.%m.%Y %H:%M:%S or null"], [*MOMENTS.values()]),

@@ -145,6 +145,29 @@ SELECT
       ''
     ) AS DECIMAL(9, 2))
   END AS as_price,
+  CASE
+    WHEN REGEXP_MATCHES(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.as_share,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '^[+-]?[0-9]+(\.[0-9]{0,2}0*)?\z'
+    )
+    THEN TRY_CAST(NULLIF(
+      REGEXP_REPLACE(
+        source.as_share,
+        '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+        '',
+        'g'
+      ),
+      ''
+    ) AS DECIMAL(2, 2))
+  END AS as_share,
   CAST(CASE
     WHEN REGEXP_MATCHES(
       NULLIF(

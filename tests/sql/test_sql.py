@@ -117,7 +117,9 @@ CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2,
     source(n, age, sex, disease);
 CREATE TABLE referring AS FROM source;
 CREATE TABLE referred AS FROM (VALUES (1, 'flu', 1, 1), (2, 'cold', 2, 1)) referred(n, disease, number, class);
-CREATE TABLE texts AS FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) texts(is_written, y, m, d, h, mi, s);
+CREATE TABLE texts AS SELECT *, '1' AS value, '1' AS back, 1 AS number, 0 AS low, 2 AS high,
+    TIMESTAMP '2024-02-29 00:00:00' AS made
+    FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) texts(is_written, y, m, d, h, mi, s);
 CREATE TABLE whole_table AS FROM source;
 CREATE TABLE rows_of_people AS FROM (VALUES (1, 30, 'f'), (2, 30, 'f'), (3, 40, 'm')) rows(kanon_person, age, sex);
 CREATE TABLE rows_of_events AS SELECT kanon_person, kanon_person AS number, 1 AS class, age, sex, kanon_person AS event,
@@ -533,6 +535,9 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
         **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),
         **dict.fromkeys(["epsilon", "delta"], "0.25"),
         "spent_at": "2026-11-21 10:00:00",
+        **dict.fromkeys(["around", "digits", "others"], "[0-9]"),
+        "argument": ".",
+        "written": "SELECT prepared.a + random()",
     } | {
         "path": str(file),
         "address": __file__,

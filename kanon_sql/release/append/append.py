@@ -32,7 +32,7 @@ from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
 from kanon_sql.engine.sources.addresses import is_warehouse, path_in, shown_source
 from kanon_sql.engine.sources.data_files import files_at, reader_of
 from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_beside, open_source
-from kanon_sql.engine.sources.preparing import is_cast, with_prepared
+from kanon_sql.engine.sources.preparing import type_of_cast, with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import HierarchyError, InUseError, SourceError, UsageError, counted
 from kanon_sql.hierarchy.rules.texts import PrefixRule
@@ -374,7 +374,7 @@ def _as_locked(new: Source, lock: Lock) -> Source:
                 f"How dates are written in {new.name} is guessed from its values, and those of another file could be "
                 f"read otherwise (column {name!r}): write the rows to a Parquet or CSV file."
             )
-        elif column.type != kind and (new.is_csv or _fits(column, kind)) and is_cast(kind):
+        elif column.type != kind and (new.is_csv or _fits(column, kind)) and type_of_cast(kind):
             rules[column.name] = (f"cast:{kind}",)
     prepared = with_prepared(new, rules)
     for name, kind in lock.types.items():
