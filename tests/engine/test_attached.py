@@ -127,7 +127,7 @@ def test_an_address_that_cannot_be_one_is_refused_without_its_password(kanon: Ca
 
 
 def test_what_else_an_address_may_be(in_tmp: Path, lite: Path) -> None:
-    assert database_at(str(lite)).connection == str(lite)
+    assert database_at(str(lite)).file == lite
     assert database_at("sqlite:clinic.data").file == Path("clinic.data")
     assert database_at("sqlite:///clinic.data").file == Path("clinic.data")
     assert objects_at("s3://bucket/year=*/part-*.parquet").name == "part-*.parquet"

@@ -47,28 +47,18 @@ _SETTING = re.compile(r"([?&;#]\s*[^\s/?&;#=]+\s*=)[^&;#]*")  # not the ? of a p
 
 @dataclass(frozen=True)
 class DatabaseAddress:
-    """A database that DuckDB attaches for reading.
-
-    Attributes:
-        shown: the address without secrets.
-        schema: where a table is looked for first.
-        connection: what ATTACH is given: settings without the password.
-        shown_connection: the same without secrets.
-        given: what the person wrote.
-        file: the SQLite file.
-        secrets: the password and the values of settings.
-    """
+    """A database that is attached for reading, or an SQLite file."""
 
     kind: Kind
-    shown: str
+    shown: str  # the address without secrets
     name: str
-    schema: str | None
-    connection: str = field(repr=False)
-    shown_connection: str
+    schema: str | None  # where a table is looked for first
     given: str = field(repr=False)
-    file: Path | None = None
+    file: Path | None = None  # of SQLite; else the database is attached by its connection, and maybe a password
+    connection: str = field(default="", repr=False)
+    shown_connection: str = ""  # without secrets
     password: str | None = field(default=None, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)  # the password and the values of settings
 
 
 @dataclass(frozen=True)
@@ -197,8 +187,7 @@ def _sqlite_path(text: str) -> str:
 
 
 def _sqlite(path: Path, given: str) -> DatabaseAddress:
-    name = path.name.lstrip(".").partition(".")[0] or "sqlite"
-    return DatabaseAddress("sqlite", str(path), name, "main", str(path), str(path), given, file=path)
+    return DatabaseAddress("sqlite", str(path), path.name, "main", given, path)
 
 
 def _server(scheme: str, text: str) -> DatabaseAddress:
@@ -230,9 +219,9 @@ def _server(scheme: str, text: str) -> DatabaseAddress:
         without_secrets(text),
         database or kind,
         "public" if kind == "postgres" else database or None,
-        _connection(kind, named | settings),
-        _connection(kind, named | dict.fromkeys(settings, HIDDEN)),
         text,
+        connection=_connection(kind, named | settings),
+        shown_connection=_connection(kind, named | dict.fromkeys(settings, HIDDEN)),
         password=password or None,
         secrets=(password, *settings.values()),
     )
@@ -247,23 +236,16 @@ def _connection(kind: Kind, settings: Mapping[str, str]) -> str:
 
 def _object(scheme: str, text: str) -> ObjectAddress:
     if scheme in _ONE_BY_ONE:
-        try:
-            parts = urlsplit(text)
-            has_user = parts.username is not None or parts.password is not None
-        except ValueError:
-            raise UsageError(f"This is no {scheme} address: write {scheme}://HOST/FILE.parquet.") from None
-        if has_user:
+        if "@" in text.split("/")[2]:
             raise UsageError(
                 f"A password in a {scheme} address would be in logs and scripts: make a secret of DuckDB instead "
                 "(CREATE PERSISTENT SECRET ... TYPE http), and leave it out here."
             )
-        if "*" in parts.path:
+        if "*" in text.partition("?")[0]:
             raise UsageError(f"{scheme} cannot list files, so that * stands for nothing: name one file.")
     found = ObjectAddress(text, without_secrets(text), scheme, _OBJECTS[scheme])
     if found.path.suffix.lower() in _DATABASES:
-        raise UsageError(
-            f"{found.shown} is a database: fetch the file, then name it here. Data files are read from there."
-        )
+        raise UsageError(f"{found.shown} is a database, and only data files are read from there: fetch the file first.")
     return found
 
 
@@ -298,10 +280,7 @@ def open_warehouse(source: Any) -> Warehouse:  # noqa: ANN401 - as above
     if source.closed:
         raise UsageError("The connection to PostgreSQL is closed.")
     if not source.autocommit:
-        raise UsageError(
-            "The connection to PostgreSQL is not in autocommit mode; open it with autocommit=True, so that a release "
-            "can be made in one transaction."
-        )
+        raise UsageError("The connection to PostgreSQL must be in autocommit mode: open it with autocommit=True.")
     if source.info.transaction_status:  # 0 is idle
         raise UsageError("The connection to PostgreSQL has a transaction open: commit it or roll it back first.")
     return PostgresWarehouse(source, "the connection")

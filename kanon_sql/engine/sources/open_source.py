@@ -28,7 +28,7 @@ from kanon_sql.engine.sources.addresses import (
 )
 from kanon_sql.engine.sources.data_files import FrameKind, files_at, frame_kind, read_file, read_frame, reader_of
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
-from kanon_sql.engine.sources.remote import attached, copied, read_objects
+from kanon_sql.engine.sources.remote import attached, read_objects
 from kanon_sql.engine.sources.sqlite import read_table, tables_of
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
@@ -249,20 +249,10 @@ def open_source(
     as_text: bool = False,
     resources: Resources | None = None,
 ) -> Source:
-    """Open a table.
+    """Open a table of a path, a ``DataFile``, an address (see ``addresses``), a connection or a data frame.
 
-    Args:
-        source: path of a DuckDB, SQLite or data file, or of a directory of data files; a ``DataFile``; an address (see
-            ``addresses``); a connection to DuckDB or to a warehouse; or a data frame.
-        table: the table in a database, or the sheet in an Excel file; None for the only one.
-        writable: True if tables will be made in the database.
-        as_text: True for a published table: values of a CSV file are read as they are written. If False, a table is
-            the only one of a database also if there are releases of it.
-        resources: limits of the run; a connection has its own.
-
-    Raises:
-        SourceError: it cannot be opened or read.
-        UsageError: it is nothing that can be opened, or has no such table; or resources are given for a connection.
+    ``table`` may be left out if there is only one; its releases do not count. A published table is opened ``as_text``:
+    values of a CSV file stay as they are written, and releases count. ``writable`` is for a DuckDB file.
     """
     if (found := _open_database_at(source, resources, writable=writable)) is not None:
         engine, place, file = found
@@ -345,16 +335,20 @@ class OpenDatabase:
             return _in_warehouse(self.engine, None, ".".join(table))
         return Source(self.engine, self.relation(table), self.name(table), database=self.file)
 
-    def relations(self) -> list[tuple[str, str]]:
-        """Return schema and name of each table, view and release, but for those of kanon's own schema."""
-        return _relations(self.engine)
+    def relations(self, kind: str | None = None) -> list[tuple[str, str]]:
+        """Return schema and name of all tables and views, or of one kind, without those of kanon's own schema."""
+        if isinstance(self.engine, Workbench):
+            there = [one for one in self.engine.warehouse.relations() if one.schema != SCHEMA and not one.is_partition]
+            listed = [(one.schema, one.name, one.kind) for one in there]
+        else:
+            listed = self.engine.rows(sql.statement("catalog/relations"), "tables and views of the database")
+        return [(schema, name) for schema, name, own in listed if kind in {None, own}]
 
 
 def open_tables(source: object, resources: Resources | None = None) -> OpenDatabase | None:
     """Open a DuckDB or PostgreSQL database; None if a source is neither."""
-    if is_warehouse(source) and not is_postgres(source):
-        return None
-    if (found := _open_database_at(source, resources)) is None:
+    is_spark = is_warehouse(source) and not is_postgres(source)
+    if is_spark or (found := _open_database_at(source, resources)) is None:
         return None
     engine, place, file = found
     with closed_on_error(engine):
@@ -362,19 +356,11 @@ def open_tables(source: object, resources: Resources | None = None) -> OpenDatab
         if isinstance(source, duckdb.DuckDBPyConnection):
             ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
         schema = engine.warehouse.schema if isinstance(engine, Workbench) else engine.current_schema()
-        releases = {row[2:] for row in _releases(engine)}
-        tables = tuple(table for table in _relations(engine, "TABLE") if table not in releases)
-        return OpenDatabase(engine, place, schema, tables, catalog, file)
-
-
-def _relations(engine: DuckDBEngine, kind: str | None = None) -> list[tuple[str, str]]:
-    """Return schema and name of each table and view of a database, or of those of a kind."""
-    if isinstance(engine, Workbench):
-        there = [one for one in engine.warehouse.relations() if one.schema != SCHEMA and not one.is_partition]
-        listed = [(one.schema, one.name, one.kind) for one in there]
-    else:
-        listed = engine.rows(sql.statement("catalog/relations"), "tables and views of the database")
-    return [(schema, name) for schema, name, own in listed if kind in {None, own}]
+        opened, releases = (
+            OpenDatabase(engine, place, schema, (), catalog, file),
+            {row[2:] for row in _releases(engine)},
+        )
+        return replace(opened, tables=tuple(table for table in opened.relations("TABLE") if table not in releases))
 
 
 def _open_database_at(
@@ -502,52 +488,48 @@ def _read(
 ) -> Source:
     """Read a data frame, or a file or table at a path or an address, into an engine (see ``read_file``)."""
     layout, place = layout_of(source), address_of(source) or _path_of(source)
-    both = layout.over(usual)
-    if isinstance(place, Path) and both.format == "sqlite":
+    if isinstance(place, Path) and layout.over(usual).format == "sqlite":
         place = address_of(f"sqlite:{place}")
     if place is None:
         return _read_frame(engine, source, table)
+    relation, before = engine.temporary_name("kanon_source"), tuple[exp.Expr, ...]()
     if isinstance(place, DatabaseAddress):
-        return _copied_table(engine, place, table)
-    path, address = (place, None) if isinstance(place, Path) else (None, place)
+        return _copied_table(engine, place, table, relation)
     if table is not None:
-        if path is None or path.is_dir() or reader_of(path, both) != EXCEL:
-            shown = place if address is None else address.shown
-            raise UsageError(f"{shown} is a data file and has no tables: leave {table!r} out.")
+        path = place if isinstance(place, Path) else Path(place.path)
+        if path.is_dir() or reader_of(path, layout.over(usual)) != EXCEL:
+            raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
         layout = replace(layout, sheet=table)
     if isinstance(place, Path):
-        relation = engine.temporary_name("kanon_source")
         found = read_file(engine, place, relation, layout, likely, usual=usual, as_text=as_text)
-        setup: tuple[exp.Expr, ...] = (found.create,)
     else:
-        relation, setup, found = read_objects(engine, place, both, as_text=as_text)
+        found, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
     return Source(
         engine,
         relation,
         found.sheet or place.name,
         found.columns,
-        file=path,
+        file=place if isinstance(place, Path) else None,
         sheet=found.sheet,
         layout=found.layout,
         delimiter=found.delimiter,
         formats=found.formats,
-        setup=setup,
-        address=address,
+        setup=(*before, found.create),
+        address=None if isinstance(place, Path) else place,
     )
 
 
-def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | None) -> Source:
+def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | None, relation: exp.Table) -> Source:
     """Copy a table of a database of another kind."""
     if address.file is not None:
         _, name = chosen_table(tables_of(address.file), table, address.shown)
-        relation = engine.temporary_name("kanon_source")
-        setup: tuple[exp.Expr, ...] = (read_table(engine, address.file, name, relation),)
-    else:
-        with attached(engine, address) as (catalog, statements):
-            found, name = _find_table(engine, table, address.shown, catalog, address.schema)
-            relation, create = copied(engine, found)
-        setup = (*statements, create)
-    return Source(engine, relation, name, setup=setup, address=address)
+        create = read_table(engine, address.file, name, relation)
+        return Source(engine, relation, name, setup=(create,), address=address)
+    with attached(engine, address) as (catalog, statements):
+        found, name = _find_table(engine, table, address.shown, catalog, address.schema)
+        create = sql.create_table(relation, exp.select("*").from_(found), temporary=True)
+        engine.run(create, "read the table")
+    return Source(engine, relation, name, setup=(*statements, create), address=address)
 
 
 def _read_frame(engine: DuckDBEngine, source: object, table: str | None) -> Source:

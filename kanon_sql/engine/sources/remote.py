@@ -134,18 +134,10 @@ def create_secret(name: str, settings: Mapping[str, exp.Expr]) -> exp.Create:
     )
 
 
-def copied(engine: DuckDBEngine, table: exp.Table) -> tuple[exp.Table, exp.Create]:
-    """Copy a table of an attached database; return the copy and the statement that makes it."""
-    relation = engine.temporary_name("kanon_source")
-    create = sql.create_table(relation, exp.select("*").from_(table.copy()), temporary=True)
-    engine.run(create, "read the table")
-    return relation, create
-
-
 def read_objects(
-    engine: DuckDBEngine, address: ObjectAddress, layout: Layout, *, as_text: bool = False
-) -> tuple[exp.Table, tuple[exp.Expr, ...], FileRead]:
-    """Make files at an address a relation; return it, the statements that a script begins with, and how it was read.
+    engine: DuckDBEngine, address: ObjectAddress, relation: exp.Table, layout: Layout, *, as_text: bool = False
+) -> tuple[FileRead, tuple[exp.Expr, ...]]:
+    """Make files at an address a relation; return how it was read, and the statements that must run before.
 
     Parquet is read where it is, whenever it is needed. Other files are copied here first. An address that ends in a
     slash stands for all Parquet files below.
@@ -162,7 +154,6 @@ def read_objects(
         engine.run_unlogged(_set_variable(variable, pattern))
         setup.append(_set_variable(variable, address.shown))
         place = exp.Anonymous(this="getvariable", expressions=[sql.literal(variable)])
-    relation = engine.temporary_name("kanon_source")
     try:
         if reader != "read_parquet":
             with _downloaded(engine, address, place) as copy:
@@ -170,7 +161,7 @@ def read_objects(
             for read in found.create.find_all(exp.Anonymous):
                 if read.name.startswith("read_") and str(copy.parent) in str(read.expressions[0]):
                     read.expressions[0].replace(place.copy())
-            return relation, (*setup, found.create), found
+            return found, tuple(setup)
         create = make_from_file(engine, reader, place, relation, {"union_by_name": exp.true()})
         columns = engine.columns(relation)
         engine.watch_elsewhere(lambda: _stamps(engine, place))
@@ -181,7 +172,7 @@ def read_objects(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
     named_once(raw_names(engine, reader, place, columns), address.name)
-    return relation, (*setup, create), FileRead(create, columns, layout)
+    return FileRead(create, columns, layout), tuple(setup)
 
 
 @contextmanager
