@@ -147,6 +147,24 @@ def test_what_gives_access_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("postgresql://me@/db?host=/run&password=a&b;c#d", "postgresql://me@/db?host=***&password=***"),
+        ("postgresql://me:a?b=c@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:a/b@c#d@host/db?x=1", "postgresql://me@host/db?x=***"),
+        ("s3://key:pass@bucket/part-?.csv", "s3://key@bucket/part-?.csv"),
+        ("spark:local[2]?spark.my.password=x", "spark:local[2]?spark.my.password=***"),
+        ("sc://host/;use_ssl=true;token=x", "sc://host/;use_ssl=***;token=***"),
+        ("data/key=5/part-?.csv", "data/key=5/part-?.csv"),
+        ("sqlite:a?b=c.db", "sqlite:a?b=c.db"),
+    ],
+)
+def test_passwords_and_settings_are_not_shown(given: str, shown: str) -> None:
+    assert addresses.shown_source(given) == shown
+    assert addresses.has_secrets(given) == (given != shown)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         f'with parameters "host=db user=ada password={PASSWORD} port=1": Access denied',

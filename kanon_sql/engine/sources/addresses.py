@@ -42,7 +42,8 @@ _OBJECTS = {
 _DATABASES = {".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
 _ONE_BY_ONE = {"http", "https"}  # which cannot list files
 _PASSWORD = re.compile(r"(:/{0,2}[^/:@]*):.*@", re.DOTALL)  # up to the last @: it may have any sign, unescaped
-_SETTING = re.compile(r"([?&;#]\s*[^\s/?&;#=]+\s*=)[^&;#]*")  # not the ? of a pattern, which no name follows
+_NAME = r"[?&;#]\s*[^\s/?&;#=]+\s*="  # of a setting; not the ? of a pattern
+_SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
 
 
 @dataclass(frozen=True)
