@@ -179,15 +179,6 @@ class Source:
         """True if tables of kanon's own can be kept beside it for other runs: in a DuckDB file, or in a warehouse."""
         return self.database is not None or (self.in_warehouse and self.forgets is None)
 
-    def place_of_its_own(self) -> str | None:
-        """Return a unique location for the table, or None."""
-        if self.warehouse is not None:
-            return self.warehouse.place
-        if self.address is not None:
-            return self.address.shown
-        found = self.file or self.database
-        return None if found is None else str(found.resolve())
-
     @property
     def written_name(self) -> str:
         """Its name as commands and policy files find it again: with its schema if the name alone is not enough."""
