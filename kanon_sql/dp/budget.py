@@ -317,13 +317,17 @@ def _named(source: Source) -> tuple[str, ...]:
 
 
 def _place(source: Source) -> str:
-    """Return what tells a table from those of other databases, and from other files."""
-    found = source.place_of_its_own()
+    """Return the database or the file of a table, by which its budget is found again."""
+    if source.warehouse is not None:
+        return source.warehouse.place
+    if source.address is not None:
+        return source.address.shown
+    found = source.file or source.database
     if found is None:
         raise UsageError(
             f"{source.name} has no name by which its budget could be found again: write it to a file or a table first."
         )
-    return found
+    return str(found.resolve())
 
 
 def _spent_of(row: tuple[object, ...]) -> Spent:

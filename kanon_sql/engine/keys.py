@@ -11,7 +11,6 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from kanon_sql.engine.files import same_file
 from kanon_sql.errors import SourceError, UsageError
@@ -109,7 +108,6 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 _IN_ADDRESS = re.compile(r"(?P<before>\b[\w+.-]{2,}:/{1,2}[^\s/:@\"']*):[^\s\"']+@")  # one slash: as a path has it
-_SECRET_NAME = re.compile(rf"[\w-]*{_WORD}[\w-]*", re.IGNORECASE)
 
 
 def without_passwords(text: str) -> str:
@@ -120,16 +118,6 @@ def without_passwords(text: str) -> str:
 def without_address_passwords(text: str) -> str:
     """Return a text with ``***`` in the place of the password in every ``scheme://user:password@host``."""
     return _IN_ADDRESS.sub(rf"\g<before>:{HIDDEN}@", text)
-
-
-def shown_address(address: str) -> str:
-    """Return an address of the web with ``***`` for the settings in it that give access."""
-    parts = urlsplit(address)
-    settings = parse_qsl(parts.query, keep_blank_values=True)
-    if not any(_SECRET_NAME.fullmatch(name) for name, _ in settings):
-        return address
-    shown = [(name, HIDDEN if _SECRET_NAME.fullmatch(name) else value) for name, value in settings]
-    return urlunsplit(parts._replace(query=urlencode(shown, safe="*/:")))
 
 
 def same_database(one: str, other: str) -> bool:

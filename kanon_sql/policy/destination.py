@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.files import is_in_private_directory
-from kanon_sql.engine.sources.addresses import gives_access, path_in, without_credentials
+from kanon_sql.engine.sources.addresses import has_secrets, path_in, without_secrets
 from kanon_sql.engine.sources.encodings import is_utf8
 from kanon_sql.engine.sources.layout import (
     DELIMITERS,
@@ -70,10 +70,10 @@ class Origin:
             raise UsageError("[source] from is empty: name a file, a database or an address there.")
         if self.table is not None and not self.table.strip():
             raise UsageError("[source] table is empty: name a table there, or leave it out.")
-        if gives_access(self.source):
+        if has_secrets(self.source):
             raise UsageError(
-                "[source] from has a password or a signature in it, and policy files are handed on: leave it out, and "
-                "give it by the environment (PGPASSWORD, MYSQL_PWD), a password file, or a secret of DuckDB."
+                "[source] from has a password or settings in it, and policy files are handed on: leave them out, and "
+                "give them by the environment (PGPASSWORD, PGSSLMODE, MYSQL_PWD), or by a secret of DuckDB."
             )
 
     def is_same(self, other: Origin | None) -> bool:
@@ -207,7 +207,7 @@ def origin_of(
 
     ``source`` and ``table`` are what it was opened by.
     """
-    if not isinstance(source, str | os.PathLike) or gives_access(str(source)) or is_in_private_directory(source):
+    if not isinstance(source, str | os.PathLike) or has_secrets(str(source)) or is_in_private_directory(source):
         return None
     found = table if table is not None else opened.written_name
     return Origin(str(source), found if opened.in_database else None, replace(opened.layout, sheet=None))
@@ -307,6 +307,6 @@ def named_release(
     is_gone = destination.in_place  # whatever release is named: the table is the release now
     if named.original is not None or origin is None or not against_original or is_gone:
         return found
-    same = isinstance(named.source, str) and without_credentials(named.source) == origin.source
+    same = isinstance(named.source, str) and without_secrets(named.source) == origin.source
     original = named.source if same else origin.original
     return replace(found, original=original, original_table=named.original_table or origin.table)

@@ -70,33 +70,38 @@ def lite(in_tmp: Path) -> Path:
         ("mysql://ada@db:33/shop", 'host="db" port="33" user="ada" database="shop"', "mysql://ada@db:33/shop", None),
         (
             f"mysql://ada:{ENCODED}@db/shop?ssl_mode=required",
-            'host="db" user="ada" database="shop" ssl_mode="required"',
-            "mysql://ada@db/shop",
+            'host="db" user="ada" database="shop" ssl_mode="***"',
+            "mysql://ada@db/shop?ssl_mode=***",
             PASSWORD,
         ),
-        ("mysql:///shop?socket=/run/my%20sql", 'database="shop" socket="/run/my sql"', "mysql:///shop", None),
+        ("mysql:///shop?socket=/run/x", 'database="shop" socket="***"', "mysql:///shop?socket=***", None),
         (
             f"duckdb+postgresql://o'hara:{ENCODED}@db/a%5Cb?sslmode=require",
-            r"host='db' user='o\'hara' dbname='a\\b' sslmode='require'",
-            "duckdb+postgresql://o'hara@db/a\\b",
+            r"host='db' user='o\'hara' dbname='a\\b' sslmode='***'",
+            "duckdb+postgresql://o'hara@db/a%5Cb?sslmode=***",
             PASSWORD,
         ),
-        (f"duckdb+postgres://db/s?password={ENCODED}", "host='db' dbname='s'", "duckdb+postgres://db/s", PASSWORD),
+        (
+            f"duckdb+postgres://db/s?password={ENCODED}",
+            "host='db' dbname='s'",
+            "duckdb+postgres://db/s?password=***",
+            PASSWORD,
+        ),
     ],
 )  # fmt: skip
 def test_the_address_of_a_server(given: str, connection: str, shown: str, password: str | None) -> None:
     address = database_at(given)
-    assert (address.connection, address.shown, address.password) == (connection, shown, password)
+    assert (address.shown_connection, address.shown, address.password) == (connection, shown, password)
     assert PASSWORD not in repr(address)
     assert ENCODED not in repr(address)
 
 
 def test_the_statements_that_attach_a_server_and_keep_its_password() -> None:
-    address = database_at(f"mysql://ada:{ENCODED}@db/shop")
+    address = database_at(f"mysql://ada:{ENCODED}@db/shop?socket=/run/my%20sql")
     shown = render(remote.attach_statement(address, "shop"), "duckdb")
-    assert shown == """ATTACH 'host="db" user="ada" database="shop"' AS shop (TYPE mysql, READ_ONLY)"""
+    assert shown == """ATTACH 'host="db" user="ada" database="shop" socket="***"' AS shop (TYPE mysql, READ_ONLY)"""
     run = render(remote.attach_statement(address, "shop", secret=True), "duckdb")
-    assert run == shown.replace("READ_ONLY", "READ_ONLY, SECRET kanon_password")
+    assert run == shown.replace("READ_ONLY", "READ_ONLY, SECRET kanon_password").replace("***", "/run/my sql")
     secret = render(remote.secret_statement(address), "duckdb")
     assert secret == f"CREATE TEMPORARY SECRET kanon_password (TYPE mysql, PASSWORD '{PASSWORD}')"
     for text in (shown, run, secret, render(remote.forget_statement(), "duckdb")):
@@ -122,7 +127,7 @@ def test_an_address_that_cannot_be_one_is_refused_without_its_password(kanon: Ca
 
 
 def test_what_else_an_address_may_be(in_tmp: Path, lite: Path) -> None:
-    assert database_at(str(lite)).connection == str(lite)
+    assert database_at(str(lite)).file == lite
     assert database_at("sqlite:clinic.data").file == Path("clinic.data")
     assert database_at("sqlite:///clinic.data").file == Path("clinic.data")
     assert objects_at("s3://bucket/year=*/part-*.parquet").name == "part-*.parquet"
@@ -134,10 +139,29 @@ def test_what_else_an_address_may_be(in_tmp: Path, lite: Path) -> None:
 
 def test_what_gives_access_is_not_shown() -> None:
     address = objects_at("https://host/a.csv.gz?part=7&X-Amz-Signature=abc&sig=d%2Fe&sv=2024-11-04")
-    assert address.shown == "https://host/a.csv.gz?part=7&X-Amz-Signature=***&sig=***&sv=2024-11-04"
+    assert address.shown == "https://host/a.csv.gz?part=***&X-Amz-Signature=***&sig=***&sv=***"
     assert address.path.name == "a.csv.gz"
-    assert objects_at("https://host/a.csv?download=1").shown == "https://host/a.csv?download=1"
+    assert objects_at("https://host/a.csv?download=1").shown == "https://host/a.csv?download=***"
+    assert objects_at("s3://bucket/part-?/year=2024/x.csv").shown == "s3://bucket/part-?/year=2024/x.csv"
     assert "abc" not in repr(address)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("postgresql://me@/db?host=/run&password=a&b;c#d", "postgresql://me@/db?host=***&password=***"),
+        ("postgresql://me:a?b=c@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:a/b@c#d@host/db?x=1", "postgresql://me@host/db?x=***"),
+        ("s3://key:pass@bucket/part-?.csv", "s3://key@bucket/part-?.csv"),
+        ("spark:local[2]?spark.my.password=x", "spark:local[2]?spark.my.password=***"),
+        ("sc://host/;use_ssl=true;token=x", "sc://host/;use_ssl=***;token=***"),
+        ("data/key=5/part-?.csv", "data/key=5/part-?.csv"),
+        ("sqlite:a?b=c.db", "sqlite:a?b=c.db"),
+    ],
+)
+def test_passwords_and_settings_are_not_shown(given: str, shown: str) -> None:
+    assert addresses.shown_source(given) == shown
+    assert addresses.has_secrets(given) == (given != shown)
 
 
 @pytest.mark.parametrize(

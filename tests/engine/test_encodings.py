@@ -371,7 +371,7 @@ def test_the_ledger_names_the_file_itself(in_tmp: Path) -> None:
     path = write(in_tmp / "t.csv", "gb18030")
     opened = open_source(DataFile(path, encoding="gb18030"))
     with opened.engine:
-        assert opened.place_of_its_own() == str(path.resolve())
+        assert opened.file == path
 
 
 @pytest.mark.thorough

@@ -74,7 +74,7 @@ def test_a_table_with_our_name_is_read(database: str) -> None:
 
 def test_two_runs_do_not_wait_for_each_other(database: str) -> None:
     """The first has sent its tables and is not at its end when the second runs, which may wait for half a second."""
-    impatient = f"{database}&options=-c%20lock_timeout%3D500"
+    impatient = f"{database}?options=-c%20lock_timeout%3D500"
     with contextlib.ExitStack() as stack:
         first = stack.enter_context(kanon_of.anonymize(database, "people", **FORCED, max_suppressed=0.2))
         warehouse = first.prepared.source.engine.warehouse

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -110,7 +109,6 @@ def test_a_connection_with_temporary_tables_views_and_attached_databases(clinic:
         (("none.csv",), "none.csv does not exist"),
         (("notes.md",), "neither a DuckDB database nor a data file"),
         (("junk.duckdb",), "is not a DuckDB database"),
-        (("lite.db",), "lite.db needs DuckDB's extension sqlite_scanner, which is not installed here"),
         (("oracle://host/db",), "oracle sources are not supported by this version"),
         (("clinic.duckdb", "nobody"), "has no table or view 'nobody'. There: patients"),
         (("empty.duckdb",), "has 0 tables"),
@@ -124,7 +122,6 @@ def test_what_cannot_be_opened_is_said_in_one_line(
     (in_tmp / "notes.md").write_text("# notes", encoding="utf-8")
     (in_tmp / "junk.duckdb").write_text("not a database at all", encoding="utf-8")
     (in_tmp / "broken.parquet").write_text("PAR1 but not really", encoding="utf-8")
-    sqlite3.connect(in_tmp / "lite.db").execute("CREATE TABLE t (c)").connection.commit()
     duckdb.connect(str(in_tmp / "empty.duckdb")).close()
     before = files_in(in_tmp)
     ended = kanon("anonymize", *given, "--qi", "c", "--out", "out.csv")

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def postgres_server(programs: Path, *, as_installed: bool = False) -> Iterator[s
         control = [str(programs / "pg_ctl"), f"--pgdata={data}", "--wait"]
         call(*control, f"--log={place / 'log'}", f"--options={options} -c unix_socket_directories={place}", "start")
         try:
-            yield f"postgresql://tester@/postgres?host={place}"
+            yield f"postgresql://tester@{quote(directory, safe='')}/postgres"
         finally:
             call(*control, "--mode=immediate", "stop")
 

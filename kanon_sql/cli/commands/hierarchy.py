@@ -14,7 +14,7 @@ from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.base import resolve_columns, split_names
-from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
+from kanon_sql.engine.sources.addresses import is_warehouse, without_secrets
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
@@ -162,7 +162,7 @@ def show_command(
             _show_ready(ready, limit, output_format)
         return
     with _open_database(source, path) as engine, Talk(engine, quiet=quiet, verbose=verbose):
-        kept = _stored(engine, column, without_credentials(source))
+        kept = _stored(engine, column, without_secrets(source))
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
             print_sql(script(queries, dialect))

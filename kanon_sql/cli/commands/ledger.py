@@ -10,7 +10,7 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.sources.addresses import without_credentials
+from kanon_sql.engine.sources.addresses import without_secrets
 from kanon_sql.errors import counted
 from kanon_sql.release.ledger.earlier import forget_in, open_ledger, remembered_in
 from kanon_sql.release.ledger.store import HOLD_OUT, Entry, entries_of, forget_statements, forgotten
@@ -56,9 +56,9 @@ def ledger_command(
             return
         remembered = [each.summary() for each in remembered_in(engine)]
     if output_format == "json":
-        print_json({"database": without_credentials(source), "releases": remembered})
+        print_json({"database": without_secrets(source), "releases": remembered})
     else:
-        _print_releases(without_credentials(source), remembered)
+        _print_releases(without_secrets(source), remembered)
 
 
 def _print_forgotten(entries: list[Entry], output_format: str) -> None:

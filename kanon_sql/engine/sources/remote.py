@@ -1,8 +1,7 @@
 """Databases of other kinds and files on other machines, which DuckDB reads by extensions.
 
-Extensions are loaded where they are installed, and downloaded only where that is allowed. Of a database, a table is
-read once, into a table of the run's own: so the release is that of one moment, whatever others write meanwhile, and
-every comparison is DuckDB's (a server may take ``A`` and ``a`` for the same).
+Extensions are loaded if they are installed, and downloaded only if that is allowed. A table of a database is copied
+once: a release is of one moment, and every comparison is DuckDB's (a server may take ``A`` and ``a`` for the same).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, in_force, not_installed, spill_directory
+from kanon_sql.engine.keys import HIDDEN
 from kanon_sql.engine.sources.addresses import EXTENSIONS
 from kanon_sql.engine.sources.data_files import make_from_file, raw_names, read_file, reader_of
 from kanon_sql.engine.sources.reading import FileRead
@@ -25,7 +25,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -35,15 +35,30 @@ if TYPE_CHECKING:
 
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
 """The environment variable that allows to download extensions: 1, true or yes."""
+_PASSWORD, _ACCESS = "kanon_password", "kanon_access"
+# The kind of secret that an address needs, and the extension that finds one. Others (gcs, r2, http) have no chain.
+_CHAINS = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), ("s3", "aws")),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), ("azure", "azure")),
+    "hf": ("huggingface", "httpfs"),
+}
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
-    """Load an extension, and return the statement that does; ``what`` needs it, at the beginning of a message."""
+    """Load the extension that ``what`` needs, and return the statement that does."""
+    verbs = {"LOAD": "loaded"}
     if not is_installed(engine, name):
         if os.environ.get(ALLOWS_INSTALLING, "").strip().lower() not in {"1", "true", "yes"}:
             raise SourceError(not_installed(name, what))
-        _run(engine, "INSTALL", name, f"{what} needs DuckDB's extension {name}, which cannot be downloaded")
-    return _run(engine, "LOAD", name, f"{what} needs DuckDB's extension {name}, which cannot be loaded")
+        verbs = {"INSTALL": "downloaded"} | verbs
+    for verb, done in verbs.items():
+        statement = exp.Command(this=verb, expression=sql.identifier(name))
+        try:
+            engine.run_unlogged(statement)
+        except duckdb.Error as error:
+            wrong = f"{what} needs DuckDB's extension {name}, which cannot be {done}."
+            raise SourceError(f"{wrong} {first_line(error)}") from None
+    return statement
 
 
 def is_installed(engine: DuckDBEngine, name: str) -> bool:
@@ -51,25 +66,11 @@ def is_installed(engine: DuckDBEngine, name: str) -> bool:
     return any(installed for (installed,) in found)
 
 
-def _run(engine: DuckDBEngine, verb: str, name: str, wrong: str) -> exp.Expr:
-    statement = exp.Command(this=verb, expression=sql.identifier(name))
-    try:
-        engine.run_unlogged(statement)
-    except duckdb.Error as error:
-        raise SourceError(f"{wrong}. {first_line(error)}") from None
-    return statement
-
-
-OF_THE_SERVER = {"information_schema", "pg_catalog", "performance_schema"}
-"""Schemas that servers keep for themselves."""
-_PASSWORD = "kanon_password"  # noqa: S105 - the name of a secret, not a password
-
-
 @contextmanager
 def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[str, tuple[exp.Expr, ...]]]:
-    """Attach a database for reading; it is let go at the end, and its password forgotten.
+    """Attach a database for reading, and detach it at the end.
 
-    It yields the name that it has, and the statements that attach it, without a password.
+    Yields its name, and the statements that attach it, without secrets.
     """
     if engine.is_shared and engine.in_transaction():
         raise UsageError(
@@ -81,39 +82,37 @@ def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[s
         load = attach_database(engine, address, name)
         yield name, (load, attach_statement(address, name))
     finally:
-        with suppress(duckdb.Error):  # it was not attached
-            engine.run_unlogged(exp.Detach(this=sql.identifier(name)))
-        if address.password is not None:
-            with suppress(duckdb.Error):
-                engine.run_unlogged(forget_statement())
+        detach = [exp.Detach(this=sql.identifier(name))]
+        for statement in detach if address.password is None else [*detach, forget_statement()]:
+            with suppress(duckdb.Error):  # it was not attached
+                engine.run_unlogged(statement)
 
 
 def attach_database(engine: DuckDBEngine, address: DatabaseAddress, name: str) -> exp.Expr:
-    """Load the extension and attach a database under a name; return the statement that loads the extension."""
+    """Load the extension and attach a database; return the statement that loads the extension."""
     load = load_extension(engine, EXTENSIONS[address.kind], address.shown)
     try:
         if address.password is not None:
             engine.run_unlogged(secret_statement(address))
-        engine.run_unlogged(attach_statement(address, name, secret=address.password is not None))
+        engine.run_unlogged(attach_statement(address, name, secret=True))
     except duckdb.Error as error:
         text = first_line(error)
-        if address.password is not None:
-            text = text.replace(address.password, "***")
+        for secret in filter(None, address.secrets):
+            text = text.replace(secret, HIDDEN)
         raise SourceError(f"{address.shown} cannot be opened. {text}") from None
     return load
 
 
 def attach_statement(address: DatabaseAddress, name: str, *, secret: bool = False) -> exp.Attach:
-    """Return the statement that attaches a database for reading; with ``secret``, by the password that is kept."""
+    """Return the statement that attaches a database for reading; with ``secret``, as it is run and never shown."""
     options = [
         exp.AttachOption(this=exp.var("TYPE"), expression=exp.var(address.kind)),
         exp.AttachOption(this=exp.var("READ_ONLY")),
     ]
-    if secret:
+    if secret and address.password is not None:
         options.append(exp.AttachOption(this=exp.var("SECRET"), expression=sql.identifier(_PASSWORD)))
-    return exp.Attach(
-        this=exp.Alias(this=sql.literal(address.connection), alias=sql.identifier(name)), expressions=options
-    )
+    place = sql.literal(address.connection if secret else address.shown_connection)
+    return exp.Attach(this=exp.Alias(this=place, alias=sql.identifier(name)), expressions=options)
 
 
 def secret_statement(address: DatabaseAddress) -> exp.Create:
@@ -125,7 +124,7 @@ def forget_statement() -> exp.Command:
     return exp.Command(this="DROP", expression=exp.var(f"TEMPORARY SECRET {_PASSWORD}"))
 
 
-def create_secret(name: str, settings: dict[str, exp.Expr]) -> exp.Create:
+def create_secret(name: str, settings: Mapping[str, exp.Expr]) -> exp.Create:
     """Return ``CREATE TEMPORARY SECRET name (setting value, ...)``."""
     given = [exp.AttachOption(this=exp.var(setting), expression=value) for setting, value in settings.items()]
     return exp.Create(
@@ -135,46 +134,26 @@ def create_secret(name: str, settings: dict[str, exp.Expr]) -> exp.Create:
     )
 
 
-def copied(engine: DuckDBEngine, table: exp.Table) -> tuple[exp.Table, exp.Create]:
-    """Copy a table of an attached database; return the copy and the statement that makes it."""
-    relation = engine.temporary_name("kanon_source")
-    create = sql.create_table(relation, exp.select("*").from_(table.copy()), temporary=True)
-    engine.run(create, "read the table")
-    return relation, create
-
-
-_SECRET = "kanon_access"  # noqa: S105 - the name of a secret, not a password
-# What kind of secret an address needs. Others (gcs, r2, http) have no chain that finds them by itself.
-_KINDS = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), "s3"),
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
-    "hf": "huggingface",
-}
-_CHAIN_OF = {"s3": "aws", "azure": "azure", "huggingface": "httpfs"}
-"""The extension that finds credentials of a kind where its own programs keep them."""
-_AZURE_ACCOUNT = "AZURE_STORAGE_ACCOUNT"
-
-
 def read_objects(
-    engine: DuckDBEngine, address: ObjectAddress, layout: Layout, *, as_text: bool = False
-) -> tuple[exp.Table, tuple[exp.Expr, ...], FileRead]:
-    """Make files at an address a relation; return it, the statements that a script begins with, and how it was read.
+    engine: DuckDBEngine, address: ObjectAddress, relation: exp.Table, layout: Layout, *, as_text: bool = False
+) -> tuple[FileRead, tuple[exp.Expr, ...]]:
+    """Make files at an address a relation; return how it was read, and the statements that must run before.
 
-    Parquet is read where it lies, each time that it is needed. Other files are copied here, read as files of this
-    machine are, and removed. An address that ends in a slash stands for all Parquet files below.
+    Parquet is read where it is, whenever it is needed. Other files are copied here first. An address that ends in a
+    slash stands for all Parquet files below.
     """
-    pattern = f"{address.given}**/*.parquet" if address.given.endswith("/") else address.given
-    path = address.path / "all.parquet" if address.given.endswith("/") else address.path
-    reader = reader_of(path, layout)
+    is_directory = address.given.endswith("/")
+    pattern = f"{address.given}**/*.parquet" if is_directory else address.given
+    reader = reader_of(address.path / "all.parquet" if is_directory else address.path, layout)
     layout.require_for(reader, address.shown)
     setup = [load_extension(engine, address.extension, address.shown), *_access(engine, address)]
     place: exp.Expr = sql.literal(pattern)
-    if address.is_signed:  # it must not be in a log or in a script
-        variable = unused_name("kanon_address", _variables(engine))
+    if address.is_signed:
+        taken = [name for (name,) in engine.rows(sql.statement("catalog/variables"), "names in use")]
+        variable = unused_name("kanon_address", taken)
         engine.run_unlogged(_set_variable(variable, pattern))
         setup.append(_set_variable(variable, address.shown))
         place = exp.Anonymous(this="getvariable", expressions=[sql.literal(variable)])
-    relation = engine.temporary_name("kanon_source")
     try:
         if reader != "read_parquet":
             with _downloaded(engine, address, place) as copy:
@@ -182,7 +161,7 @@ def read_objects(
             for read in found.create.find_all(exp.Anonymous):
                 if read.name.startswith("read_") and str(copy.parent) in str(read.expressions[0]):
                     read.expressions[0].replace(place.copy())
-            return relation, (*setup, found.create), found
+            return found, tuple(setup)
         create = make_from_file(engine, reader, place, relation, {"union_by_name": exp.true()})
         columns = engine.columns(relation)
         engine.watch_elsewhere(lambda: _stamps(engine, place))
@@ -193,30 +172,28 @@ def read_objects(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
     named_once(raw_names(engine, reader, place, columns), address.name)
-    return relation, (*setup, create), FileRead(create, columns, layout)
+    return FileRead(create, columns, layout), tuple(setup)
 
 
 @contextmanager
 def _downloaded(engine: DuckDBEngine, address: ObjectAddress, place: exp.Expr) -> Iterator[Path]:
-    """Hand out a copy of files at an address: the file, or the directory of several; it is gone afterwards."""
+    """Yield a copy of files at an address: the file, or a directory of several; it is deleted on exit."""
     with spill_directory(in_force(None).directory, None) as private:
         objects = engine.rows(sql.statement("files/content", values={"address": place}), "copy the files")
         if not objects:
             raise SourceError("There is no such file.")
-        copies = []
+        directory, copies = private.path / "copy", []
         for name, content in objects:
             parts = PurePosixPath(str(name).partition("?")[0].rpartition("://")[2]).parts
-            copies.append(private.path.joinpath("copy", *(part for part in parts if part not in {"..", "/"})))
+            copies.append(directory.joinpath(*(part for part in parts if part not in {"..", "/"})))
             copies[-1].parent.mkdir(parents=True, exist_ok=True)
             copies[-1].write_bytes(content)
+        copy = copies[0] if len(copies) == 1 else directory
         try:
-            yield copies[0] if len(copies) == 1 else private.path / "copy"
+            yield copy
         except (SourceError, UsageError) as error:
             shown = address.shown if len(copies) == 1 else f"{address.shown}, "
-            error.args = tuple(
-                str(part).replace(str(copies[0]), address.shown).replace(f"{private.path / 'copy'}", shown)
-                for part in error.args
-            )
+            error.args = tuple(str(part).replace(str(copy), shown) for part in error.args)
             raise
 
 
@@ -227,32 +204,28 @@ def _stamps(engine: DuckDBEngine, place: exp.Expr) -> Stamps:
     return ()
 
 
-def _variables(engine: DuckDBEngine) -> list[str]:
-    return [name for (name,) in engine.rows(sql.statement("catalog/variables"), "names in use")]
-
-
 def _set_variable(name: str, value: str) -> exp.Set:
     item = exp.EQ(this=exp.column(name), expression=sql.literal(value))
     return exp.Set(expressions=[exp.SetItem(this=item, kind="VARIABLE")])
 
 
 def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...]:
-    """Let DuckDB find credentials where the programs of a store keep theirs; return the statement that did.
+    """Let DuckDB find credentials as the programs of a store do; return the statements that did.
 
-    A secret that the user made goes before that. Where none is found, what is public can still be read.
+    A secret of the user comes first. Without credentials, public files can still be read.
     """
-    kind = _KINDS.get(address.scheme)
-    if kind is None or address.is_signed or not is_installed(engine, _CHAIN_OF[kind]):
+    kind, extension = _CHAINS.get(address.scheme, ("", ""))
+    if not kind or address.is_signed or not is_installed(engine, extension):
         return ()
     settings: dict[str, exp.Expr] = {"TYPE": exp.var(kind), "PROVIDER": exp.var("credential_chain")}
-    account = os.environ.get(_AZURE_ACCOUNT)
+    account = os.environ.get("AZURE_STORAGE_ACCOUNT")
     if kind == "azure" and account:
         settings["ACCOUNT_NAME"] = sql.literal(account)
-    create = create_secret(_SECRET, settings)
+    create = create_secret(_ACCESS, settings)
     with suppress(duckdb.Error, SourceError):
         values = {"address": address.given, "kind": kind}
         if not engine.rows(sql.statement("files/secret_of", values=values), "is there a secret for it?"):
-            load_extension(engine, _CHAIN_OF[kind], address.shown)
+            load_extension(engine, extension, address.shown)
             engine.run_unlogged(create)
-            return (exp.Command(this="LOAD", expression=sql.identifier(_CHAIN_OF[kind])), create)
+            return (exp.Command(this="LOAD", expression=sql.identifier(extension)), create)
     return ()

@@ -190,7 +190,7 @@ def _profile(
     if sampled:  # counted where the table is: of one in a warehouse, only the sample has moved
         title = "rows, NULLs and distinct values of every column"
         (counts,) = source.holder.rows(counts_query(source.relation, columns), title)
-        source = source.sampled_by(looked_at)
+        source = source if source.warehouse is None else replace(source, relation=looked_at, warehouse=None)
     figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year, counts)
     proposals = {column.name: propose_role(column, figures[column.name]) for column in columns}
     entity = person or proposed_entity(columns, figures)

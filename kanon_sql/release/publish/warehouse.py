@@ -192,8 +192,12 @@ class SparkFrameSink(Sink):
     """A data frame of Spark, which raises a UsageError where the source is elsewhere."""
 
     def __init__(self, source: Source, publication: Publication) -> None:
+        from kanon_sql.engine.spark.warehouse import SparkWarehouse
+
         super().__init__(source, publication, None, "data frame")
-        self.warehouse, self.bench = source.spark, source.workbench
+        if not isinstance(source.warehouse, SparkWarehouse):
+            raise UsageError(f"{source.name} is not in Spark: take to_pandas(), to_polars() or to_arrow().")
+        self.warehouse, self.bench = source.warehouse, source.workbench
         self.staging, self.frame = self.bench.temporary_name("kanon_release"), None
 
     @property
