@@ -613,6 +613,7 @@ def test_currencies_that_end_in_a_point(text: str, rule: str, value: float) -> N
         ("infinity", "date:%d.%m.%Y"),
         ("-Infinity", "date:%d.%m.%Y"),
         ("epoch", "date:%d.%m.%y"),
+        ("90-03-04", "date:%x"),
         ("infinity", "cast:DATE"),
         ("90-03-04", "cast:DATE"),
         ("2024-01-01 00:00:00+05", "cast:TIMESTAMP"),

@@ -535,7 +535,8 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
         **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),
         **dict.fromkeys(["epsilon", "delta"], "0.25"),
         "spent_at": "2026-11-21 10:00:00",
-        **dict.fromkeys(["around", "digits", "others"], "[0-9]"),
+        **dict.fromkeys(["around", "digits", "number"], "[0-9]"),
+        "others": "[^0-9]",
         "argument": ".",
         "written": "SELECT prepared.a + random()",
     } | {
