@@ -312,7 +312,6 @@ def test_no_row_is_lost_on_any_path(in_tmp: Path, kanon: Callable[..., Ended], t
         *([name, other, "--original", "t.csv", "--qi", "age"] for name in ("check", "measure", "attack", "known")),
         *([name, "t.csv", "--original", other, "--qi", "age"] for name in ("measure", "attack")),
         *([name, "t.csv"] for name in ("profile", "init")),
-        ["explore", "t.csv", "--no-browser"],
         ["lattice", "t.csv", *asked],
     ):
         ended = kanon(*command)
