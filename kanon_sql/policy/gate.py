@@ -228,7 +228,7 @@ def nothing_is_made_of(
 ) -> Iterator[Finding]:
     """Yield kept columns that may be made of a hidden one, or are copies of one.
 
-    1. All of a view, and generated columns: kanon does not read what they are computed from.
+    1. All of a view, and generated columns: what they are computed from is not read.
     2. Those that ``[prepare]`` makes of a hidden column.
 
     Values of guarded columns are not compared with quasi-identifiers.

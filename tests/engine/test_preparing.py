@@ -554,11 +554,11 @@ FOUND: dict[str, tuple[list[str], list[str] | None]] = {
 }
 NOTED = {
     "zip": "x1: NA in 29 rows. If it stands for a missing value, write null:NA under [prepare], or --prepare "
-    "x1=null:NA.",
+    "x1=null:NA",
     "category": "x1: unknown in 48 rows. If it stands for a missing value, write null:unknown under [prepare], or "
-    "--prepare x1=null:unknown.",
+    "--prepare x1=null:unknown",
     "padded": "x1: ? in 48 rows. If it stands for a missing value, write null:? under [prepare], or --prepare x1=trim "
-    "--prepare 'x1=null:?'.",
+    "--prepare 'x1=null:?'",
 }
 
 

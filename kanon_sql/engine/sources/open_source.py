@@ -464,7 +464,7 @@ def _in_warehouse(engine: Workbench, source: object, table: str | None, *, origi
     if not columns:
         raise UsageError(f"{name} has no columns.")
     if any(folded(column.name) == N for column in columns):
-        raise UsageError(f"{name} has a column {N!r}, a name that kanon needs: rename it in a view.")
+        raise UsageError(f"{name} has a column {N!r}, a name that is taken: rename it in a view.")
     return Source(engine, relation, name, columns, frame_kind=kind, warehouse=warehouse)
 
 

@@ -37,7 +37,7 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows:
     text = _text_of(path)
     if _NOT_READ.match(text):
         raise HierarchyError(
-            f"{path} is XML, JSON, or a text of Amnesia, which kanon does not read. Write a line for each value "
+            f"{path} is XML, JSON, or a text of Amnesia, which is not read. Write a line for each value "
             "(value;level 1;...;root), or child,parent pairs."
         )
     with _named(str(path)):
