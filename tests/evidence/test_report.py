@@ -252,7 +252,7 @@ def test_a_file_with_other_types_is_refused(in_tmp: Path, kanon: Kanon) -> None:
     [
         ("csv", lambda line, place: line.replace("30,", f"30.{place:03},")),
         ("csv", lambda line, place: line.replace("30,", f"{'0' * place}30,")),
-        ("csv", lambda line, _: line.replace("true", "yes")),
+        ("csv", lambda line, _: line.replace("True", "yes")),
         ("jsonl", lambda line, place: line.replace(":30", f":30.{place:03}")),
         ("jsonl", lambda line, _: line.replace(":30", ':"30"')),
     ],
