@@ -22,7 +22,7 @@ from kanon_sql.engine.base import named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import Copy, conversion, decoded, encoding_of, iconv_name, is_utf8
 from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
-from kanon_sql.engine.sources.reading import PACKED, FileRead, read_csv, read_from, unreadable
+from kanon_sql.engine.sources.reading import PACKED, FileRead, columns_of_types, read_csv, read_from, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -249,14 +249,8 @@ def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:
     be one value then.
     """
     loose = [column.name for column in columns if column.family in {"float", "date", "timestamp"}]
-    types = [
-        exp.PropertyEQ(
-            this=sql.literal(column.name),
-            expression=sql.literal("VARCHAR" if column.name in loose else column.type),
-        )
-        for column in columns
-    ]
-    return exp.Struct(expressions=types) if loose else None
+    types = {column.name: "VARCHAR" if column.name in loose else column.type for column in columns}
+    return columns_of_types(types) if loose else None
 
 
 def is_among(path: Path, file: Path) -> bool:

@@ -15,14 +15,15 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kanon_sql.engine.base import Column, chosen_table
-from kanon_sql.engine.sources.layout import Layout, say
 from kanon_sql.engine.sources.reading import may_be_data, names_of_columns, refuse_header
 from kanon_sql.engine.sources.rows import write_rows
-from kanon_sql.errors import SourceError, UsageError, counted
+from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from kanon_sql.engine.sources.layout import Layout
 
 XLSX = ".xlsx"
 ROWS, COLUMNS = 1_048_576, 16_384
@@ -122,13 +123,11 @@ def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str]
         ]
         if [name for name in doubtful if name in header]:
             raise refuse_header(place, len(doubtful), len(names))
+    layout.require_drops(names, place)
     if layout.drops is not None:
-        if layout.drops not in names:
-            raise UsageError(f"--read incomplete_rows must be error or a column of {place}. Got {layout.drops!r}.")
         column, before = names.index(layout.drops), len(found)
         found = [row for row in found if _is_value(row[column])]
-        if len(found) < before:
-            say(f"{place}: left out {counted(before - len(found), 'row')} without a value of {layout.drops}.")
+        layout.say_left_out(before - len(found), place)
     return names, found
 
 

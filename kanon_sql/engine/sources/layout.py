@@ -1,8 +1,9 @@
 """How a file is laid out, as far as someone states it: ``[source]`` in kanon.toml, ``--read KEY=VALUE``, ``DataFile``.
 
 Keys that DuckDB's ``read_csv`` has are handed through under its names. The others are kanon's own: ``format``,
-``header`` with the number of a line, ``skip_footer``, ``encoding``, ``sheet``, ``duplicates``, ``incomplete_rows`` and
-``labels``. What is not stated is found by the rule in ``docs/how-to/read-a-file.md`` (see ``reading``).
+``header`` with the number of a line, ``comment``, ``skip_footer``, ``encoding``, ``sheet``, ``duplicates``,
+``incomplete_rows`` and ``labels``. What is not stated is found by the rule in ``docs/how-to/read-a-file.md`` (see
+``reading``).
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kanon_sql.errors import UsageError, in_python
+from kanon_sql.errors import UsageError, counted, in_python
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 UTF_8 = "utf-8"
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
@@ -83,15 +84,19 @@ def _text(value: Any) -> str:  # noqa: ANN401 - as above
     return value
 
 
+def _spelled_out(value: Any) -> Any:  # noqa: ANN401 - as above
+    return _SIGNS.get(value, value) if isinstance(value, str) else value
+
+
 def _sign(value: Any) -> str:  # noqa: ANN401 - as above
-    found = _SIGNS.get(value, value) if isinstance(value, str) else value
+    found = _spelled_out(value)
     if not isinstance(found, str) or len(found) > 1:
         raise ValueError(f"one character, or its name ({', '.join(DELIMITERS)})")
     return found
 
 
 def _delimiter(value: Any) -> str:  # noqa: ANN401 - as above
-    found = _SIGNS.get(value, value) if isinstance(value, str) else value
+    found = _spelled_out(value)
     if not isinstance(found, str) or not found or found[0] in '\r\n"' or found[1:].strip(" "):
         raise ValueError(f"one character, with blanks behind it or without, or its name ({', '.join(DELIMITERS)})")
     return found
@@ -236,6 +241,16 @@ class Layout:
     def drops(self) -> str | None:
         """The column without whose value a row is left out; None if none is."""
         return None if self.incomplete_rows == "error" else self.incomplete_rows
+
+    def require_drops(self, names: Collection[str], place: PathLike) -> None:
+        """Raise unless a table has the column without whose value rows are left out."""
+        if self.drops is not None and self.drops not in names:
+            raise UsageError(f"--read incomplete_rows must be error or a column of {place}. Got {self.drops!r}.")
+
+    def say_left_out(self, rows: int, place: PathLike) -> None:
+        """Tell how many rows were left out, if any were."""
+        if rows:
+            say(f"{place}: left out {counted(rows, 'row')} without a value of {self.drops}.")
 
     def over(self, other: Layout) -> Layout:
         """Return what this one states, and where it states nothing, the other."""

@@ -76,7 +76,7 @@ def text_reader(
     path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True, delimiter: str = ","
 ) -> exp.Anonymous:
     """Return the function that reads a file of text with these columns."""
-    settings: dict[str, exp.Expr] = {"columns": _struct(types)}
+    settings: dict[str, exp.Expr] = {"columns": columns_of_types(types)}
     if csv:
         settings |= {
             "header": exp.true() if header else exp.false(),
@@ -93,7 +93,8 @@ def text_reader(
     return exp.Anonymous(this="read_csv" if csv else "read_json", expressions=[sql.literal(str(path)), *named])
 
 
-def _struct(types: Mapping[str, str]) -> exp.Struct:
+def columns_of_types(types: Mapping[str, str]) -> exp.Struct:
+    """Return the argument ``columns`` of a function that reads files: each name with its type."""
     return exp.Struct(
         expressions=[
             exp.PropertyEQ(this=sql.literal(name), expression=sql.literal(kind)) for name, kind in types.items()
@@ -242,10 +243,7 @@ class _Reading:
 
     def into(self, relation: exp.Table) -> tuple[exp.Create, dict[str, str]]:
         """Read the files into a table; return the statement, and the kinds of columns that are no text."""
-        if self.layout.drops is not None and self.layout.drops not in self.names:
-            raise UsageError(
-                f"--read incomplete_rows must be error or a column of {self.path}. Got {self.layout.drops!r}."
-            )
+        self.layout.require_drops(self.names, self.path)
         kinds = self._kinds_by_first_rows()
         # Blank lines at the end are no rows of a file of one column; there is none to see in others.
         limit = self._records() if len(self.names) == 1 and len(self.parts) == 1 else None
@@ -280,12 +278,11 @@ class _Reading:
     def _require_all(self, relation: exp.Table) -> None:
         """Raise unless each record of the files is a row, or was left out as it was asked for."""
         (rows,) = self.engine.row(sql.select_count(relation), "count the rows that were read")
-        column = self.layout.drops
-        if column is not None:
+        if self.layout.drops is not None:
             query = self.query({}, dropped=True)
             (left_out,) = self.engine.row(exp.select(sql.count_rows()).from_(query.subquery()), "count the others")
-            if left_out and not self.as_text:
-                say(f"{self.path}: left out {counted(left_out, 'row')} without a value of {column}.")
+            if not self.as_text:
+                self.layout.say_left_out(left_out, self.path)
             rows += left_out
         header = self.layout.header is not False
         lines = sum(
@@ -329,7 +326,7 @@ class _Reading:
             "auto_detect": exp.false(),
             "header": exp.false() if layout.header is False else exp.true(),
             "delim": sql.literal(layout.delim),
-            "columns": _struct(dict.fromkeys(part.names, "VARCHAR")),
+            "columns": columns_of_types(dict.fromkeys(part.names, "VARCHAR")),
         }
         settings |= {"skip": sql.literal(part.skip)} if part.skip else {}
         for key in ("quote", "escape"):
