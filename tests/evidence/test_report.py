@@ -300,8 +300,8 @@ def test_pseudonyms_that_cannot_be_made_again_are_looked_at(in_tmp: Path, kanon:
         known = dict(zip(given["name"].unique(), sorted(set(people)), strict=True))
         given["name"] = given["name"].map(known)
     else:
-        given["name"] = [f"{place // 2:032x}" for place in given.sort_values("age").reset_index().index]
         given = given.sort_values("age")
+        given["name"] = [f"{place // 2:032x}" for place in range(len(given))]
     given.to_csv("given.csv", index=False)
     ended = kanon("report", *asked_for, "--release", "given.csv", "--out", "bad.md")
     assert ended.code == 1
