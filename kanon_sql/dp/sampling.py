@@ -311,5 +311,5 @@ def _is_sampled(number: exp.Expr, threshold: int) -> exp.Expr:
 
 
 def _hash_of(key: str, message: exp.Expr) -> exp.Expr:
-    both = exp.DPipe(this=exp.Placeholder(this=key), expression=message, safe=True)
+    both = sql.concatenated(exp.Placeholder(this=key), message)
     return exp.SHA2(this=both, length=sql.literal(256))

@@ -10,7 +10,7 @@ the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,7 +155,7 @@ class Attacked:
             "classes": self.classes,
             "succeeded": self.succeeded or (None if self.endangered else False),
             "said": self.said,
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "attacks": [
                 {
                     "attack": attack.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -185,7 +185,7 @@ class CheckResult:
             "identifying_columns": list(self.identifying),
             "pseudonyms": [tied.stated() for tied in self.pseudonyms],
             "hidden_rows": self.hidden_rows,
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "not_by_rule": self.not_by_rule,
             "rules_not_checked": list(self.rules_not_checked),
             "standards": [standard.summary() for standard in self.standards],

@@ -181,7 +181,7 @@ class KnownResult:
             "at_least": self.at_least,
             "by_number": [asdict(one) for one in self.by_number],
             "subsets": [{**asdict(one), "columns": list(one.columns)} for one in self.subsets],
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 

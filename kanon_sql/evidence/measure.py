@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import find_column
@@ -122,7 +122,7 @@ class Measured:
             "levels": self.levels,
             "measures": self.measures,
             "risk": self._risks(),
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             **({} if self.utility is None else {"utility": self.utility.summary()}),
         }
 

@@ -22,7 +22,6 @@ from kanon_sql.hierarchy.expressions import (
     NUMBERS,
     ROOT,
     VALUE,
-    concatenated,
     distinct_values_query,
     exact_number,
     exact_places,
@@ -280,8 +279,8 @@ def _interval_label(rule: IntervalRule, level: int, scale: int, *, dashed: bool,
         return case.else_(number_text(lower, 0))
     if dashed:
         last = exp.Sub(this=upper, expression=sql.literal(1))
-        return case.else_(concatenated(number_text(lower, 0), "-", number_text(last, 0)))
-    return case.else_(concatenated("[", number_text(lower, scale), ", ", number_text(upper, scale), ")"))
+        return case.else_(sql.concatenated(number_text(lower, 0), "-", number_text(last, 0)))
+    return case.else_(sql.concatenated("[", number_text(lower, scale), ", ", number_text(upper, scale), ")"))
 
 
 def _digits(rule: IntervalRule, facts: ColumnExtremes, places: int) -> int:
@@ -377,17 +376,17 @@ def _truncated(unit: DateUnit) -> exp.Expr:
                 fill_pattern=sql.literal("0"),
                 is_left=True,
             )
-            return concatenated(_part_as_text("isoyear"), "-W", week)
+            return sql.concatenated(_part_as_text("isoyear"), "-W", week)
         case "month":
             return _formatted("%Y-%m")
         case "quarter":
-            return concatenated(_formatted("%Y"), "-Q", _part_as_text("quarter"))
+            return sql.concatenated(_formatted("%Y"), "-Q", _part_as_text("quarter"))
         case "year":
             return _formatted("%Y")
         case "decade":
             tenths = exp.Div(this=_part("year"), expression=sql.literal(10.0))
             decade = exp.Mul(this=exp.Floor(this=tenths), expression=sql.literal(10))
-            return concatenated(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
+            return sql.concatenated(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
 
 
 def _formatted(pattern: str) -> exp.Expr:

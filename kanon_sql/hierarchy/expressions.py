@@ -53,13 +53,6 @@ def root_if_null(tested: exp.Expr) -> exp.Case:
     return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))
 
 
-def concatenated(*parts: str | exp.Expr) -> exp.Expr:
-    whole, *rest = [sql.literal(part) for part in parts]
-    for part in rest:
-        whole = exp.DPipe(this=whole, expression=part, safe=True)
-    return whole
-
-
 def number_text(number: exp.Expr, places: int) -> exp.Expr:
     """Return an exact number as text, with so many decimal places in every dialect."""
     text = sql.cast(number, "VARCHAR")

@@ -323,16 +323,16 @@ def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def _set_of(members: exp.Expr) -> exp.Expr:
-    return joined("{", members, "}")
+    return sql.concatenated("{", members, "}")
 
 
 def _range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
-    return joined("[", low, separator(column), high, "]")
+    return sql.concatenated("[", low, separator(column), high, "]")
 
 
 def with_null(text: exp.Expr) -> exp.Expr:
     """Return NULL and what else there is as a set."""
-    return joined("{" + NULL + SEPARATOR, text, "}")
+    return sql.concatenated("{" + NULL + SEPARATOR, text, "}")
 
 
 def separator(column: Column) -> str:
@@ -370,7 +370,7 @@ def members_of(listed: exp.Expr) -> exp.Expr:
     A comma of a member has a backslash before it, so that one without is a separator. Joined again, the list is the
     text; else that was no set.
     """
-    ended = exp.DPipe(this=listed, expression=sql.literal(SEPARATOR), safe=True)
+    ended = sql.concatenated(listed, SEPARATOR)
     pattern = sql.literal(r"((?:[^\\,]|\\[\\,N])*)" + SEPARATOR)
     return exp.func("REGEXP_EXTRACT_ALL", ended, pattern, sql.literal(1), dialect="duckdb")
 
@@ -379,12 +379,3 @@ def _between(text: exp.Expr, before: int) -> exp.Expr:
     """Return a text without its first characters and without the last one."""
     length = exp.Length(this=text.copy()) - sql.literal(before + 1)
     return exp.func("SUBSTRING", text, sql.literal(before + 1), length, dialect="duckdb")
-
-
-def joined(*parts: str | exp.Expr) -> exp.Expr:
-    """Return texts one after the other; NULL if one of them is."""
-    whole: exp.Expr | None = None
-    for part in parts:
-        text = sql.literal(part)
-        whole = text if whole is None else exp.DPipe(this=whole, expression=text, safe=True)
-    return whole or sql.literal("")

@@ -261,7 +261,7 @@ def _count_labels(label: exp.Expr, relation: exp.Table) -> exp.Select:
 
 def never_null(text: exp.Expr) -> exp.Expr:
     """Return a text that is different for every text and for NULL, so that NULL is counted."""
-    marked = exp.DPipe(this=sql.literal("="), expression=text, safe=True)
+    marked = sql.concatenated("=", text)
     return exp.Coalesce(this=marked, expressions=[sql.literal("")])
 
 

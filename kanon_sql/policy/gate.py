@@ -13,15 +13,14 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Tell, silent
-from kanon_sql.errors import UnsuitableError, UsageError, counted
+from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
@@ -63,6 +62,9 @@ _ROWS_OF_COPIES, _LONGEST, _BITS_OF_COPIES = 1_000, 100, 20
 _YES_OR_NO = 2
 """Values of a column that is called after people, such as "insured": so few number none."""
 _DO_PEOPLE_REPEAT = "do columns that number people repeat?"
+_MAY_BE_ONE_PERSON = (
+    "They count as different people; if rows of one person repeat, name the column of people with --entity."
+)
 _FEWEST_ROWS, _TELLS, _NO_CHANCE_LEFT = 3, 0.5, 1e-9
 """Rows of a value that tells another one; the share of rows, of those that chance leaves, that are told."""
 
@@ -83,10 +85,6 @@ class Finding:
     def said(self, table: str) -> str:
         return f"{table}: {self.note()}"
 
-    def summary(self) -> dict[str, Any]:
-        """Return it as plain values, for ``--format json``."""
-        return {**asdict(self), "columns": list(self.columns)}
-
 
 def refused_of(findings: Iterable[Finding], check: str | None = None) -> Finding | None:
     """Return the first finding that stops a publication: of one check, if that is named."""
@@ -103,8 +101,7 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silen
     shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
     kept = [column for column in roles.without_role if column in shown]
     findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
-    hidden = [column for column in source.columns if column not in shown]
-    findings += nothing_is_made_of(source, kept, hidden, _guarded(policy, roles), roles.quasi_identifiers)
+    findings += nothing_is_made_of(source, policy, roles, kept, [one for one in source.columns if one not in shown])
     if policy.count == "people" and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
@@ -121,9 +118,8 @@ def judge(source: Source, policy: Policy) -> tuple[Finding, ...]:
 def judge_roles(source: Source, policy: Policy) -> Iterator[Finding]:
     """Yield what is wrong with the columns of a release: identifying ones, and those without a role."""
     named = policy.columns
-    changed = (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")
     decided = set(map(folded, (*named.sensitive, *named.insensitive))) - set(map(folded, named.proposed))
-    decided.update(map(folded, changed))
+    decided.update(map(folded, (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")))
     open_ones = [column for column in source.columns if folded(column.name) not in decided]
     identifying = _there(source, named.identifying)
     kept = [column for column in open_ones if column not in identifying]
@@ -163,12 +159,12 @@ def roles_are_confirmed(
             text = f"{column.name} is sensitive, so it is published as it is, and its name says {text_of_kind(says)}"
             yes = f"if it is to be published, confirm that with --keep {shlex.quote(column.name)} too"
             yield Finding(ROLES, (column.name,), text, f"Leave it out with --id; {yes}.")
-    found = {}
+    whys = {}
     for column in kept:
         says = _says(source, column)
-        found[column.name] = f"its name says {text_of_kind(says)}" if says else _looks_like(source, column)
-    if names := tuple(name for name, why in found.items() if why):
-        why = ", ".join(f"{name} ({found[name]})" for name in names)
+        whys[column.name] = f"its name says {text_of_kind(says)}" if says else _looks_like(source, column)
+    if names := tuple(name for name, why in whys.items() if why):
+        why = ", ".join(f"{name} ({whys[name]})" for name in names)
         text = f"columns that would be published without a role may identify people: {why}"
         yield Finding(ROLES, names, text, _roles(*names))
 
@@ -196,10 +192,11 @@ def _looks_like(source: Source, column: Column) -> str | None:
         return None
     first = exp.select(sql.named(sql.column(column.name), TEXT)).from_(source.relation.copy()).limit(_FIRST_ROWS)
     query = exp.select(TEXT).distinct().from_(first.subquery("first_rows")).limit(_MOST_VALUES)
-    values = [str(value).strip() for (value,) in source.holder.rows(query, f"what {column.name} looks like") if value]
-    numbers = column.family in NUMBERS
-    kinds = [_kind_of_value(re.sub(r"\.0+$", "", value) if numbers else value) for value in values]
-    found = [kind for kind in kinds if kind == "credit_card" or (kind and not numbers)]  # numbers look like much
+    rows = source.holder.rows(query, f"what {column.name} looks like")
+    values = [_plain(str(value)) for (value,) in rows if value]
+    found = [kind for kind in map(_kind_of_value, values) if kind]
+    if column.family in NUMBERS:
+        found = [kind for kind in found if kind == "credit_card"]  # numbers look like much
     if found and len(found) >= _LOOK_ALIKE * len(values):
         listed = " and ".join(BY_KIND[kind].text for kind in dict.fromkeys(found))
         return f"{in_percent(len(found) / len(values))} of its values look like {listed}"
@@ -214,29 +211,22 @@ def _kind_of_value(value: str) -> str | None:
     return None
 
 
-def _guarded(policy: Policy, roles: Roles) -> Sequence[Column]:
-    """Return the sensitive columns that models guard: that nothing is refused must tell none of their values."""
-    return roles.sensitive if policy.choice_made == ALL_OR_NONE else ()
+def _unguarded(kept: Sequence[Column], policy: Policy, roles: Roles) -> Sequence[Column]:
+    """Return columns but guarded ones: that nothing is refused must tell no value that a model of privacy protects."""
+    return [one for one in kept if one not in roles.sensitive or policy.choice_made != ALL_OR_NONE]
 
 
 def nothing_is_made_of(
-    source: Source,
-    kept: Sequence[Column],
-    hidden: Sequence[Column],
-    guarded: Sequence[Column] = (),
-    quasi_identifiers: Sequence[Column] = (),
+    source: Source, policy: Policy, roles: Roles, kept: Sequence[Column], hidden: Sequence[Column]
 ) -> Iterator[Finding]:
     """Yield kept columns that may be made of a hidden one, or are copies of one.
 
     1. All of a view, and generated columns: what they are computed from is not read.
     2. Those that ``[prepare]`` makes of a hidden column.
-
-    Values of guarded columns are not compared with quasi-identifiers.
+    3. Copies in the first rows. Values of guarded columns are not read.
     """
-    if not kept:
-        return
     is_named = bool(source.table.name) and source.frame_kind is None  # a file is not, and a frame by us
-    computed = source.holder.computed(source.table) if is_named else set()
+    computed = source.holder.computed(source.table) if is_named and kept else set()
     if names := tuple(column.name for column in kept if column.name in computed):
         text = f"a view computes its columns, and a table its generated ones; without a role: {', '.join(names)}"
         yield Finding(COPIES, names, text, _roles(*names))
@@ -246,9 +236,7 @@ def nothing_is_made_of(
         if original := next((one.name for one in hidden if made_of[name] & made_of[one.name]), None):
             text = f"{name} has no role and is made of {original}, which is not published as it is"
             yield Finding(COPIES, (name, original), text, _roles(name))
-    yield from copies_in(source.holder.rows, source.relation, [one for one in kept if one not in guarded], hidden)
-    others = [one for one in hidden if one not in quasi_identifiers]
-    yield from copies_in(source.holder.rows, source.relation, [one for one in kept if one in guarded], others)
+    yield from copies_in(source.holder.rows, source.relation, _unguarded(kept, policy, roles), hidden)
 
 
 def copies_in(
@@ -264,7 +252,7 @@ def copies_in(
     cut = [exp.Left(this=text, expression=sql.literal(_LONGEST)) for text in texts]
     query = exp.select(*(sql.named(text, f"text_{place}") for place, text in enumerate(cut)))
     rows = ask(query.from_(relation.copy()).limit(_ROWS_OF_COPIES), "the first rows, where columns may be copies")
-    values = [tuple(map(_plain, column)) for column in zip(*rows, strict=True)]
+    values = [tuple(value if value is None else _plain(value) for value in row) for row in zip(*rows, strict=True)]
     by_values = dict(zip(values[len(kept) :], originals, strict=False))
     for column, own in zip(kept, values, strict=False):
         bits = len(rows) * math.log2(len({*own} - {None}) or 1)
@@ -274,14 +262,10 @@ def copies_in(
             yield Finding(COPIES, (column.name, original.name), text, _roles(column.name))
 
 
-def _plain(value: str | None) -> str | None:
-    """Return a text in small letters, without spaces around it; a number in one form: 7 for 7.0."""
-    if value is None:
-        return None
+def _plain(value: str) -> str:
+    """Return a text in small letters, without spaces around it and zeros behind a point: 7 for 7.0."""
     text = value.strip().casefold()
-    with suppress(ValueError):
-        text = str(float(text) + 0)  # -0 is 0
-    return text
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
@@ -309,16 +293,14 @@ def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
     one_each = any(is_one_each(column, values, rows) for (column, *_), _, values in found if column in people)
     found = [one for one in found if one[2] < one[1] and not _is_category(one[0][0], one[2], named)]
     repeated = [one for one in found if one[0][0] in (pseudonymized if one_each else people)]
-    for (column, *_), known, values in sorted(repeated, key=lambda one: order_of_people(one[0][0], one[2])):
-        why = "it is pseudonymized" if column in pseudonymized else "its name says that it numbers people"
-        text = f"several rows are of one person: {_repeats(column.name, values, known)}, and {why}"
-        yield Finding(PEOPLE, (column.name,), text, _count_people(column.name))
     noted = [] if repeated else [one for one in found if not one_each or one[0][0] in people]
-    way = "They count as different people; if rows of one person repeat, name the column of people with --entity."
-    for columns, known, values in noted:
+    for columns, known, values in sorted(repeated, key=lambda one: order_of_people(one[0][0], one[2])) or noted:
         names = tuple(column.name for column in columns)
-        text = _repeats(" and ".join(names), values, known)
-        yield Finding(PEOPLE, names, text, way, refused=False)
+        text, way = _repeats(" and ".join(names), values, known), _MAY_BE_ONE_PERSON
+        if repeated:
+            why = "it is pseudonymized" if columns[0] in pseudonymized else "its name says that it numbers people"
+            text, way = f"several rows are of one person: {text}, and {why}", _count_people(*names)
+        yield Finding(PEOPLE, names, text, way, refused=bool(repeated))
 
 
 def _is_category(column: Column, values: int, named: NamedColumns) -> bool:
@@ -336,7 +318,7 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
 
     1. Its name says that it numbers events.
     2. Its name does not speak of people, and another column numbers people and repeats more often.
-    3. A note: texts are blank, or differ in case or in outer spaces alone; numbers are NaN.
+    3. A note: values are blank or NaN, or differ in case or in outer spaces alone.
     """
     people = [column for column in source.columns if column != entity and numbers_people(column)]
     view = f" If {entity.name} numbers people, give it a name that says so in a view."
@@ -347,14 +329,13 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
         yield Finding(PEOPLE, (entity.name,), text, ways_on)
         return
     others = [] if is_of_person(entity.name) else people
-    blank = {"text": "", "float": "nan"}.get(entity.family)  # other types have none: no value equals NULL
-    if blank is None and not others:
+    if entity.family not in {"text", "float"} and not others:  # other types have one way to write a value
         return
-    value = value_of([entity])
-    spelled = value if blank is None else exp.Lower(this=exp.Trim(this=value.copy()))
-    asked = [value, spelled, exp.Case().when(spelled.eq(blank), value.copy()), *(value_of([one]) for one in others)]
+    plain = exp.Lower(this=exp.Trim(this=sql.cast(value_of([entity]), "VARCHAR")))
+    spelled = exp.Case().when(plain.isin("", "nan").not_(), plain.copy())
+    asked = [value_of([entity]), spelled, *(value_of([one]) for one in others)]
     query = sql.select_counts(source.relation, asked)
-    ((_, rows, people_in, _, alike, in_rows, _, *counts),) = source.holder.rows(query, _DO_PEOPLE_REPEAT)
+    ((_, rows, people_in, _, alike, *counts),) = source.holder.rows(query, _DO_PEOPLE_REPEAT)
     for other, known, values in zip(others, counts[::2], counts[1::2], strict=True):
         if values * rows < people_in * known and not _is_category(other, values, named):
             text = (
@@ -363,14 +344,9 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
             )
             yield Finding(PEOPLE, (entity.name, other.name), text, _count_people(other.name) + view)
             return
-    if in_rows:
-        text = f"{entity.name} is {'NaN' if blank else 'blank'} in {counted(in_rows, 'row')}"
-        way = f"{'NaN' if blank else 'A blank'} is counted as a person: write NULL where no one is named."
-        yield Finding(PEOPLE, (entity.name,), text, way, refused=False)
-    elif alike < people_in:
-        spellings = f"{people_in:,} for {alike:,} values"
-        text = f"{entity.name} has values that differ in case or in spaces around them alone ({spellings})"
-        way = "They count as different people; if they are the same people, write them in one way."
+    if alike < people_in:
+        text = f"{entity.name} has {people_in:,} values, {alike:,} if case, outer spaces, blanks and NaN do not count"
+        way = "Each counts as a person: write one person in one way, and NULL where no one is named."
         yield Finding(PEOPLE, (entity.name,), text, way, refused=False)
 
 
@@ -392,7 +368,7 @@ def require_nothing_tells(source: Source, policy: Policy, roles: Roles, recoding
     """
     columns = roles.quasi_identifiers
     generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
-    kept = [one for one in roles.without_role if one not in _guarded(policy, roles)]
+    kept = _unguarded(roles.without_role, policy, roles)
     found = columns_that_tell(source.holder.rows, source.relation, kept, generalized)
     if (first := next(found, None)) is not None:
         raise UnsuitableError(first.said(source.name))

@@ -232,5 +232,5 @@ def keyed_hash(message: exp.Expr) -> exp.Expr:
 
 def _hash_of(key: str, message: exp.Expr) -> exp.Expr:
     """Return the SHA-256, in hexadecimal digits, of a padded key and a message."""
-    both = exp.DPipe(this=exp.Placeholder(this=key), expression=message, safe=True)
+    both = sql.concatenated(exp.Placeholder(this=key), message)
     return exp.SHA2(this=both, length=sql.literal(256))

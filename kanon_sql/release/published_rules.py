@@ -169,9 +169,7 @@ class PublishedRules:
         if ruled.kind == "hash":
             return pseudonyms_query([one.column for one in self.columns if one.kind == "hash"], self.origin)
         if ruled.kind == _SHIFTS:
-            message = exp.DPipe(
-                this=exp.Unhex(this=sql.literal(_NOT_A_PSEUDONYM)), expression=sql.column(_VALUE), safe=True
-            )
+            message = sql.concatenated(exp.Unhex(this=sql.literal(_NOT_A_PSEUDONYM)), sql.column(_VALUE))
             return sql.query(
                 "release/date_shifts",
                 values={

@@ -556,7 +556,7 @@ class Release:
             "entity": None if entity is None else entity.name,
             "counted": "rows" if entity is None else "people",
             "count": self.policy.count,
-            "findings": [finding.summary() for finding in self.prepared.findings],
+            "findings": [asdict(finding) for finding in self.prepared.findings],
             "models": [
                 result.stated(model.entity) for result, model in zip(models, self.publication.models, strict=True)
             ],

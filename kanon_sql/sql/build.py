@@ -255,6 +255,15 @@ def literal(value: Value | exp.Expr) -> exp.Expr:
     return value.copy() if isinstance(value, exp.Expr) else exp.convert(value)
 
 
+def concatenated(*parts: str | exp.Expr, by: str = "") -> exp.Expr:
+    """Return texts one after the other, with a text between them; NULL if one of them is NULL."""
+    whole, *others = map(literal, parts)
+    for part in others:
+        for text in (literal(by), part) if by else (part,):
+            whole = exp.DPipe(this=whole, expression=text, safe=True)
+    return whole
+
+
 def named(expression: exp.Expr, name: str) -> exp.Alias:
     """Return ``expression AS name``."""
     return exp.Alias(this=expression, alias=identifier(name))

@@ -23,7 +23,6 @@ from kanon_sql.hierarchy.expressions import (
     VALUE,
     compared,
     compared_value,
-    concatenated,
     distinct_values_query,
     level_name,
     matches_whole,
@@ -132,7 +131,7 @@ class PrefixesRule:
         value = sql.column(VALUE)
         return [
             root_if_null(value.copy()).else_(
-                concatenated("", exp.Left(this=value.copy(), expression=sql.literal(length)), ROOT)
+                sql.concatenated("", exp.Left(this=value.copy(), expression=sql.literal(length)), ROOT)
             )
             for length in self.lengths
         ]

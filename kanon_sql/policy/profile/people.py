@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql.engine.equality import written
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, parts_of_name, role_of_kind
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from sqlglot import exp
 
     from kanon_sql.engine.base import Column
     from kanon_sql.policy.profile.figures import ColumnFigures
@@ -110,12 +110,7 @@ def order_of_people(column: Column, values: int) -> tuple[bool, bool, bool, int]
 
 def value_of(columns: Sequence[Column]) -> exp.Expr:
     """Return what columns together say of a row, in terms of ``source``; NULL if one of them is NULL."""
-    first, *others = [written(sql.column(column.name, "source"), column) for column in columns]
-    whole = sql.cast(first, "VARCHAR") if others else first
-    for other in others:
-        for part in (sql.literal("\n"), sql.cast(other, "VARCHAR")):
-            whole = exp.DPipe(this=whole, expression=part, safe=True)
-    return whole
+    return sql.concatenated(*(written(sql.column(one.name, "source"), one) for one in columns), by="\n")
 
 
 def _kind(column: Column) -> str | None:

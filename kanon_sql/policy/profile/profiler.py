@@ -300,20 +300,10 @@ def _nearly_fitting(suggestions: Sequence[Suggestion]) -> NearlyFitting | None:
 def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:
     """Return the condition that about a share of the rows meets: the MD5 hash of these columns is small."""
     limit = format(int(share * 16**_HEX_DIGITS), f"0{_HEX_DIGITS}x")
-    digest = exp.MD5(this=_as_text(columns))
+    texts = [sql.cast(sql.column(column.name, "source"), "VARCHAR") for column in columns]
+    parts = [exp.Coalesce(this=text, expressions=[sql.literal("")]) for text in texts]
+    digest = exp.MD5(this=sql.concatenated(*parts, by="|"))
     return exp.LT(this=exp.Left(this=digest, expression=sql.literal(_HEX_DIGITS)), expression=sql.literal(limit))
-
-
-def _as_text(columns: Sequence[Column]) -> exp.Expr:
-    whole: exp.Expr | None = None
-    for column in columns:
-        text = sql.cast(sql.column(column.name, "source"), "VARCHAR")
-        part: exp.Expr = exp.Coalesce(this=text, expressions=[sql.literal("")])
-        if whole is not None:
-            parted = exp.DPipe(this=whole, expression=sql.literal("|"), safe=True)
-            part = exp.DPipe(this=parted, expression=part, safe=True)
-        whole = part
-    return sql.literal("") if whole is None else whole
 
 
 def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own

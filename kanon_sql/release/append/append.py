@@ -128,7 +128,7 @@ class Appended:
         """Return it as plain values: what ``--format json`` prints."""
         return {
             **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "repeated"},
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "ledger": None if self.ledger is None else asdict(self.ledger),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
         }

@@ -497,6 +497,6 @@ class _Pseudonyms:
     def of(self, value: exp.Expr, column: Column) -> exp.Expr:
         """Return the pseudonym of a value of a column."""
         text = canonical_bytes(column, value)
-        hashed = exp.DPipe(this=exp.Placeholder(this=self.placeholder), expression=text, safe=True)
+        hashed = sql.concatenated(exp.Placeholder(this=self.placeholder), text)
         digits = exp.SHA2(this=hashed, length=sql.literal(256))
         return sql.selected("tables/pseudonyms", PSEUDONYM, columns={"digits": digits})

@@ -206,11 +206,7 @@ def _signatures(
     rank = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
     classes = exp.select("*", sql.named(rank, "class")).from_(tied)
     # 3. The signature of each pseudonym.
-    part = exp.DPipe(
-        this=exp.DPipe(this=sql.cast(number, "VARCHAR"), expression=sql.literal(":"), safe=True),
-        expression=sql.cast(n, "VARCHAR"),
-        safe=True,
-    )
+    part = sql.concatenated(sql.cast(number, "VARCHAR"), sql.cast(n, "VARCHAR"), by=":")
     listed = exp.GroupConcat(
         this=exp.Order(this=part, expressions=[exp.Ordered(this=number.copy())]), separator=sql.literal(",")
     )

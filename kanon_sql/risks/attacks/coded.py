@@ -115,7 +115,7 @@ def code_tables(
     # 3. Rows as codes.
     person: exp.Expr = exp.null() if entity is None else sql.column(entity.name, "source")
     row = sql.cast(position("source"), "VARCHAR")
-    named = exp.DPipe(this=sql.literal("="), expression=sql.cast(person, "VARCHAR"), safe=True)
+    named = sql.concatenated("=", sql.cast(person, "VARCHAR"))
     query = exp.select(
         sql.named(position("source"), RECORD),
         sql.named(sql.column(flag, "source"), IS_CONTROL),

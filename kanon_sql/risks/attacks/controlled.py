@@ -355,7 +355,7 @@ def _random_labels(coded: Coded, predicates: exp.Table, place: int, subset: Sequ
     query = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(sql.aliased(predicates, "predicates"))
     for number in subset:
         seed = sql.literal(f"{coded.seed} random {number} ")
-        text = exp.DPipe(this=seed, expression=sql.cast(sql.column(RECORD, "predicates"), "VARCHAR"), safe=True)
+        text = sql.concatenated(seed, sql.cast(sql.column(RECORD, "predicates"), "VARCHAR"))
         drawn = exp.Mod(
             this=exp.Anonymous(this="MD5_NUMBER_LOWER", expressions=[text]), expression=sql.literal(coded.rows)
         )

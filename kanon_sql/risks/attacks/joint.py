@@ -273,13 +273,10 @@ class Side:
             name = sql.column(shared_name(number))
             length = sql.cast(exp.Length(this=name), "VARCHAR")
             parts += [length, sql.literal(":"), name.copy()]
-        link = parts[0]
-        for part in parts[1:]:
-            link = exp.DPipe(this=link, expression=part, safe=True)
         value = sql.literal("") if sensitive is None else sql.column(shared_name(len(by)))
         title = "what rows of a class are joined by"
         return self._tables.create(
-            "attacks/joint_links", title, {"link": link, "value": value}, released=released.relation
+            "attacks/joint_links", title, {"link": sql.concatenated(*parts), "value": value}, released=released.relation
         )
 
     def drop(self) -> None:

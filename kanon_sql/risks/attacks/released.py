@@ -264,10 +264,8 @@ def with_people(
     rows = _with_classes(rows, candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
     person: exp.Expr = sql.column(_PERSON, "members")
     if not found.settled:
-        of_class = exp.DPipe(
-            this=sql.cast(sql.column(CLASS, "members"), "VARCHAR"), expression=sql.literal("/"), safe=True
-        )
-        own_name = exp.DPipe(this=of_class, expression=sql.cast(sql.column(_UP_TO, "members"), "VARCHAR"), safe=True)
+        parts = (sql.cast(sql.column(name, "members"), "VARCHAR") for name in (CLASS, _UP_TO))
+        own_name = sql.concatenated(*parts, by="/")
         person = exp.Case().when(exp.Is(this=person, expression=exp.null()).not_(), own_name)
     before = exp.Sub(this=sql.column(_UP_TO, "members"), expression=sql.column(N, "members"))
     condition = sql.all_of(

@@ -288,11 +288,7 @@ def _written_date(date: exp.Expr, parts: tuple[tuple[str, int], ...]) -> exp.Exp
             texts.append(exp.Case().when(short, padded).else_(text.copy()))
         else:
             texts.append(padded)
-    whole, *rest = texts
-    for part in rest:
-        dashed = exp.DPipe(this=whole, expression=sql.literal("-"), safe=True)
-        whole = exp.DPipe(this=dashed, expression=part, safe=True)
-    return whole
+    return sql.concatenated(*texts, by="-")
 
 
 def part_of_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
