@@ -1,11 +1,14 @@
 /* What the texts of columns may be. Each kind is one way to write a value, so that no value is changed by reading it: no
-   leading zero, no plus, no exponent, no year of two digits. */
+   leading zero, no plus, no exponent, no year of two digits. Of $of_kind, kinds are counted. */
 WITH texts AS (
-  SELECT name, value FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
+  SELECT name, value, COUNT(*) AS n
+  FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
+  GROUP BY name, value
 ), kinds AS (
   SELECT
     name,
     value,
+    n,
     LOWER(TRIM(value)) IN (
       '?', '-', '--', '.', '*', 'na', 'n/a', '#n/a', 'nan', 'null', 'none', 'nil', 'missing', 'unknown', 'unk', 'k.a.'
     ) AS code,
@@ -33,19 +36,13 @@ WITH texts AS (
 )
 SELECT
   name,
-  COUNT(*) FILTER(WHERE NOT code) AS "values",
-  COUNT(*) FILTER(WHERE code) AS codes,
-  COUNT(*) FILTER(WHERE value = name) AS names,
-  COUNT(*) FILTER(WHERE clear) AS clear,
-  COUNT(*) FILTER(WHERE NOT code AND "timestampformat") AS "timestampformat",
-  COUNT(*) FILTER(WHERE NOT code AND "dateformat") AS "dateformat",
-  COUNT(*) FILTER(WHERE NOT code AND "integer") AS "integer",
-  COUNT(*) FILTER(WHERE NOT code AND "point") AS "point",
-  COUNT(*) FILTER(WHERE NOT code AND "comma") AS "comma",
-  COUNT(*) FILTER(WHERE NOT code AND "date") AS "date",
-  COUNT(*) FILTER(WHERE NOT code AND "timestamp") AS "timestamp",
-  COUNT(*) FILTER(WHERE NOT code AND "zoned") AS "zoned",
-  COUNT(*) FILTER(WHERE NOT code AND "time") AS "time"
+  SUM(IF(code, 0, n)) AS "values",
+  SUM(IF(code, n, 0)) AS codes,
+  MIN(IF(code, TRIM(value), NULL)) AS code,
+  SUM(IF(value = name, n, 0)) AS names,
+  SUM(IF(clear, n, 0)) AS clear,
+  SUM(IF(NOT code AND REGEXP_MATCHES(value, '[0-9]'), n, 0)) AS with_digits,
+  $of_kind
 FROM kinds
 WHERE TRIM(value) <> ''
 GROUP BY name

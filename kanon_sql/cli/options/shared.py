@@ -16,7 +16,7 @@ from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.engine.files import copied_stream, is_in_private_directory
 from kanon_sql.engine.sources.layout import READERS, READERS_OF, Layout, layout_of_texts, reading_as
-from kanon_sql.engine.sources.reading import PACKED
+from kanon_sql.engine.sources.records import PACKED
 from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options

@@ -22,7 +22,8 @@ from kanon_sql.engine.base import named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import Copy, conversion, decoded, encoding_of, iconv_name, is_utf8
 from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
-from kanon_sql.engine.sources.reading import PACKED, FileRead, columns_of_types, read_csv, read_from, unreadable
+from kanon_sql.engine.sources.reading import FileRead, Files, columns_of_types, read_csv, read_from
+from kanon_sql.engine.sources.records import PACKED, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -90,27 +91,25 @@ def read_file(
         return _read_by_library(engine, files[0], reader, relation, layout)
     if reader == CSV and layout.decimal_separator is None:
         layout = replace(layout, decimal_separator=likely.decimal_separator)
-    encoding = layout.encoding
+    read = Files(engine, path, pattern, files, layout, as_text)
     try:
         if not _needs_copy(layout) and all(file.is_file() for file in files):
-            return _read_utf8(engine, path, reader, pattern, files, relation, layout, as_text=as_text)
-        return _read_copy(engine, path, reader, encoding or UTF_8, relation, layout, as_text=as_text)
+            return _read_utf8(read, reader, relation)
+        return _read_copy(read, reader, layout.encoding or UTF_8, relation)
     except NoRoomError:  # which says nothing of the file
         raise
     except SourceError:
         others = [file for file in files if _may_be_text(file) and not is_utf8(file)]
-        if encoding is not None or not others:
+        if layout.encoding is not None or not others:
             raise
     encoding = likely.encoding or encoding_of(path, others)
-    found = _read_copy(engine, path, reader, encoding, relation, layout, as_text=as_text)
+    found = _read_copy(read, reader, encoding, relation)
     return replace(found, layout=replace(found.layout, encoding=encoding))
 
 
-def _read_copy(
-    engine: Engine, path: Path, reader: str, encoding: str, relation: exp.Table, layout: Layout, *, as_text: bool
-) -> FileRead:
-    with copied_as_utf8(engine, path, encoding, layout) as (place, files, statements):
-        found = _read_utf8(engine, path, reader, place, files, relation, layout, as_text=as_text)
+def _read_copy(read: Files, reader: str, encoding: str, relation: exp.Table) -> FileRead:
+    with copied_as_utf8(read.engine, read.path, encoding, read.layout) as (place, files, statements):
+        found = _read_utf8(replace(read, pattern=place, files=files), reader, relation)
         statements.append(found.create)
     return found
 
@@ -172,36 +171,27 @@ def _name_original(statement: exp.Expr, path: Path, encoding: str, layout: Layou
                 statement.comments = [f"Before this: {command}"]
 
 
-def _read_utf8(
-    engine: Engine,
-    path: Path,
-    reader: str,
-    pattern: str,
-    files: Sequence[Path],
-    relation: exp.Table,
-    layout: Layout,
-    *,
-    as_text: bool,
-) -> FileRead:
+def _read_utf8(read: Files, reader: str, relation: exp.Table) -> FileRead:
     if reader == CSV:
-        return read_csv(engine, path, pattern, files, relation, layout, as_text=as_text)
+        return read_csv(read, relation)
+    engine = read.engine
     # DuckDB would take the columns of one of several files, and leave out what only others have.
-    settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(files) > 1 else {}
+    settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(read.files) > 1 else {}
     try:
-        create = make_from_file(engine, reader, pattern, relation, settings)
+        create = make_from_file(engine, reader, read.pattern, relation, settings)
     except NoRoomError:  # which says nothing of the file
         raise
     except SourceError:
-        raise unreadable(path) from None
+        raise unreadable(read.path) from None
     columns = engine.columns(relation)
-    if reader == JSON and as_text and (as_written := _json_as_written(columns)):
+    if reader == JSON and read.as_text and (as_written := _json_as_written(columns)):
         engine.run(sql.drop(relation), "read once more")
-        create = make_from_file(engine, reader, pattern, relation, {**settings, "columns": as_written})
+        create = make_from_file(engine, reader, read.pattern, relation, {**settings, "columns": as_written})
         columns = engine.columns(relation)
-    named_once(raw_names(engine, reader, sql.literal(glob.escape(str(files[0]))), columns), path.name)
+    named_once(raw_names(engine, reader, sql.literal(glob.escape(str(read.files[0]))), columns), read.path.name)
     if reader == "read_parquet":
-        engine.watch(lambda: matching(pattern))
-    return FileRead(create, columns, layout)
+        engine.watch(lambda: matching(read.pattern))
+    return FileRead(create, columns, read.layout)
 
 
 def make_from_file(

@@ -15,7 +15,8 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kanon_sql.engine.base import Column, chosen_table
-from kanon_sql.engine.sources.reading import may_be_data, names_of_columns, refuse_header
+from kanon_sql.engine.sources.header import may_be_data, names_of_columns, refuse_header
+from kanon_sql.engine.sources.layout import say
 from kanon_sql.engine.sources.rows import write_rows
 from kanon_sql.errors import SourceError, UsageError
 
@@ -111,7 +112,9 @@ def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str]
                     f"{place}: column {_letters(column)} has a value in row {number:,} and no name. If the names are "
                     "in another row, say in which: --read header=ROW."
                 )
-    names = list(names_of_columns(place, [header[column] for column in columns], layout, tell=layout.header is None))
+    (*names,), notes = names_of_columns(place, [header[column] for column in columns], layout)
+    for note in notes if layout.header is None else []:
+        say(note)
     found = [[row[column] for column in columns] for _, row in data]
     if layout.may_lack_header:
         doubtful = [

@@ -1,0 +1,194 @@
+"""The records of a CSV file, as Python finds them: first lines, a plain count, and the line that is malformed."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import io
+import zlib
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.errors import SourceError, counted
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.sources.layout import Layout
+
+PACKED = {".gz", ".zst"}
+QUOTE = '"'
+SHOWN = {"\t": "tabs", "|": "|", ";": "semicolons", ",": "commas"}
+"""Delimiters that are tried, as messages name them: a comma comes last, as names and numbers have some."""
+LONGEST_LINE = 64 * 1024 * 1024
+_BLOCK = 1 << 22
+_EVERY_LINE = (1 << 63) - 1
+_ZSTD, _SKIPPABLE = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
+
+
+class NotUtf8Error(SourceError):
+    """A text file is in another encoding."""
+
+
+def not_utf8(file: Path) -> NotUtf8Error:
+    first = "unpack it, and state" if file.suffix.lower() in PACKED else "state"
+    return NotUtf8Error(f"{file} is not UTF-8: {first} the encoding, --read encoding=NAME.")
+
+
+def unreadable(path: Path) -> SourceError:
+    kind = path.suffix.lstrip(".")
+    return SourceError(f"{path} cannot be read as {kind}. Is it whole, and is it what its suffix says?")
+
+
+@contextmanager
+def lines_of(engine: Engine, path: Path, limit: int = _EVERY_LINE) -> Iterator[Iterator[str]]:
+    """Open a file of UTF-8 for reading line by line; a file of .zst is read by DuckDB, at once."""
+    suffix = path.suffix.lower()
+    if suffix == ".zst":
+        require_whole(path)
+        values: dict[str, sql.Value] = {"path": glob.escape(str(path)), "limit": limit}
+        rows = engine.rows(sql.statement("files/lines_of_csv", values=values), "lines of the file")
+        yield (f"{line or ''}\n" for (line,) in rows)
+    else:
+        with _unpacked(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            yield iter(text)
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+    try:
+        with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
+            yield opened
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise unreadable(file) from None
+
+
+def require_whole(file: Path) -> None:
+    """Raise if a file of .zst ends before its last block (RFC 8878, section 3.1): DuckDB reads what is there."""
+    with file.open("rb") as opened:
+        while magic := int.from_bytes(opened.read(4), "little"):
+            if magic in _SKIPPABLE:
+                opened.seek(int.from_bytes(opened.read(4), "little"), io.SEEK_CUR)
+                continue
+            (descriptor,) = opened.read(1) or b"\x00"
+            single, size = descriptor >> 5 & 1, descriptor >> 6
+            opened.seek((not single) + (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[size], io.SEEK_CUR)
+            is_last = False
+            while not is_last:
+                header = opened.read(3)
+                block = int.from_bytes(header, "little")
+                is_last, length = bool(block & 1), 1 if block >> 1 & 3 == 1 else block >> 3
+                if magic != _ZSTD or len(header) < len("xyz") or len(opened.read(length)) < length:
+                    raise unreadable(file)
+            opened.seek(4 * (descriptor >> 2 & 1), io.SEEK_CUR)
+
+
+def ended_lines(file: Path, layout: Layout) -> int:
+    """Return how many lines of a file end outside of quotes; -1 of one of .zst.
+
+    Raises:
+        SourceError: a carriage return alone ends lines beside other ends, which DuckDB reads as something else.
+    """
+    if file.suffix.lower() == ".zst":
+        return -1
+    quote = (QUOTE if layout.quote is None else layout.quote).encode()
+    all_else = bytes(byte for byte in range(256) if byte not in b"\r\n" + quote)
+    lines, alone, inside, last = 0, 0, False, b"\n"
+    with _unpacked(file) as opened:
+        while block := opened.read(_BLOCK):
+            while block.endswith(b"\r") and (more := opened.read(1)):  # its line feed may follow
+                block += more
+            has_alone = b"\r" in block and block.count(b"\r") > block.count(b"\r\n")
+            parts = [block]
+            if quote and quote in block:
+                signs = block if has_alone else block.translate(None, all_else)
+                parts = signs.replace(2 * quote, b"").split(quote)  # nothing ends between two quotes
+            outside = b"".join(parts[inside::2])
+            inside ^= len(parts) % 2 == 0
+            lines += outside.count(b"\n")
+            alone += has_alone and outside.count(b"\r") - outside.count(b"\r\n")
+            last = block
+    if alone > 0 and lines:
+        raise SourceError(
+            f"{file} has lines that end in a carriage return alone, and others: save it with one end of line."
+        )
+    return lines + (not last.endswith(b"\n"))
+
+
+def csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Any:  # noqa: ANN401 - csv has no type for it
+    quote, escape = QUOTE if layout.quote is None else layout.quote, layout.escape
+    return csv.reader(
+        lines,
+        delimiter=(layout.delim or ",")[0],  # blanks behind it are skipped below
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        escapechar=escape if escape not in {None, "", quote} else None,
+        doublequote=escape in {None, quote},
+        skipinitialspace=True,
+        strict=strict,
+    )
+
+
+@contextmanager
+def _records_of(
+    engine: Engine, file: Path, above: int, layout: Layout, *, strict: bool = False
+) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    """Hand out the records from the header on, each with the number of the line at which it begins."""
+
+    def records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+        reader = csv_reader(islice(lines, above, None), layout, strict=strict)
+        begins = above + 1
+        for record in reader:
+            yield begins, record
+            begins = above + reader.line_num + 1
+
+    limit = csv.field_size_limit(LONGEST_LINE)
+    try:
+        with lines_of(engine, file) as lines:
+            yield records(lines)
+    finally:
+        csv.field_size_limit(limit)
+
+
+def counted_records(engine: Engine, file: Path, above: int, layout: Layout, *, one_column: bool) -> int:
+    """Return how many records Python's csv finds behind the header; a blank line is one in a file of one column."""
+    blank, count = 0, 0 if layout.header is False else -1
+    with _records_of(engine, file, above, layout) as records:
+        for _, record in records:
+            if record:
+                count += 1 + (blank if one_column else 0)
+                blank = 0
+            else:
+                blank += 1
+    return count
+
+
+def require_even(engine: Engine, file: Path, above: int, width: int, layout: Layout) -> None:
+    """Raise if a line has another number of fields than the first one, or a quote without an end."""
+    line = above + 1
+    try:
+        with _records_of(engine, file, above, layout, strict=True) as records:
+            for line, record in records:
+                # A delimiter at the end of a line begins no value, as to DuckDB.
+                fields = width if len(record) == width + 1 and not record[-1] else len(record)
+                if record and fields != width:
+                    delimiter = SHOWN.get(str(layout.delim), repr(layout.delim))
+                    raise SourceError(
+                        f"{file}, line {line:,}{' (without comments)' if layout.comment else ''} has "
+                        f"{counted(fields, 'field')}, and its first line has {width:,} "
+                        f"(separated by {delimiter}). Mend the line (a delimiter inside a value needs quotes around "
+                        "the value), or state the layout: --read delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or "
+                        "skip_footer=LINES."
+                    )
+    except csv.Error:
+        raise SourceError(
+            f"{file}, behind line {line:,}: a quote has no end, or text stands behind it. Mend it, or "
+            "state what quotes are: --read quote=SIGN (none if there are none) or escape=SIGN."
+        ) from None
+    except UnicodeDecodeError:
+        raise not_utf8(file) from None
