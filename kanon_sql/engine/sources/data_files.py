@@ -102,7 +102,7 @@ def read_file(
         others = [file for file in files if _may_be_text(file) and not is_utf8(file)]
         if layout.encoding is not None or not others:
             raise
-    encoding = likely.encoding or encoding_of(path, others)
+    encoding = likely.encoding or encoding_of(path, others[0])
     found = _read_copy(read, reader, encoding, relation)
     return replace(found, layout=replace(found.layout, encoding=encoding))
 

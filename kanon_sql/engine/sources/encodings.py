@@ -10,39 +10,25 @@ from __future__ import annotations
 import codecs
 import csv
 import shlex
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
 from kanon_sql.engine.files import stamps_of
 from kanon_sql.engine.sources.layout import NOT_STATED, UTF_8, Layout, say
+from kanon_sql.engine.sources.records import LONGEST_LINE, QUOTE
 from kanon_sql.errors import SourceError, UsageError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16
+_LINES_TRIED, _SHOWN = 4_096, 6
 _STATE = "State which it is: --read encoding=NAME"
-
-
-def is_utf8(file: Path) -> bool:
-    decoder = codecs.getincrementaldecoder(UTF_8)()
-    try:
-        with file.open("rb") as opened:
-            while block := opened.read(_BLOCK):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-_SAMPLE = 1 << 18
-_SHOWN = 6
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -66,48 +52,45 @@ _USUAL = {
 """Encodings that are proposed first, and what they are for."""
 
 
-def encoding_of(path: Path, files: Sequence[Path]) -> str:
-    """Return the encoding of files that are not UTF-8, if a byte order mark says it.
+def is_utf8(file: Path) -> bool:
+    try:
+        with file.open(encoding=UTF_8, newline="") as text:
+            while text.read(_BLOCK):
+                pass
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def encoding_of(path: Path, file: Path) -> str:
+    """Return the encoding of a file at a path, which is not UTF-8, if a byte order mark says it.
 
     Raises:
         SourceError: it has to be stated. Bytes do not tell it: a German file in cp850 is text in cp932 too.
     """
-    with files[0].open("rb") as file:
-        head = file.read(4)
+    with file.open("rb") as opened:
+        head = opened.read(4)
     if (marked := next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)) is not None:
         return marked
     from charset_normalizer import from_bytes  # here, as nearly all files are UTF-8
 
-    sample, line = _sample(files)
-    found = [name for match in from_bytes(sample) for name in (match.encoding, *match.could_be_from_charset)]
+    with file.open("rb") as lines:
+        others = (one for one in enumerate(lines, start=1) if not _has(one[1], UTF_8))
+        tried = list(islice(others, _LINES_TRIED))
+    matches = from_bytes(b"".join(line for _, line in tried))
+    found = [name for match in matches for name in (match.encoding, *match.could_be_from_charset)]
     usual = [name for name in _USUAL if name in found]
     likely = [*usual, *(name for name in dict.fromkeys(found) if name not in usual)][:_SHOWN]
     shown = [f"{name} ({_USUAL[name]})" if name in _USUAL else name for name in likely]
     which = f" It may be {', '.join(shown)}." if shown else ""
-    raise SourceError(f"{path} is not UTF-8 (line {line:,}).{which} {_STATE}.")
+    raise SourceError(f"{path} is not UTF-8 (line {tried[0][0]:,}).{which} {_STATE}.")
 
 
-def _sample(files: Sequence[Path]) -> tuple[bytes, int]:
-    """Return lines of files that are not ASCII, and the number of the first one that is not UTF-8."""
-    lines: list[bytes] = []
-    size = first = 0
-    for path in files:
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(partial(file.readline, _BLOCK), b""), start=1):
-                is_bad = not first and not _decodes(line)
-                first = number if is_bad else first
-                if is_bad or (size < _SAMPLE and not line.isascii()):
-                    lines.append(line)
-                    size += len(line)
-                if size >= _SAMPLE and first:
-                    break
-    return b"".join(lines), first
-
-
-def _decodes(line: bytes) -> bool:
+def _has(text: str | bytes, encoding: str) -> bool:
+    """Tell whether an encoding has a text, or bytes are text in it."""
     try:
-        line.decode(UTF_8)
-    except UnicodeDecodeError:
+        text.encode(encoding) if isinstance(text, str) else text.decode(encoding)
+    except UnicodeError:
         return False
     return True
 
@@ -149,7 +132,7 @@ def decoded(files: Sequence[Path], encoding: str, layout: Layout) -> Iterator[Co
 
 def _leave_out(file: Path, layout: Layout) -> None:
     """Remove comments from a file, and lines at its end; blank lines behind the last one are not counted."""
-    quote, comment, inside = '"' if layout.quote is None else layout.quote, layout.comment, False
+    quote, comment, inside = QUOTE if layout.quote is None else layout.quote, layout.comment, False
     kept: list[str] = []
     comments = 0
     with file.open(encoding=UTF_8, newline="") as opened:
@@ -169,26 +152,20 @@ def _leave_out(file: Path, layout: Layout) -> None:
 
 def decode(file: Path, copy: Path, encoding: str) -> None:
     """Write a file as UTF-8; a SourceError where it is not so encoded."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    lines, is_first = 1, True
     try:
-        with file.open("rb") as original, copy.open("wb") as new:
-            while True:
-                block = original.read(_BLOCK)
-                try:
-                    text = decoder.decode(block, final=not block)
-                    written = text.removeprefix("\ufeff" if is_first else "").encode(UTF_8)
-                except UnicodeError as error:
-                    start = error.start if isinstance(error, UnicodeDecodeError) else 0
-                    lines += block[:start].count(b"\n")
-                    raise SourceError(f"{file} is not valid {encoding} near line {lines:,}. {_STATE}.") from None
-                new.write(written)
-                if not block:
-                    return
-                lines += text.count("\n")
-                is_first = is_first and not text
+        _write_as(file, encoding, copy, UTF_8)
+    except UnicodeError:
+        with copy.open("rb") as written:
+            lines = sum(1 for _ in written) or 1
+        raise SourceError(f"{file} is not valid {encoding} near line {lines:,}. {_STATE}.") from None
     except OSError as error:
         raise SourceError(f"{error.filename or file} cannot be read as {encoding}: {error.strerror}.") from None
+
+
+def _write_as(file: Path, encoding: str, target: Path, into: str) -> None:
+    with file.open(encoding=encoding, newline="") as text, target.open("w", encoding=into, newline="") as new:
+        new.write(text.read(_BLOCK).removeprefix("\ufeff"))
+        shutil.copyfileobj(text, new, _BLOCK)
 
 
 def conversion(path: Path, encoding: str, into: str = UTF_8, layout: Layout = NOT_STATED) -> tuple[str, str]:
@@ -210,41 +187,28 @@ def iconv_name(encoding: str) -> str:
 
 def encode(file: Path, target: Path, encoding: str, delimiter: str) -> None:
     """Write a CSV file of UTF-8 in another encoding; a UsageError where that lacks characters."""
-    encoder = codecs.getincrementalencoder(encoding)()
     try:
-        with file.open(encoding=UTF_8, newline="") as text, target.open("wb") as new:
-            while block := text.read(_BLOCK):
-                new.write(encoder.encode(block))
-            new.write(encoder.encode("", final=True))
+        _write_as(file, UTF_8, target, encoding)
     except UnicodeError:
         raise UsageError(_what_lacks(file, encoding, delimiter)) from None
 
 
 def _what_lacks(file: Path, encoding: str, delimiter: str) -> str:
     """Return what to say of a file that has characters which an encoding lacks; it quotes none."""
-    found: dict[int, int] = {}
-    rows = 0
-    limit = csv.field_size_limit(1 << 26)
+    names: list[str] = []
+    columns: dict[str, None] = {}
+    lines = 0
+    limit = csv.field_size_limit(LONGEST_LINE)
     with file.open(encoding=UTF_8, newline="") as text:
-        reader = csv.reader(text, delimiter=delimiter)
-        names = next(reader, [])
-        for row in (names, *islice(reader, None)):
-            lacking = [place for place, value in enumerate(row) if not _has(value, encoding)]
-            rows += bool(lacking)
-            for place in lacking:
-                found[place] = found.get(place, 0) + 1
+        for row in csv.reader(text, delimiter=delimiter):
+            names = names or row
+            lacking = [name for name, value in zip(names, row, strict=True) if not _has(value, encoding)]
+            columns |= dict.fromkeys(lacking)
+            lines += bool(lacking)
     csv.field_size_limit(limit)
-    columns = ", ".join(repr(names[place]) for place in sorted(found))
+    listed = ", ".join(map(repr, sorted(columns, key=names.index)))
     return (
-        f"{encoding} lacks characters that the release has, in {len(found)} column{'s' * (len(found) > 1)} ({columns}) "
-        f"and {rows:,} line{'s' * (rows > 1)} of it: write it as UTF-8 (--out-encoding utf-8, or encoding = "
-        '"utf-8" under [release]), or in another encoding that has them.'
+        f"{encoding} lacks characters that the release has, in {counted(len(columns), 'column')} ({listed}) and "
+        f'{counted(lines, "line")} of it: write it as UTF-8 (--out-encoding utf-8, or encoding = "utf-8" under '
+        "[release]), or in another encoding that has them."
     )
-
-
-def _has(text: str, encoding: str) -> bool:
-    try:
-        text.encode(encoding)
-    except UnicodeError:
-        return False
-    return True
