@@ -249,7 +249,7 @@ def test_a_script_reads_the_lines_that_the_command_in_it_writes(in_tmp: Path) ->
     source = open_source("a b.xlsx")
     with source.engine:
         text = script(source.setup, "duckdb")
-    assert "python -m kanon_sql.engine.sources.lines 'a b.xlsx' 'a b.xlsx.jsonl' sheet=Sheet1" in text
+    assert "python -m kanon_sql.engine.sources.lines 'a b.xlsx' 'a b.xlsx.jsonl' */" in text
     excel.read_sheet(path, Layout(sheet="Sheet1"), in_tmp / "a b.xlsx.jsonl")
     with closing(duckdb.connect()) as plain:
         plain.execute(text)

@@ -88,7 +88,7 @@ def read_file(
     if reader in {EXCEL, STATISTICS}:
         if len(files) > 1:
             raise UsageError(f"{path} is not one file: of such files, one is read at a time. Name it.")
-        return _read_by_library(engine, files[0], reader, relation, layout)
+        return read_by_library(engine, files[0], relation, layout)
     if reader == CSV and layout.decimal_separator is None:
         layout = replace(layout, decimal_separator=likely.decimal_separator)
     read = Files(engine, path, pattern, files, layout, as_text)
@@ -122,20 +122,15 @@ def _may_be_text(file: Path) -> bool:
     return file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}
 
 
-def _read_by_library(engine: Engine, path: Path, reader: str, relation: exp.Table, layout: Layout) -> FileRead:
-    from kanon_sql.engine.sources.excel import read_sheet
+def read_by_library(engine: Engine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
+    """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database."""
+    from kanon_sql.engine.sources.lines import write_lines
     from kanon_sql.engine.sources.rows import make_table
-    from kanon_sql.engine.sources.statistics import read_statistics
 
     with private_directory(Path(tempfile.gettempdir())) as private:
-        lines, sheet = private.path / "rows.jsonl", None
-        if reader == EXCEL:
-            found = read_sheet(path, layout, lines)
-            sheet = found.name if found.has_others else None
-            types, read = found.types, replace(layout, sheet=found.name)
-        else:
-            types, read = read_statistics(path, lines, labels=bool(layout.labels)), layout
-        create = make_table(engine, relation, lines, types, path, read)
+        lines = private.path / "rows.jsonl"
+        types, sheet = write_lines(path, lines, layout)
+        create = make_table(engine, relation, lines, types, path, replace(layout, sheet=sheet or layout.sheet))
     return FileRead(create, engine.columns(relation), layout, sheet=sheet)
 
 

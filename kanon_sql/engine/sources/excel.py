@@ -10,7 +10,6 @@ import math
 import re
 import tempfile
 import zipfile
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,17 +47,8 @@ def require_openpyxl() -> None:
         ) from None
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A sheet that was read: its name, whether there are others in its file, and its columns with their types."""
-
-    name: str
-    has_others: bool
-    types: dict[str, str]
-
-
-def read_sheet(path: Path, layout: Layout, lines: Path) -> Sheet:
-    """Write the rows of a sheet as lines of JSON.
+def read_sheet(path: Path, layout: Layout, lines: Path) -> tuple[dict[str, str], str | None]:
+    """Write the rows of a sheet as lines of JSON; return the types of its columns, and its name if there are others.
 
     Its first row with a value has the names of the columns, if ``layout`` says nothing else. Rows without any value are
     no rows; columns without a name and without a value are no columns.
@@ -90,7 +80,7 @@ def read_sheet(path: Path, layout: Layout, lines: Path) -> Sheet:
         _require_computed(path)
     with lines.open("w", encoding="utf-8") as written:
         names, found = _table(place, rows, layout)
-        return Sheet(name, len(listed) > 1, write_rows(names, found, written))
+        return write_rows(names, found, written), name if len(listed) > 1 else None
 
 
 def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:

@@ -11,14 +11,14 @@ from kanon_sql.engine.sources.sqlite import read_sqlite
 from kanon_sql.engine.sources.statistics import read_statistics
 
 
-def write_lines(path: Path, lines: Path, read: Layout) -> dict[str, str]:
-    """Write the rows of a file as lines of JSON; return the types of its columns."""
+def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], str | None]:
+    """Write the rows of a file as lines of JSON; return the types of its columns, and the sheet if it has several."""
     match READERS.get(read.suffix or path.suffix.lower()):
         case "excel":
-            return read_sheet(path, read, lines).types
+            return read_sheet(path, read, lines)
         case "statistics":
-            return read_statistics(path, lines, labels=bool(read.labels))
-    return read_sqlite(path, str(read.sheet), lines)
+            return read_statistics(path, lines, labels=bool(read.labels)), None
+    return read_sqlite(path, str(read.sheet), lines), None
 
 
 if __name__ == "__main__":

@@ -26,10 +26,18 @@ from kanon_sql.engine.sources.addresses import (
     path_in,
     written_address,
 )
-from kanon_sql.engine.sources.data_files import FrameKind, files_at, frame_kind, read_file, read_frame, reader_of
+from kanon_sql.engine.sources.data_files import (
+    FrameKind,
+    files_at,
+    frame_kind,
+    read_by_library,
+    read_file,
+    read_frame,
+    reader_of,
+)
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
 from kanon_sql.engine.sources.remote import attached, read_objects
-from kanon_sql.engine.sources.sqlite import read_table, tables_of
+from kanon_sql.engine.sources.sqlite import tables_of
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
 from kanon_sql.errors import SourceError, UsageError, VerificationError
@@ -514,7 +522,7 @@ def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | N
     """Copy a table of a database of another kind."""
     if address.file is not None:
         _, name = chosen_table(tables_of(address.file), table, address.shown)
-        create = read_table(engine, address.file, name, relation)
+        create = read_by_library(engine, address.file, relation, Layout(format="sqlite", sheet=name)).create
         return Source(engine, relation, name, setup=(create,), address=address)
     with attached(engine, address) as (catalog, statements):
         found, name = _find_table(engine, table, address.shown, catalog, address.schema)

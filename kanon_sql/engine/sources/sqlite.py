@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from contextlib import closing, contextmanager, suppress
 from datetime import date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
-from kanon_sql.engine.files import private_directory
-from kanon_sql.engine.sources.layout import Layout
-from kanon_sql.engine.sources.rows import make_table, write_rows
+from kanon_sql.engine.sources.rows import write_rows
 from kanon_sql.errors import SourceError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kanon_sql.engine.base import Engine
+    from pathlib import Path
 
 
 @contextmanager
@@ -39,14 +34,6 @@ def tables_of(path: Path) -> list[tuple[Any, ...]]:
     listed = sql.statement("catalog/tables_of_sqlite").sql(dialect="sqlite")
     with _opened(path) as connection:
         return [("", "main", name, 1) for (name,) in connection.execute(listed)]
-
-
-def read_table(engine: Engine, path: Path, table: str, relation: exp.Table) -> exp.Create:
-    """Make a table of an SQLite database a table of an engine; return the statement that did."""
-    with private_directory(Path(tempfile.gettempdir())) as private:
-        lines = private.path / "rows.jsonl"
-        types = read_sqlite(path, table, lines)
-        return make_table(engine, relation, lines, types, path, Layout(format="sqlite", sheet=table))
 
 
 def read_sqlite(path: Path, table: str, lines: Path) -> dict[str, str]:
