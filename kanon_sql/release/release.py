@@ -6,7 +6,6 @@ import dataclasses
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql import Report  # the one import from above: a public method returns it
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.measures.costs import Objective
     from kanon_sql.measures.recoding import ClassCounts
@@ -505,12 +503,6 @@ class Release:
         from kanon_sql.release.script import logged_script
 
         return logged_script(self.prepared.source.engine.statements, dialect)
-
-    def report(self) -> Report:
-        """Return the evidence for this release: what is measured on rows made for it (see docs/report.md)."""
-        self.prepared.source.refuse_held_out("and a report is of a table as it is: report on a table of the rest.")
-        found: Report = import_module("kanon_sql.evidence.report.gather").report_of(self)
-        return found
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what came out as plain values: what ``--format json`` prints.

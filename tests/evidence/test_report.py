@@ -788,7 +788,7 @@ def test_a_release_that_was_made_already_has_no_such_figures() -> None:
     with kanon.anonymize(frame, quasi_identifiers=["age"], sensitive=["illness"], models=models) as release:
         with pytest.raises(kanon.UsageError, match="could make a person's value certain"):
             report_of(release, utility=UtilitySettings())
-        assert release.report().utility is None
+        assert kanon.report(release).utility is None
 
 
 @pytest.mark.thorough
@@ -810,7 +810,7 @@ def test_nothing_is_left_in_the_database(town: Path, kanon: Kanon) -> None:
 @pytest.mark.thorough
 def test_a_release_of_the_library_has_a_report(town: Path) -> None:
     with duckdb.connect(str(town)) as connection, kanon.anonymize(connection, "people", **asked()) as release:
-        report = release.report()
+        report = kanon.report(release)
         assert report.published is None
         release.to_table("released")
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}

@@ -66,7 +66,7 @@ def test_every_function_that_takes_a_file_takes_levels(tmp_path: Path) -> None:
         safe = release.to_pandas()
         assert "health" in release.sql()
         assert release.summary()["hierarchies"]["job"]["origin"] == "levels from Python"
-        assert "levels from Python" in release.report().to_html()
+        assert "levels from Python" in kanon.report(release).to_html()
     original = {"original": people, **asked}
     assert kanon.check(safe, k=2, **original).holds
     assert kanon.measure(safe, **original).measures["loss"] == release.loss

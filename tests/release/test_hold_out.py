@@ -301,7 +301,7 @@ def test_the_library_writes_them(tmp_path: Path) -> None:
         with pytest.raises(kanon_of.UsageError, match="held out"):
             release.sql()
         with pytest.raises(kanon_of.UsageError, match="held out"):
-            release.report()
+            kanon_of.report(release)
     assert len(duckdb.read_parquet(str(tmp_path / "kept.parquet")).fetchall()) == 30
     with (
         kanon_of.anonymize(stays(), quasi_identifiers=["zip"], rest="drop", count="rows", k=2) as release,

@@ -692,7 +692,7 @@ def test_approved_statements_of_a_report(release: kanon.Release, request: pytest
     """Those that only a report runs: rows by label, and whether what was published is what the policy makes."""
     with release_rows(release) as found:
         require_same_rows(release, found.rows, Source(release.prepared.source.engine, found.rows, "itself"))
-    release.report()
+    kanon.report(release)
     only = ("the rows that were left out", "rows by label of ...", "rows left out by label of ...")
     seen = kinds_of_statements(release)
     titles = [*only, "is what was published what the policy makes?"]

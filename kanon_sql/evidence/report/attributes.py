@@ -23,6 +23,7 @@ from kanon_sql.engine.equality import written
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.measure import quality_against
 from kanon_sql.evidence.report.figures import Attribute, LabelCount
+from kanon_sql.evidence.report.proof import original_rows_query
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.release.statements.release import generalized_query, readable_lookups
 from kanon_sql.sql import build as sql
@@ -231,31 +232,6 @@ def _distribution(
     counts = [LabelCount(kinds[place], labels[place], outs[place], outs[place] + cells[place].rows) for place in kept]
     few = has_few([cells[place] for place in kept], k, by_people=by_people)
     return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found), few
-
-
-def original_rows_query(
-    generalized: exp.Query,
-    released: exp.Table,
-    quasi_identifiers: Sequence[str],
-    person: exp.Expr | None,
-    *,
-    published: bool,
-) -> exp.Select:
-    """Return the labels of rows of the original whose class is in the output, or, unless ``published``, is not in it.
-
-    Args:
-        generalized: the query of all rows, generalized.
-        released: the output.
-        quasi_identifiers: their names.
-        person: the column of people in ``generalized``, to be selected too; None where no column names them.
-        published: which rows are wanted.
-    """
-    labels = [sql.column(name, "generalized") for name in quasi_identifiers]
-    same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in quasi_identifiers]
-    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(*same))
-    wanted = in_output if published else in_output.not_()
-    query = exp.select(*labels).from_("generalized").where(wanted).with_("generalized", as_=generalized)
-    return query if person is None else query.select(person)
 
 
 def _left_out_cells(

@@ -28,7 +28,6 @@ from kanon_sql.engine.sources.excel import read_sheet, write_sheet
 from kanon_sql.engine.sources.layout import EXCEL, Layout
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
-from kanon_sql.evidence.report.attributes import original_rows_query
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import check_format, copy_statement, read_as_written, written_names
@@ -287,3 +286,28 @@ def _multisets(engine: Engine, one: exp.Select, other: exp.Select, title: str) -
         exp.select(sql.named(counted(one, other), "missing"), sql.named(counted(other, one), "more")), title
     )
     return missing, more
+
+
+def original_rows_query(
+    generalized: exp.Query,
+    released: exp.Table,
+    quasi_identifiers: Sequence[str],
+    person: exp.Expr | None,
+    *,
+    published: bool,
+) -> exp.Select:
+    """Return the labels of rows of the original whose class is in the output, or, unless ``published``, is not in it.
+
+    Args:
+        generalized: the query of all rows, generalized.
+        released: the output.
+        quasi_identifiers: their names.
+        person: the column of people in ``generalized``, to be selected too; None where no column names them.
+        published: which rows are wanted.
+    """
+    labels = [sql.column(name, "generalized") for name in quasi_identifiers]
+    same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in quasi_identifiers]
+    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(*same))
+    wanted = in_output if published else in_output.not_()
+    query = exp.select(*labels).from_("generalized").where(wanted).with_("generalized", as_=generalized)
+    return query if person is None else query.select(person)

@@ -37,6 +37,7 @@ from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table
+from kanon_sql.release.release import Release
 from kanon_sql.release.utility import KEYWORDS, utility_settings
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.measures.utility.spread import Spread, UtilitySettings
-    from kanon_sql.release.release import Release
 
 
 def report(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -70,7 +70,8 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     """Return the evidence for a release. Nothing is published, and nothing is changed.
 
     Args:
-        source: the original, as for ``anonymize``. May be left out where the policy names it.
+        source: the original, as for ``anonymize``; or a release that was found, of whose rows the evidence is. May be
+            left out where the policy names it.
         table: its name in a database.
         release: what was published: a table or view in the database of the original, or a file. Without it, the
             destination of the policy file, if there is something; else nothing was published yet.
@@ -93,11 +94,18 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
         NoSolutionError: no release satisfies the models.
         VerificationError: what was published is not what the policy makes of the original.
     """
+    good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
+    if isinstance(source, Release):
+        if settings or standards or any(one is not None for one in (table, release, control, policy)):
+            raise UsageError(
+                "A release that was found has a policy of its own: give asked_by and utility alone."
+            )
+        source.prepared.source.refuse_held_out("and a report is of a table as it is: report on a table of the rest.")
+        return report_of(source, asked_by=asked_by, utility=good_for, progress=progress or silent)
     policy, in_file = given_policy(policy)
     required = make_policy(policy, **settings)
     if standards:
         required = replace(required, standards=names(standards))
-    good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
     source, table = named_table(source, table, required.origin)
     with computing_in(required.time_zone):
         opened = open_source(source, table, resources=resources)
