@@ -285,6 +285,7 @@ LISTS = {
     "attacks/neighbours": {"of_group": "size"},
     "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
+    "files/kinds": {"of_kind": 'COUNT("integer") AS "integer"'},
     "classes/sensitive_coded": {
         "others": "staged.key_0, staged.n",
         "codes": "shares.value AS sensitive_0",
