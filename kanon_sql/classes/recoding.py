@@ -6,12 +6,12 @@ Of Mondrian also how a table is cut, from the settings.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlglot import exp
 
@@ -237,7 +237,6 @@ def cutting_of(
 ) -> Cutting | None:
     """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut."""
     given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
-    _require_known(given)
     if algorithm not in MONDRIAN:
         if said := [name for name, value in given.items() if value is not None]:
             raise UsageError(f"{said[0]} is for {' and '.join(MONDRIAN)}; {algorithm} does not cut a table into parts.")
@@ -266,17 +265,6 @@ def cutting_of(
         pairs=int(every_cut) if pairs is None else pairs,
         seed=seed or 0,
     )
-
-
-def _require_known(given: Mapping[str, str | int | None]) -> None:
-    """Raise unless every setting that is given has one of its values."""
-    known = {"choose": get_args(Choose), "cut": get_args(Cut), "labels": get_args(Texts), "numbers": get_args(Numbers)}
-    for name, values in known.items():
-        if given[name] is not None and given[name] not in values:
-            raise UsageError(f"{name} is one of {', '.join(values)}, not {given[name]!r}.")
-    pairs = given["pairs"]
-    if pairs is not None and (isinstance(pairs, bool | str) or pairs < 0):
-        raise UsageError(f"pairs is a number of passes, 0 or more, not {pairs!r}.")
 
 
 def _require_comparable(measure: str, cut: str, *, every_cut: bool) -> None:

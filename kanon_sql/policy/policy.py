@@ -58,13 +58,12 @@ Paths in the file start from the directory of the file.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from kanon_sql.classes.recoding import OPTIONS, Cutting, cutting_of
+from kanon_sql.classes.recoding import OPTIONS, Choose, Cut, Cutting, Numbers, Texts, cutting_of
 from kanon_sql.engine.base import names
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
@@ -87,14 +86,17 @@ from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import (
     backup_in,
     backup_setting,
+    check_settings,
     checked,
     column_names,
     listed_texts,
-    max_suppressed_of,
     moved_rule,
-    number,
     one_of,
-    require_seconds,
+    positive,
+    setting,
+    settings_in,
+    settings_of,
+    settings_of_section,
     threshold,
     toml_document,
     toml_text,
@@ -121,6 +123,34 @@ COUNTS_ROWS = (
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 DEFAULT_K = 5
 DEFAULT_MAX_SUPPRESSED = 0.02
+
+
+def suppression_limit(given: float | str) -> float | str:
+    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text = str(given).strip().lower()
+    if match := re.fullmatch(r"([0-9]{1,18}|k) ?rows?", text):
+        return f"{match[1]} rows"
+    share = read_share(text)
+    if isinstance(given, bool) or not 0 <= share <= 1:
+        raise ValueError(given)
+    return given if isinstance(given, int | float) else share
+
+
+def _sample_rate(given: float | str) -> float:
+    share = read_share(given) if isinstance(given, str) else given
+    if isinstance(given, bool) or not 0 < share <= 1:
+        raise ValueError(given)
+    return share
+
+
+def _passes(given: int) -> int:
+    if isinstance(given, bool | str) or given < 0:
+        raise ValueError(given)
+    return given
 
 
 class ByDefault(str):
@@ -175,41 +205,125 @@ class Policy:
     hierarchy_directory: Path | None = None
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
-    max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
-    algorithm: str = ""
-    measure: Measure = "loss"
-    time_limit: float | None = None
-    sample_rate: float | None = None
-    prove: bool | None = None
-    choice: str = ALL_OR_NONE
-    choose: str | None = None
-    cut: str | None = None
-    labels: str | None = None
-    numbers: str | None = None
-    pairs: int | None = None
-    seed: int | None = None
+    count: Count = setting(
+        "people",
+        "What k counts: people, for which a table with several rows of one person needs --entity; or rows, also where "
+        "several are of one person.",
+        "privacy",
+        get_args(Count),
+    )
+    max_suppressed: float | str = setting(
+        DEFAULT_MAX_SUPPRESSED,
+        "How much may be left out: a share of the rows (0.05 or 5%), or '25 rows', or 'k rows'.",
+        "search",
+        str,
+        must="between 0 and 1, a share such as 5%, '25 rows' or 'k rows'",
+        read=suppression_limit,
+        metavar="LIMIT",
+        is_written=True,
+    )
+    algorithm: str = setting(
+        "",
+        "How to search (default: optimal; mondrian if a model of sensitive values is asked for).",
+        "search",
+        tuple(ALGORITHMS),
+        is_written=True,
+    )
+    measure: Measure = setting("loss", "What to minimize.", "search", get_args(Measure), is_written=True)
+    time_limit: float | None = setting(
+        None,
+        "For all of the work: the search ends in time to publish and verify the best release so far, with its proven "
+        "gap. (Default: none, and 10 seconds of search where a lattice has more than 1,000,000 nodes.)",
+        "search",
+        float,
+        must="a number of seconds above 0",
+        read=positive,
+        metavar="SECONDS",
+    )
+    sample_rate: float | None = setting(
+        None,
+        "Of rows on which spolg chooses its path (0.01).",
+        "search",
+        str,
+        must="a share of rows above 0 and at most 1",
+        read=_sample_rate,
+        metavar="SHARE",
+    )
+    prove: bool | None = setting(
+        None,
+        "How much less any recoding by labels of these hierarchies could lose, at most: of local and spolg; within the "
+        "time limit, or 60 seconds.",
+        "search",
+        bool,
+    )
+    choice: str = setting(
+        ALL_OR_NONE,
+        "How models of sensitive values decide: all-or-none, for mondrian; or greedy, which gives some values away to "
+        "someone who knows the algorithm.",
+        "search",
+        CHOICES,
+    )
+    choose: str | None = setting(
+        None, "How mondrian chooses the column that it cuts a part in (default: range).", "search", get_args(Choose)
+    )
+    cut: str | None = setting(
+        None,
+        "Where mondrian cuts: at the median (strict, the default), in half (relaxed), or at a node of the tree.",
+        "search",
+        get_args(Cut),
+    )
+    labels: str | None = setting(
+        None,
+        "How mondrian writes the texts of a part (default: their lowest label in the tree).",
+        "search",
+        get_args(Texts),
+    )
+    numbers: str | None = setting(
+        None, "How mondrian writes the numbers and dates of a part (default: range).", "search", get_args(Numbers)
+    )
+    pairs: int | None = setting(
+        None,
+        "How often mondrian-plus goes through pairs of parts at the end, to cut them again together (default: 1).",
+        "search",
+        int,
+        must="a number of passes, 0 or more",
+        read=_passes,
+        metavar="PASSES",
+    )
+    search_on: SearchOn = setting(
+        "workbench",
+        "Where the search runs when the table is in PostgreSQL or Spark: on the workbench, which fetches distinct "
+        "tuples, or on the warehouse itself.",
+        "search",
+        get_args(SearchOn),
+    )
+    seed: int | None = setting(None, "Of the order of rows, and of random choices.", "release", int)
+    time_zone: str = setting(
+        UTC,
+        "In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin.",
+        "release",
+        str,
+        metavar="NAME",
+    )
+    key_file: Path | None = setting(
+        None,
+        "The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
+        "release",
+        Path,
+        read=Path,
+        metavar="FILE",
+    )
     population: str | None = None
-    key_file: Path | None = None
-    search_on: SearchOn = "workbench"
     directory: Path = field(default_factory=Path)
-    count: Count = "people"
     origin: Origin | None = None
-    time_zone: str = UTC
     prepare: Mapping[str, Rules] = field(default_factory=dict)
     standards: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prepare", rules_of(self.prepare))
         object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
-        object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
-        require_seconds(self.time_limit)
+        check_settings(self, settings_of(type(self)))
         self._choose_algorithm()
-        if self.measure not in get_args(Measure):
-            raise UsageError(
-                f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
-            )
-        if self.sample_rate is not None and not 0 < self.sample_rate <= 1:
-            raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
         if self.sample_rate is not None and "sample_rate" in options_of_others(self.algorithm):
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
         if self.prove and "prove" in options_of_others(self.algorithm):
@@ -217,8 +331,6 @@ class Policy:
                 f"prove is for {' and '.join(algorithms_of('local'))}, of which it says how far from the best any of "
                 f"their kind they may be; {self.algorithm} is not one of them."
             )
-        if self.search_on not in get_args(SearchOn):
-            raise UsageError(f"search_on is workbench or warehouse, not {self.search_on!r}.")
         _ = self.cutting  # complains of what is not for this algorithm
         self._require_levels()
         if not self.models:
@@ -239,13 +351,9 @@ class Policy:
         self._require_standards()
 
     def _choose_algorithm(self) -> None:
-        if self.choice not in CHOICES:
-            raise UsageError(f"choice is {' or '.join(CHOICES)}, not {self.choice!r}.")
         if not self.algorithm or isinstance(self.algorithm, ByDefault):
             by_default = "mondrian" if self.choice_made == ALL_OR_NONE else "optimal"
             object.__setattr__(self, "algorithm", ByDefault(by_default))
-        if self.algorithm not in ALGORITHMS:
-            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
 
     @property
     def choice_made(self) -> str | None:
@@ -270,8 +378,6 @@ class Policy:
 
     def _name_one_entity(self) -> None:
         """Let columns and models name the same person, or none."""
-        if self.count not in get_args(Count):
-            raise UsageError(f"count is people or rows, not {self.count!r}.")
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
         if len(named) > 1:
             raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
@@ -362,23 +468,6 @@ def _with_k_of_known(models: tuple[PrivacyModel, ...]) -> tuple[PrivacyModel, ..
     return (replace(known, k=own, entity=entity),)
 
 
-def suppression_limit(given: float | str) -> float | str:
-    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``."""
-    text = str(given).strip().lower()
-    if match := re.fullmatch(r"([0-9]{1,18}|k) ?rows?", text):
-        return f"{match[1]} rows"
-    try:
-        share = read_share(text)
-    except ValueError:
-        share = math.nan
-    if isinstance(given, bool) or not 0 <= share <= 1:
-        raise UsageError(
-            f'max_suppressed is a share of rows between 0 and 1 (0.05, or 5%), or "25 rows", or "k rows"; '
-            f"not {given!r}."
-        )
-    return given if isinstance(given, int | float) else share
-
-
 def make_policy(  # noqa: PLR0913 - the settings of the public calls
     policy: Policy | str | os.PathLike[str] | None,
     *,
@@ -426,19 +515,20 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     )
 
 
+SETTINGS = settings_of(Policy)
+"""The settings that are one value, by their names."""
 SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", *READERS_OF},
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k", "count", "population", "standards", *model_settings()},
-    "search": {
-        *("algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "prove", "choice", "search_on"),
-        *OPTIONS,
-    },
+    "privacy": {"k", "population", "standards", *model_settings()},
+    "search": set(),
     "release": {
-        *("into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe", "delimiter"),
-        *("encoding", "decimal", "lock", "time_zone"),
+        *("into", "as", "out", "in_place", "backup", "replace", "spreadsheet_safe", "delimiter", "encoding", "decimal"),
+        "lock",
     },
 }
+for _one in SETTINGS.values():
+    SECTIONS[_one.section].add(_one.name)
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 TABLES = "tables"
 """The section of a policy of several tables (see ``kanon_sql.policy.tables``)."""
@@ -507,29 +597,27 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
     publish = {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.publish.items()}
-    search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
-    search["choice"] = None if policy.choice == ALL_OR_NONE else policy.choice
-    search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
+    of_policy = {
+        section: settings_of_section(policy, SETTINGS, section, directory)
+        for section in ("privacy", "search", "release")
+    }
     release = {
         "into": destination.into,
         "as": destination.kind if destination.into else None,
         "out": relative_path(destination.out, directory) if destination.out else None,
         "in_place": destination.in_place or None,
         "backup": backup_setting(destination.backup, directory),
-        "seed": policy.seed,
-        "time_zone": None if policy.time_zone == UTC else policy.time_zone,
         "replace": destination.replace or None,
         "spreadsheet_safe": destination.spreadsheet_safe or None,
         "delimiter": destination.delimiter,
         "encoding": destination.encoding,
         "decimal": destination.decimal,
         "lock": relative_path(destination.lock, directory) if destination.lock else None,
-        "key_file": relative_path(policy.key_file, directory) if policy.key_file else None,
+        **of_policy["release"],
     }
     population = {} if policy.population is None else {"population": policy.population}
-    count = {} if policy.count == "people" else {"count": policy.count}
     standards = {"standards": list(policy.standards)} if policy.standards else {}
-    privacy = {"k": policy.k, **count, **to_settings(policy.models), **population, **standards}
+    privacy = {"k": policy.k, **of_policy["privacy"], **to_settings(policy.models), **population, **standards}
     document = {
         "source": {
             name: list(value) if isinstance(value, tuple) else value
@@ -542,7 +630,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "publish": publish,
         "levels": {name: int(text) if text.isdecimal() else text for name, text in policy.levels.items()},
         "privacy": privacy,
-        "search": {name: value for name, value in search.items() if value is not None},
+        "search": dict(sorted(of_policy["search"].items())),
         "release": {name: value for name, value in release.items() if value is not None},
     }
     return tomli_w.dumps({name: section for name, section in document.items() if section})
@@ -556,40 +644,27 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
-    search, release = document.get("search", {}), document.get("release", {})
+    release = document.get("release", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
         **{role: column_names(columns.get(role, []), f"columns.{role}") for role in _LISTS},
         rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
         entity=checked(columns.get("entity"), str, "columns.entity"),
     )
-    key_file = checked(release.get("key_file"), str, "release.key_file")
     privacy = document.get("privacy", {})
     k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
     population = checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
         columns=named,
         models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
-        count=one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
         publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
         levels=document.get("levels", {}),
-        max_suppressed=max_suppressed_of(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
-        algorithm=search.get("algorithm", ""),
-        measure=search.get("measure", "loss"),
-        time_limit=number(search.get("time_limit"), "search.time_limit"),
-        sample_rate=number(search.get("sample_rate"), "search.sample_rate"),
-        prove=checked(search.get("prove"), bool, "search.prove"),
-        choice=search.get("choice", ALL_OR_NONE),
-        search_on=search.get("search_on", "workbench"),
-        **{name: checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
-        seed=checked(release.get("seed"), int, "release.seed"),
-        key_file=directory / key_file if key_file else None,
+        **settings_in(document, SETTINGS, directory),
         directory=directory,
         origin=_origin(document.get("source", {}), directory),
-        time_zone=checked(release.get("time_zone", UTC), str, "release.time_zone"),
         prepare=rules_of(document.get("prepare", {})),
         standards=listed_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )

@@ -1,9 +1,16 @@
-"""What the values of a kanon.toml must be: each function returns the value, or raises a PolicyError that names it."""
+"""Settings of a policy, each declared once; and what other values of a kanon.toml must be.
+
+A setting is a field of ``Policy`` that is made by ``setting``. Its keyword, its option, its place in kanon.toml, what
+``kanon settings`` says of it and the sentence of its error come from there.
+"""
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +21,123 @@ from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from kanon_sql.hierarchy.spec import Given
     from kanon_sql.policy.destination import Backup
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that is one value.
+
+    Attributes:
+        name: of the field, of the keyword and in kanon.toml; the option has hyphens for underscores.
+        default: what holds if it is not given.
+        about: what it is, as the help says it.
+        section: of kanon.toml.
+        takes: the words that it may be, or the type of its option.
+        must: what a value must be, as an error says it.
+        read: returns the value of a policy, or raises a ValueError; None takes it as it is.
+        metavar: what stands for a value in the help.
+        is_written: whether a kanon.toml that is written has it if it is the default, too.
+    """
+
+    name: str
+    default: Any
+    about: str
+    section: str
+    takes: type | tuple[str, ...]
+    must: str
+    read: Callable[[Any], Any] | None
+    metavar: str | None
+    is_written: bool
+
+    @property
+    def option(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    def value(self, given: Any) -> Any:  # noqa: ANN401 - of each setting its own
+        """Return the value that a policy has of what was given, or raise a UsageError."""
+        if given is None or (given == self.default and type(given) is type(self.default)):
+            return given
+        with suppress(TypeError, ValueError):
+            if self._may_be(given):
+                return given if self.read is None else self.read(given)
+        near = difflib.get_close_matches(str(given), self.takes, 1) if isinstance(self.takes, tuple) else []
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"{self.name} must be {self.must}. Got {given!r}.{meant}")
+
+    def _may_be(self, given: Any) -> bool:  # noqa: ANN401 - as above
+        if isinstance(self.takes, tuple):
+            return given in self.takes
+        is_kind = isinstance(given, self.takes) and isinstance(given, bool) == (self.takes is bool)
+        return is_kind or self.read is not None
+
+
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", Path: "the path of a file"}
+
+
+def setting(
+    default: Any,  # noqa: ANN401 - of each setting its own
+    about: str,
+    section: str,
+    takes: type | tuple[str, ...],
+    *,
+    must: str | None = None,
+    read: Callable[[Any], Any] | None = None,
+    metavar: str | None = None,
+    is_written: bool = False,
+) -> Any:  # noqa: ANN401 - a field of a dataclass
+    """Declare a setting (see ``Setting``) as a field."""
+    if must is None:
+        must = _KINDS[takes] if isinstance(takes, type) else " or ".join((", ".join(takes[:-1]), takes[-1]))
+    rest = (default, about, section, takes, must, read, metavar, is_written)
+    return field(default=default, metadata={"setting": rest})
+
+
+def settings_of(policy: type) -> dict[str, Setting]:
+    """Return the settings that a policy declares, by their names."""
+    declared = (one for one in fields(policy) if "setting" in one.metadata)
+    return {one.name: Setting(one.name, *one.metadata["setting"]) for one in declared}
+
+
+def check_settings(policy: Any, settings: Mapping[str, Setting]) -> None:  # noqa: ANN401 - of one table or of several
+    """Give the settings of a policy the values that they have, or raise a UsageError."""
+    for name, one in settings.items():
+        object.__setattr__(policy, name, one.value(getattr(policy, name)))
+
+
+def settings_in(document: Mapping[str, Any], settings: Mapping[str, Setting], directory: Path) -> dict[str, Any]:
+    """Return the settings that a kanon.toml in a directory gives."""
+    found = {}
+    for name, one in settings.items():
+        value = document.get(one.section, {}).get(name)
+        if value is not None:
+            is_path = one.takes is Path and isinstance(value, str)
+            found[name] = directory / value if is_path else value
+    return found
+
+
+def settings_of_section(
+    policy: Any,  # noqa: ANN401 - as above
+    settings: Mapping[str, Setting],
+    section: str,
+    directory: Path,
+) -> dict[str, Any]:
+    """Return what a section of a kanon.toml in a directory has of the settings of a policy."""
+    found = {}
+    for name, one in settings.items():
+        value = getattr(policy, name)
+        if one.section == section and value is not None and (one.is_written or value != one.default):
+            found[name] = relative_path(value, directory) if isinstance(value, Path) else value
+    return found
+
+
+def positive(value: Any) -> Any:  # noqa: ANN401 - what is given
+    if isinstance(value, bool | str) or not value > 0:
+        raise ValueError
+    return value
 
 
 def toml_text(path: Path) -> str:
@@ -89,16 +211,6 @@ def one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: AN
     if value is not None and value not in allowed:
         raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
     return value
-
-
-def max_suppressed_of(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    return value if isinstance(value, str) else number(value, "search.max_suppressed")
-
-
-def require_seconds(value: float | None) -> None:
-    """Raise where a time limit is none."""
-    if value is not None and not value > 0:
-        raise UsageError(f"time_limit is a number of seconds greater than 0, not {value:g}.")
 
 
 def moved_rule(rule: Given, old: Path, new: Path) -> str:

@@ -59,20 +59,20 @@ from kanon_sql.policy.policy import (
     DEFAULT_K,
     DEFAULT_MAX_SUPPRESSED,
     SECTIONS,
+    SETTINGS,
     TABLES,
-    suppression_limit,
 )
 from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import (
     backup_in,
     backup_setting,
+    check_settings,
     checked,
     column_names,
-    max_suppressed_of,
     moved_rule,
-    number,
     one_of,
-    require_seconds,
+    settings_in,
+    settings_of_section,
     toml_document,
     toml_text,
 )
@@ -221,8 +221,7 @@ class TablesPolicy:
         KAnonymity(self.k)  # complains of a k that is none
         if isinstance(self.km, bool) or not isinstance(self.km, int) or not 1 <= self.km <= MOST_EVENTS:
             raise UsageError(f"km is the number of events that an attacker may know, 1 to {MOST_EVENTS}: {self.km!r}.")
-        object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
-        require_seconds(self.time_limit)
+        check_settings(self, _SETTINGS)
         if self.source is not None:
             Origin(self.source)  # complains of one that is empty, or has a password in it
         places = (self.into_schema, self.out, self.out_directory)
@@ -310,12 +309,16 @@ class TablesPolicy:
         return tuple(found)
 
 
+_SETTINGS = {name: SETTINGS[name] for name in ("max_suppressed", "time_limit", "seed", "time_zone", "key_file")}
+"""Those of a policy of one table that hold for several as well."""
 _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     "privacy": {"k", "km"},
-    "search": {"max_suppressed", "time_limit"},
-    "release": {"into_schema", "out", "out_directory", "in_place", "backup", "seed", "key_file", "time_zone"},
+    "search": set(),
+    "release": {"into_schema", "out", "out_directory", "in_place", "backup"},
 }
+for _one in _SETTINGS.values():
+    _SECTIONS[_one.section].add(_one.name)
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
 _OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
 _NOT_YET = "a policy of several tables does not have it yet"
@@ -372,16 +375,14 @@ def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
     document: dict[str, dict[str, Any]] = {
         "source": {"from": None if policy.source is None else seen_from(directory, policy.source)},
         "privacy": {"k": policy.k, "km": policy.km},
-        "search": {"max_suppressed": policy.max_suppressed, "time_limit": policy.time_limit},
+        "search": settings_of_section(policy, _SETTINGS, "search", directory),
         "release": {
             "into_schema": policy.into_schema,
             "out": relative(policy.out),
             "out_directory": relative(policy.out_directory),
             "in_place": policy.in_place or None,
             "backup": backup_setting(policy.backup, directory),
-            "seed": policy.seed,
-            "time_zone": None if policy.time_zone == UTC else policy.time_zone,
-            "key_file": relative(policy.key_file),
+            **settings_of_section(policy, _SETTINGS, "release", directory),
         },
     }
     given = {name: {key: value for key, value in one.items() if value is not None} for name, one in document.items()}
@@ -417,19 +418,14 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
             '"kept" (they are published as they are) or rows = "dropped" (the table is left out). Where they are about '
             'people, write rows = "events", how a row reaches its person (person), and the roles of the columns.'
         )
-    privacy, search, release = (document.get(name, {}) for name in ("privacy", "search", "release"))
+    privacy, release = (document.get(name, {}) for name in ("privacy", "release"))
     source = checked(document.get("source", {}).get("from"), str, "source.from")
-    out, out_directory, key_file = (
-        checked(release.get(name), str, f"release.{name}") for name in ("out", "out_directory", "key_file")
-    )
+    out, out_directory = (checked(release.get(name), str, f"release.{name}") for name in ("out", "out_directory"))
     return TablesPolicy(
         tables=tuple(_table(name, settings) for name, settings in tables.items()),
         k=checked(privacy.get("k", DEFAULT_K), int, "privacy.k"),
         km=checked(privacy.get("km", 1), int, "privacy.km"),
-        max_suppressed=max_suppressed_of(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
-        time_limit=number(search.get("time_limit"), "search.time_limit"),
-        seed=checked(release.get("seed"), int, "release.seed"),
-        key_file=directory / key_file if key_file else None,
+        **settings_in(document, _SETTINGS, directory),
         source=resolved(source, directory) if source else source,
         into_schema=checked(release.get("into_schema"), str, "release.into_schema"),
         out=directory / out if out else None,
@@ -437,7 +433,6 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         in_place=checked(release.get("in_place", False), bool, "release.in_place"),
         backup=backup_in(release, directory),
         directory=directory,
-        time_zone=checked(release.get("time_zone", UTC), str, "release.time_zone"),
     )
 
 

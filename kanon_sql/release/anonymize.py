@@ -64,6 +64,7 @@ _FEW_TUPLES = 1 << 15  # of which a test of several nodes at once is soon done
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
+@with_settings
 def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
@@ -73,10 +74,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     sensitive: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     pseudonymize: Sequence[str] = (),
-    key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
-    count: Count = "people",
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
@@ -84,25 +83,11 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
     levels: Mapping[str, str | int] | None = None,
-    max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
-    algorithm: str = "",
-    measure: str = "loss",
-    time_limit: float | None = None,
-    sample_rate: float | None = None,
-    prove: bool | None = None,
-    choice: str = ALL_OR_NONE,
-    choose: str | None = None,
-    cut: str | None = None,
-    labels: str | None = None,
-    numbers: str | None = None,
-    pairs: int | None = None,
-    search_on: SearchOn = "workbench",
-    seed: int | None = None,
-    time_zone: str = UTC,
     hold_out: float | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
+    **settings: Any,  # noqa: ANN401 - each of its own kind, which the policy checks
 ) -> Release:
     """Return the release of a table that loses least.
 
@@ -115,13 +100,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         sensitive: columns that must not be learned about a person; published as they are.
         insensitive: other columns that are published as they are.
         pseudonymize: identifying columns that are published as pseudonyms, one for each value.
-        key_file: the file with the key that makes pseudonyms; without it a key is drawn for this release alone.
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
         k: the smallest class that may be published; 5 if neither this nor ``models`` says so.
         models: what every published class must satisfy, such as ``[DistinctLDiversity(3)]``, beside ``k``.
         entity: the column that names the person that a row is about; k counts people by it, and it is never published.
-        count: what k counts: "people", for which a table with several rows of one person needs an entity; or "rows",
-            also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule, a file, a mapping from a value to its label or its list of labels, or a data
             frame with the value first; or a directory with hierarchy files. A column without one gets
@@ -130,35 +112,13 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).
         publish: for columns that are kept, the rule by which they are published, such as "round:100"; or several.
         levels: for quasi-identifiers, the level that full-domain recoding may choose, or a range: 2, "..2", "1..".
-        max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
-            "k rows".
-        algorithm: how to search; if it is not given, by "mondrian" under models of sensitive values, else by "optimal".
-            There is "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
-            "mondrian" or "mondrian-plus".
-        measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
-            recoding, "discernibility" or "average_class_size".
-        time_limit: seconds for all of the work, reading and publishing included: the search ends in time, with the
-            best release so far and its proven gap. If None, a search by "optimal" in a lattice of more than 1,000,000
-            nodes ends after 10 seconds, and nothing else is limited.
-        sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
-        prove: whether to prove of "local" and "spolg" how much less any recoding by labels of these hierarchies could
-            lose, at most: within the time limit, or 60 seconds. It needs ``kanon-sql[prove]``.
-        choice: how models of sensitive values decide about classes: "all-or-none" (default), so that nobody's value
-            becomes certain to someone who knows the algorithm, of "mondrian" and "mondrian-plus"; or "greedy".
-        choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
-        cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
-        labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
-        numbers: how it writes numbers and dates: "range" (default), "mean", "median" or "tree", as texts.
-        pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them again together.
-        search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
-            distinct tuples, or on the "warehouse" itself.
-        seed: of the order of rows, and of random choices; drawn when not given.
-        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as "Europe/Berlin".
         hold_out: the share of people (of rows, where rows are counted) that are kept apart as a control group for
             ``attack``; the release is made of the rest, and ``Release.held_out_to_file`` writes them.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
+        settings: those of ``kanon settings`` by their names: ``max_suppressed``, ``algorithm``, ``time_limit``, ``seed``
+            and so on.
 
     Raises:
         UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
@@ -173,10 +133,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         sensitive=sensitive,
         insensitive=insensitive,
         pseudonymize=pseudonymize,
-        key_file=key_file,
         rest=rest,
         entity=entity,
-        count=count,
         hierarchies=hierarchies,
         prepare=prepare,
         publish=publish,
@@ -184,21 +142,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         k=k,
         models=models,
         population=population,
-        max_suppressed=max_suppressed,
-        algorithm=algorithm,
-        measure=measure,
-        time_limit=time_limit,
-        sample_rate=sample_rate,
-        prove=prove,
-        choice=choice,
-        choose=choose,
-        cut=cut,
-        labels=labels,
-        numbers=numbers,
-        pairs=pairs,
-        search_on=search_on,
-        seed=seed,
-        time_zone=time_zone,
+        **settings,
     )
     source, table = named_table(source, table, requested.origin)
     begun = time.monotonic()

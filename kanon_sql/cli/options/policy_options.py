@@ -19,7 +19,7 @@ from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination, prepared_original
-from kanon_sql.policy.policy import Policy, SearchOn, k_apart, read_policy
+from kanon_sql.policy.policy import SETTINGS, Policy, k_apart, read_policy
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.roles import NamedColumns
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
+_SETTINGS = tuple(name for name in SETTINGS if name != "time_zone")  # which holds before a table is opened
 _OPTIONS: dict[str, Any] = {
     "identifying": shared.IdOption,
     "quasi_identifiers": shared.QiOption,
@@ -45,57 +46,9 @@ _OPTIONS: dict[str, Any] = {
         Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
     ],
     "entity": shared.EntityOption,
-    "count": shared.CountOption,
     "pseudonymize": shared.PseudonymizeOption,
-    "key_file": shared.KeyFileOption,
     "k": shared.KOption,
-    "max_suppressed": shared.MaxSuppressedOption,
-    "algorithm": Annotated[
-        Literal[tuple(ALGORITHMS)] | None,
-        typer.Option(
-            "--algorithm",
-            help="How to search (default: optimal; mondrian if a model of sensitive values is asked for).",
-        ),
-    ],
-    "measure": shared.MeasureOption,
-    "time_limit": Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            help="For all of the work: the search ends in time to publish and verify the best release so far, with its "
-            "proven gap. (Default: none, and 10 seconds of search where a lattice has more than 1,000,000 nodes.)",
-        ),
-    ],
-    "sample_rate": Annotated[
-        float | None,
-        typer.Option(
-            "--sample-rate", metavar="SHARE", parser=read_share, help="Of rows on which spolg chooses its path (0.01)."
-        ),
-    ],
-    "prove": Annotated[
-        bool | None,
-        typer.Option(
-            "--prove",
-            help="How much less any recoding by labels of these hierarchies could lose, at most: of local and "
-            "spolg; within the time limit, or 60 seconds.",
-        ),
-    ],
-    "choice": shared.ChoiceOption,
-    "choose": shared.ChooseOption,
-    "cut": shared.CutOption,
-    "labels": shared.LabelsOption,
-    "numbers": shared.NumbersOption,
-    "pairs": shared.PairsOption,
-    "search_on": Annotated[
-        SearchOn | None,
-        typer.Option(
-            "--search-on",
-            help="Where the search runs when the table is in PostgreSQL or Spark: on the workbench, which fetches "
-            "distinct tuples, or on the warehouse itself (default: workbench).",
-        ),
-    ],
-    "seed": Annotated[int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")],
+    **{name: shared.setting_option(name) for name in _SETTINGS},
     "prepare": shared.PrepareOption,
     "hierarchy": shared.HierarchyOption,
     "hierarchies": shared.HierarchiesOption,
@@ -103,12 +56,6 @@ _OPTIONS: dict[str, Any] = {
     "levels": shared.LevelsOption,
     "policy_file": shared.PolicyOption,
 }
-_SETTINGS = (
-    *("count", "max_suppressed", "algorithm", "measure", "time_limit", "sample_rate", "prove"),
-    *("choice", "choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
-)
-
-
 @dataclass(frozen=True)
 class RequestedPolicy:
     """What the command line says of a policy.

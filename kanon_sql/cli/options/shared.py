@@ -21,7 +21,7 @@ from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.algorithms import Choice
-from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure, time_zone_of
+from kanon_sql.policy.policy import SETTINGS, Count, Measure, time_zone_of
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
 # opened offers nothing: a shell has no place for an error, and the command will say it.
@@ -194,14 +194,6 @@ PseudonymizeOption = Annotated[
         help="Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
     ),
 ]
-KeyFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--key-file",
-        metavar="FILE",
-        help="The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
-    ),
-]
 PrepareOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -300,51 +292,6 @@ KOption = Annotated[
     int | None,
     typer.Option("-k", help="The smallest class that may be published (default: 5).", show_default=False),
 ]
-MaxSuppressedOption = Annotated[
-    str | None,
-    typer.Option(
-        "--max-suppressed",
-        metavar="LIMIT",
-        help="How much may be left out: a share of the rows (0.05 or 5%), or '25 rows', or 'k rows' "
-        f"(default: {DEFAULT_MAX_SUPPRESSED}).",
-    ),
-]
-MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to minimize (default: loss).")]
-ChoiceOption = Annotated[
-    Choice | None,
-    typer.Option(
-        "--choice",
-        help="How models of sensitive values decide: all-or-none (default; for mondrian), or greedy, which gives some "
-        "values away to someone who knows the algorithm.",
-    ),
-]
-ChooseOption = Annotated[
-    Choose | None,
-    typer.Option("--choose", help="How mondrian chooses the column that it cuts a part in (default: range)."),
-]
-CutOption = Annotated[
-    Cut | None,
-    typer.Option(
-        "--cut",
-        help="Where mondrian cuts: at the median (strict, the default), in half (relaxed), or at a node of the tree.",
-    ),
-]
-LabelsOption = Annotated[
-    Texts | None,
-    typer.Option("--labels", help="How mondrian writes the texts of a part (default: their lowest label in the tree)."),
-]
-NumbersOption = Annotated[
-    Numbers | None,
-    typer.Option("--numbers", help="How mondrian writes the numbers and dates of a part (default: range)."),
-]
-PairsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--pairs",
-        metavar="PASSES",
-        help="How often mondrian-plus goes through pairs of parts at the end, to cut them again together (default: 1).",
-    ),
-]
 EntityOption = Annotated[
     str | None,
     typer.Option(
@@ -354,14 +301,31 @@ EntityOption = Annotated[
         help="Names the person: k counts people, not rows.",
     ),
 ]
-CountOption = Annotated[
-    Count | None,
-    typer.Option(
-        "--count",
-        help="What k counts: people (default), for which a table with several rows of one person needs --entity; or "
-        "rows, also where several are of one person.",
-    ),
-]
+
+
+def of_setting(name: str) -> Any:  # noqa: ANN401 - what typer reads
+    """Return the option of a setting of a policy."""
+    one = SETTINGS[name]
+    about = one.about if one.default in {None, ""} else f"{one.about.removesuffix('.')} (default: {one.default})."
+    return typer.Option(one.option, metavar=one.metavar, help=about)
+
+
+def setting_option(name: str) -> Any:  # noqa: ANN401 - what typer reads
+    """Return the annotation of the option of a setting, with its type."""
+    takes = SETTINGS[name].takes
+    return Annotated[(Literal[takes] if isinstance(takes, tuple) else takes) | None, of_setting(name)]
+
+
+# Those that commands without a policy of their own take.
+CountOption = Annotated[Count | None, of_setting("count")]
+MaxSuppressedOption = Annotated[str | None, of_setting("max_suppressed")]
+MeasureOption = Annotated[Measure | None, of_setting("measure")]
+ChoiceOption = Annotated[Choice | None, of_setting("choice")]
+ChooseOption = Annotated[Choose | None, of_setting("choose")]
+CutOption = Annotated[Cut | None, of_setting("cut")]
+LabelsOption = Annotated[Texts | None, of_setting("labels")]
+NumbersOption = Annotated[Numbers | None, of_setting("numbers")]
+PairsOption = Annotated[int | None, of_setting("pairs")]
 
 # Options that a decorator adds to a command, so that they are declared once for all commands that take them.
 
