@@ -68,7 +68,7 @@ _CASTS = {
     "text": {"integer": "number", "decimal": "number", "date": "day", "timestamp": "day"},
     **{family: {"boolean": "truth", **dict.fromkeys(_NUMBERS, "same")} for family in _NUMBERS},
 }
-"""By families of a column and of a type, the column of sql/prepare/values.sql that casts; others cannot fail."""
+"""By families of a column and of a type, the column of sql/prepare/values.sql that checks a cast."""
 _BLANK = r"[ \t\n\x0B\f\r]"
 """White space as strptime reads it."""
 _LETTERS = "YmdHMS"
@@ -124,7 +124,7 @@ def parse_preparing(text: str, column: str) -> Rule | None:
     plain, kind, argument, or_null = found.groups("")
     kind = (plain or kind).lower()
     day = "TIMESTAMP" if re.search("%-?[HIMSfgnpzZcXs]", argument) else "DATE"
-    makes = {"decimal": "DOUBLE", "date": day, "cast": type_of_cast(argument)}.get(kind, "")
+    makes = type_of_cast(argument) if kind == "cast" else {"decimal": "DOUBLE", "date": day}.get(kind, "")
     pattern, needed = _ARGUMENTS.get(kind, ("", ""))
     if makes is None or (kind == "null" and or_null) or not re.fullmatch(pattern, argument, re.DOTALL):
         raise UsageError(f"Column {column!r}, {text!r}: {needed}")
@@ -166,7 +166,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = query.from_(sql.aliased(raw.relation, "source"))
     reads: dict[str, tuple[str, ...]] = {}
-    if raw.in_warehouse:
+    if place is not None:
         create = raw.workbench.keep_view("kanon_prepared", query, TITLE)
     else:
         if expressions:
