@@ -71,8 +71,8 @@ _CASTS = {
 """By families of a column and of a type, the column of sql/prepare/values.sql that checks a cast."""
 _BLANK = r"[ \t\n\x0B\f\r]"
 """White space as strptime reads it."""
-_LETTERS = "YmdHMS"
-"""The letters of the formats that warehouses read."""
+_PARTS = {"Y": "y", "m": "m", "d": "d", "H": "h", "M": "mi", "S": "s"}
+"""The letters of the formats that warehouses read, with the columns of sql/prepare/date.sql."""
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ def _is_alike(rule: Rule, column: Column, to: Column) -> bool:
     """Return True if warehouses do by a rule exactly what DuckDB does."""
     if rule.kind == "date":
         letters = re.findall("%(.?)", rule.argument)
-        return {*"Ymd"} <= {*letters} <= {*_LETTERS} and len({*letters}) == len(letters)
+        return {*"Ymd"} <= {*letters} <= _PARTS.keys() and len({*letters}) == len(letters)
     if rule.kind != "cast":
         return rule.kind != "lower" and (rule.kind != "null" or column.family in {"text", *_NUMBERS})
     if {column.family, to.family} <= {"integer", "decimal"}:  # with more digits they cannot be compared
@@ -359,10 +359,10 @@ def _date(rule: Rule, text: exp.Expr, to: Column, place: str | None) -> exp.Expr
     if place is None:
         return sql.cast(_made("date", rule.argument, value=text), to.type)
     columns = {"is_written": sql.matches(text, _pattern_of(rule.argument))}
-    for letter in _LETTERS:
+    for letter, column in _PARTS.items():
         part = (text.copy(), sql.literal(_pattern_of(rule.argument, letter)), sql.literal(1))
         is_there = f"%{letter}" in rule.argument
-        columns[f"%{letter}"] = exp.func("REGEXP_EXTRACT", *part, dialect="duckdb") if is_there else sql.literal("0")
+        columns[column] = exp.func("REGEXP_EXTRACT", *part, dialect="duckdb") if is_there else sql.literal("0")
     columns["DATE"] = sql.selected("prepare/date", "DATE", columns=columns)
     return sql.selected("prepare/date", to.type, columns=columns)
 
@@ -370,7 +370,7 @@ def _date(rule: Rule, text: exp.Expr, to: Column, place: str | None) -> exp.Expr
 def _pattern_of(written: str, wanted: str = "") -> str:
     """Return the pattern of a format of dates, with a group around the part of one letter."""
     pattern = re.sub(r"(\\\s)+", lambda _: f"{_BLANK}+", re.escape(written), flags=re.ASCII)
-    for letter in _LETTERS:
+    for letter in _PARTS:
         digits = "[0-9]{4}" if letter == "Y" else "(?:[0-9]{2}|[0-9](?![0-9]))"
         pattern = pattern.replace(f"%{letter}", f"({digits})" if letter == wanted else digits)
     return rf"^{_SPACE}*{_BLANK}*{pattern}{_BLANK}*{_SPACE}*\z"
