@@ -97,9 +97,7 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
     if isinstance(source, Release):
         if settings or standards or any(one is not None for one in (table, release, control, policy)):
-            raise UsageError(
-                "A release that was found has a policy of its own: give asked_by and utility alone."
-            )
+            raise UsageError("A release that was found has a policy of its own: give asked_by and utility alone.")
         source.prepared.source.refuse_held_out("and a report is of a table as it is: report on a table of the rest.")
         return report_of(source, asked_by=asked_by, utility=good_for, progress=progress or silent)
     policy, in_file = given_policy(policy)
