@@ -99,8 +99,8 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
     """Return a publication as it is written to a file: for spreadsheets or not, with which signs and encoding."""
     delimiter, suffix = destination.delimiter, path.suffix.lower()
     if delimiter is None:
-        delimiter = "\t" if suffix == ".tsv" else source.delimiter if suffix in CSV else ","
-    layout = source.layout if suffix in CSV and source.is_csv else NOT_STATED
+        delimiter = "\t" if suffix == ".tsv" else source.read.delimiter if suffix in CSV else ","
+    layout = source.read.layout if suffix in CSV and source.is_csv else NOT_STATED
     encoding = destination.encoding or layout.encoding
     decimal = destination.decimal or layout.decimal_separator or "."
     if decimal == delimiter:
@@ -113,7 +113,7 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
         delimiter=delimiter,
         encoding=None if encoding == UTF_8 else encoding,
         decimal=decimal,
-        formats=source.formats if suffix in CSV else {},
+        formats=source.read.formats if suffix in CSV else {},
     )
 
 
