@@ -152,7 +152,7 @@ def test_an_address_that_cannot_be_one_is_refused_without_its_password(kanon: Ca
 def test_what_else_an_address_may_be(in_tmp: Path, lite: Path) -> None:
     assert database_at("sqlite:clinic.data").file == Path("clinic.data")
     assert database_at("sqlite:///clinic.data").file == Path("clinic.data")
-    assert objects_at("s3://bucket/year=*/part-*.parquet").name == "part-*.parquet"
+    assert objects_at("s3://bucket/year=*/part-*.parquet").path.name == "part-*.parquet"
     assert objects_at("abfss://files@account.dfs.core.windows.net/a.csv").extension == "azure"
     assert objects_at("hf://datasets/a/b@~parquet/x.parquet").extension == "httpfs"
     for path in ("rows.csv", in_tmp, lite):
@@ -174,7 +174,8 @@ def test_what_gives_access_is_not_shown() -> None:
     ("given", "shown"),
     [
         ("postgresql://me@/db?host=/run&password=a&b;c#d", "postgresql://me@/db?host=***&password=***"),
-        ("postgresql://me:a?b=c@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:a?b=c@host/db", "postgresql://***"),
+        ("mysql://host:33/db?password=a@b", "mysql://***"),
         ("postgresql://me:a/b@c#d@host/db?x=1", "postgresql://me@host/db?x=***"),
         ("s3://key:pass@bucket/part-?.csv", "s3://key@bucket/part-?.csv"),
         ("spark:local[2]?spark.my.password=x", "spark:local[2]?spark.my.password=***"),
@@ -458,7 +459,7 @@ def test_tab_asks_no_other_machine(kanon: Callable[..., Ended]) -> None:
 @pytest.fixture
 def store(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory whose files are read as if they were elsewhere, by file:// addresses."""
-    monkeypatch.setitem(addresses._OBJECTS, "file", "httpfs")  # noqa: SLF001 - a store that is at hand
+    monkeypatch.setitem(addresses._OBJECTS, "file", ("httpfs", "", ""))  # noqa: SLF001 - a store that is at hand
     monkeypatch.setattr(
         remote, "load_extension", lambda _, name, __: exp.Command(this="LOAD", expression=sql.identifier(name))
     )

@@ -32,9 +32,12 @@ _SERVERS: dict[str, Kind] = {
     "duckdb+postgres": "postgres",
     "duckdb+postgresql": "postgres",
 }
+# The extension that reads files, the kind of secret that they need, and the extension that finds one, if any does.
 _OBJECTS = {
-    **dict.fromkeys(("http", "https", "hf", "s3", "s3a", "s3n", "gs", "gcs", "r2"), "httpfs"),
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
+    **dict.fromkeys(("http", "https", "gs", "gcs", "r2"), ("httpfs", "", "")),
+    **dict.fromkeys(("s3", "s3a", "s3n"), ("httpfs", "s3", "aws")),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), ("azure", "azure", "azure")),
+    "hf": ("httpfs", "huggingface", "httpfs"),
 }
 _DATABASES = {".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
 _ONE_BY_ONE = {"http", "https"}  # which cannot list files
@@ -75,17 +78,10 @@ class ObjectAddress:
 
     given: str = field(repr=False)
     shown: str
-    scheme: str
+    path: PurePosixPath  # without settings
     extension: str
-
-    @property
-    def path(self) -> PurePosixPath:
-        text = self.given.partition("?")[0] if self.scheme in _ONE_BY_ONE or self.is_signed else self.given
-        return PurePosixPath(text.partition("://")[2])
-
-    @property
-    def name(self) -> str:
-        return self.path.name or self.shown
+    secret: str  # the kind that DuckDB looks for; "" if it cannot find any
+    finder: str  # the extension that does
 
     @property
     def is_signed(self) -> bool:
@@ -140,7 +136,12 @@ def head_of(path: Path) -> bytes:
 
 def without_secrets(source: str) -> str:
     """Return a source without the password of an address, and with ``***`` for the values of its settings."""
-    return source if path_in(source) is not None else _SETTING.sub(rf"\1{HIDDEN}", _PASSWORD.sub(r"\1@", source))
+    if path_in(source) is not None:
+        return source
+    scheme, _, rest = source.partition("://")
+    if "@" in rest.partition("?")[2]:  # the one or the other may go up to there
+        return f"{scheme}://{HIDDEN}"
+    return _SETTING.sub(rf"\1{HIDDEN}", _PASSWORD.sub(r"\1@", source))
 
 
 def has_secrets(source: str) -> bool:
@@ -214,10 +215,12 @@ def _object(scheme: str, text: str) -> ObjectAddress:
             )
         if "*" in text.partition("?")[0]:
             raise UsageError(f"{scheme} cannot list files, so that * stands for nothing: name one file.")
-    found = ObjectAddress(text, without_secrets(text), scheme, _OBJECTS[scheme])
-    if found.path.suffix.lower() in _DATABASES:
-        raise UsageError(f"{found.shown} is a database, and only data files are read from there: fetch the file first.")
-    return found
+    shown = without_secrets(text)
+    has_settings = scheme in _ONE_BY_ONE or shown != text  # elsewhere ? stands for a character
+    path = PurePosixPath((text.partition("?")[0] if has_settings else text).partition("://")[2])
+    if path.suffix.lower() in _DATABASES:
+        raise UsageError(f"{shown} is a database, and only data files are read from there: fetch the file first.")
+    return ObjectAddress(text, shown, path, *_OBJECTS[scheme])
 
 
 def warehouse_of(source: Any) -> Literal["postgres", "spark"] | None:  # noqa: ANN401 - as above

@@ -18,6 +18,7 @@ from kanon_sql.engine.sources.addresses import (
     SQLITE_HEAD,
     Address,
     DatabaseAddress,
+    ObjectAddress,
     head_of,
     is_warehouse,
     open_warehouse,
@@ -279,8 +280,7 @@ def open_original(
     """Open the original of a published table: a table beside it in its database, or a source of its own."""
     if isinstance(original, str) and original_table is None and path_in(original) == original:
         is_file = bool(Path(original).suffix) and Path(original).exists()
-        is_path = isinstance(source, str | os.PathLike) and not is_warehouse(source)
-        if not is_file and (not is_path or holds_tables(source)):
+        if not is_file and holds_tables(source):
             return open_source(source, original, resources=resources)
     return open_source(original, original_table, resources=resources)
 
@@ -384,12 +384,12 @@ def is_database(path: Path) -> bool:
     return head[8:12] == b"DUCK" or (path.suffix.lower() in _DATABASES and head != SQLITE_HEAD)
 
 
-def holds_tables(source: Any) -> bool:  # noqa: ANN401 - a path or an address
-    """Return True if a path or an address is that of a database, in which other tables can be named."""
+def holds_tables(source: object) -> bool:
+    """Return False if a source is a data file, beside which no other table can be named."""
     place = place_of(source)
     if isinstance(place, Path):
         return is_database(place) or head_of(place) == SQLITE_HEAD
-    return isinstance(place, DatabaseAddress)
+    return not isinstance(place, ObjectAddress)
 
 
 def _find_table(
@@ -472,7 +472,7 @@ def _read(
         name, setup = read.sheet or place.name, (read.create,)
         return Source(engine, relation, name, read.columns, file=place, read=read, setup=setup)
     read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
-    name = read.sheet or place.name
+    name = read.sheet or place.path.name
     return Source(engine, relation, name, read.columns, read=read, setup=(*before, read.create), address=place)
 
 

@@ -35,12 +35,6 @@ if TYPE_CHECKING:
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
 """The environment variable that allows to download extensions: 1, true or yes."""
 _PASSWORD, _ACCESS = "kanon_password", "kanon_access"
-# The kind of secret that an address needs, and the extension that finds one. Others (gcs, r2, http) have no chain.
-_CHAINS = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), ("s3", "aws")),
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), ("azure", "azure")),
-    "hf": ("huggingface", "httpfs"),
-}
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
@@ -154,7 +148,7 @@ def read_objects(
         raise SourceError(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
-    named_once(raw_names(engine, reader, place, columns), address.name)
+    named_once(raw_names(engine, reader, place, columns), address.path.name)
     return FileRead(create, columns, layout), tuple(setup)
 
 
@@ -197,8 +191,8 @@ def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...
 
     A secret of the user comes first. Without credentials, public files can still be read.
     """
-    kind, extension = _CHAINS.get(address.scheme, ("", ""))
-    if not kind or address.is_signed or not is_installed(engine, extension):
+    kind = address.secret
+    if not kind or address.is_signed or not is_installed(engine, address.finder):
         return ()
     settings: dict[str, exp.Expr] = {"TYPE": exp.var(kind), "PROVIDER": exp.var("credential_chain")}
     if kind == "azure" and (account := os.environ.get("AZURE_STORAGE_ACCOUNT")):
@@ -206,7 +200,7 @@ def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...
     with suppress(duckdb.Error, SourceError):
         values = {"address": address.given, "kind": kind}
         if not engine.rows(sql.statement("files/secret_of", values=values), "is there a secret for it?"):
-            load, create = load_extension(engine, extension, address.shown), create_secret(_ACCESS, settings)
+            load, create = load_extension(engine, address.finder, address.shown), create_secret(_ACCESS, settings)
             engine.run_unlogged(create)
             return (load, create)
     return ()

@@ -251,8 +251,8 @@ def database_statements(source: Source, query: exp.Query, path: Path) -> tuple[t
     return (attach, sql.create_table(table.copy(), query)), table
 
 
-_RUN = "^'*[=+@\\t\\r\\n\uff1d\uff0b\uff0d\uff20-]"
-"""What a spreadsheet runs or takes apart: a sign of a formula, also of full width, at the begin of a cell."""
+_RUN = "^'*[=+@\\t\\r\\n-]"
+"""What a spreadsheet runs or takes apart: a sign of a formula at the begin of a cell."""
 _PREFIXED = _RUN.replace("*", "+", 1)
 _MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
 _NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
