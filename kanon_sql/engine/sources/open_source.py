@@ -241,8 +241,7 @@ def open_source(
             if isinstance(engine, Workbench):
                 return _in_warehouse(engine, source, table, original=not as_text)
             named = _find_table(engine, table, database.place, original=not as_text)
-            file = database.file
-            return Source(engine, *named, database=file, writable=writable or file is None)
+            return Source(engine, *named, database=database.file, writable=writable or database.file is None)
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if isinstance(source, str | os.PathLike) and (path := Path(source)).is_file():
             suffix = layout_of(source).over(stated()).suffix or path.suffix.lower()
@@ -472,8 +471,8 @@ def _read(
         name, setup = read.sheet or place.name, (read.create,)
         return Source(engine, relation, name, read.columns, file=place, read=read, setup=setup)
     read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
-    name = read.sheet or place.path.name
-    return Source(engine, relation, name, read.columns, read=read, setup=(*before, read.create), address=place)
+    name, setup = read.sheet or place.path.name, (*before, read.create)
+    return Source(engine, relation, name, read.columns, read=read, setup=setup, address=place)
 
 
 def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | None, relation: exp.Table) -> Source:
