@@ -468,8 +468,8 @@ def _read(
         layout = replace(layout, sheet=table)
     if isinstance(place, Path):
         read = read_file(engine, place, relation, layout, likely, usual=usual, as_text=as_text)
-        name, setup = read.sheet or place.name, (read.create,)
-        return Source(engine, relation, name, read.columns, file=place, read=read, setup=setup)
+        name = read.sheet or place.name
+        return Source(engine, relation, name, read.columns, file=place, read=read, setup=(read.create,))
     read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
     name, setup = read.sheet or place.path.name, (*before, read.create)
     return Source(engine, relation, name, read.columns, read=read, setup=setup, address=place)
