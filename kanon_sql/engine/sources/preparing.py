@@ -190,7 +190,7 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
         and any(rule.kind in _OF_TEXTS or rule.makes == "VARCHAR" for rule in steps.get(column.name, ()))
     ]
     if typed and source.file is not None and source.setup:
-        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.layout)
+        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.read.layout)
         if again is not None:
             create, columns = again
             return replace(source, setup=(*source.setup[:-1], create), columns=columns)
