@@ -93,7 +93,7 @@ def ask_sql(
     with opened.engine:
         require_table(opened)
         question = question.protecting(_entity_of(opened, _path(budget)))
-        return script([question.query(queried_rows(opened, question))], dialect or opened.dialect)
+        return script([question.query(queried_rows(opened, question))], dialect or opened.holder.dialect)
 
 
 def set_budget(
@@ -229,7 +229,7 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         # 3. Spend.
         left = budgets.charge(question.charge(queried))
     # 4. Compute the exact numbers. 5. Add the noise.
-    return question.answer(_exact(opened, query), queried).paid(left, script([query], opened.dialect))
+    return question.answer(_exact(opened, query), queried).paid(left, script([query], opened.holder.dialect))
 
 
 def _path(budget: str | os.PathLike[str] | None) -> Path | None:

@@ -311,7 +311,7 @@ def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, .
     """
     names: list[str] = []
     for text in texts:
-        parts = _listed(text)
+        parts = split_values(text)
         if find_column(text, columns) is None:
             names.extend(parts)
         elif len(parts) > 1 and any(find_column(part, columns) for part in parts):
@@ -323,7 +323,8 @@ def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, .
     return tuple(names)
 
 
-def _listed(names: str) -> list[str]:
+def split_values(names: str) -> list[str]:
+    """Split a text as a line of a CSV file."""
     try:
         return [part.strip() for part in next(csv.reader([names], skipinitialspace=True), [])] or [names]
     except csv.Error:

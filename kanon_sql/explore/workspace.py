@@ -9,7 +9,6 @@ read-only. What the first page does not need is imported where it is used.
 from __future__ import annotations
 
 import heapq
-import os
 import secrets
 import time
 from contextlib import contextmanager, suppress
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.classes.lattice import with_level
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.files import stamps_of, stamps_of_database
-from kanon_sql.engine.sources.addresses import address_of
+from kanon_sql.engine.sources.addresses import place_of
 from kanon_sql.engine.sources.data_files import files_at
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
@@ -540,9 +539,8 @@ class Workspace:
 
     def _stamps(self) -> Stamps:
         """Return the stamps of the files of the table; none where it is on a server."""
-        if not isinstance(self.source, str | os.PathLike) or address_of(self.source) is not None:
+        if not isinstance(path := place_of(self.source), Path):
             return ()
-        path = Path(self.source)
         return stamps_of_database(path) if self.in_database else stamps_of(files_at(path))
 
     @property

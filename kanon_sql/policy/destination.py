@@ -210,7 +210,7 @@ def origin_of(
     if not isinstance(source, str | os.PathLike) or has_secrets(str(source)) or is_in_private_directory(source):
         return None
     found = table if table is not None else opened.written_name
-    return Origin(str(source), found if opened.in_database else None, replace(opened.layout, sheet=None))
+    return Origin(str(source), found if opened.in_database else None, replace(opened.read.layout, sheet=None))
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ def nothing_is_made_of(
 
     1. All of a view, and generated columns: what they are computed from is not read.
     2. Those that ``[prepare]`` makes of a hidden column.
-    3. Copies in the first rows. Values of guarded columns are not read.
+    3. Copies in the first rows; guarded columns are not compared with quasi-identifiers.
     """
     is_named = bool(source.table.name) and source.frame_kind is None  # a file is not, and a frame by us
     computed = source.holder.computed(source.table) if is_named and kept else set()
@@ -236,7 +236,9 @@ def nothing_is_made_of(
         if original := next((one.name for one in hidden if made_of[name] & made_of[one.name]), None):
             text = f"{name} has no role and is made of {original}, which is not published as it is"
             yield Finding(COPIES, (name, original), text, _roles(name))
-    yield from copies_in(source.holder.rows, source.relation, _unguarded(kept, policy, roles), hidden)
+    unguarded, others = _unguarded(kept, policy, roles), [one for one in hidden if one not in roles.quasi_identifiers]
+    yield from copies_in(source.holder.rows, source.relation, unguarded, hidden)
+    yield from copies_in(source.holder.rows, source.relation, [one for one in kept if one not in unguarded], others)
 
 
 def copies_in(

@@ -605,11 +605,11 @@ class Release:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
         source = self.prepared.source
         source.require_rows()
-        if not source.keeps_tables and source.forgets is None:
+        if not source.keeps_tables and source.holder.forgets is None:
             return nullcontext()
         from kanon_sql.release.ledger.ledger import Ledger
 
-        how: dict[str, Any] = {"ignore": ignore, "unwritable": source.forgets}
+        how: dict[str, Any] = {"ignore": ignore, "unwritable": source.holder.forgets}
         return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, **how)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind

@@ -9,21 +9,19 @@ SELECT
         AND CAST(d AS INTEGER) BETWEEN 1 AND CASE
           WHEN CAST(m AS INTEGER) IN (4, 6, 9, 11) THEN 30
           WHEN CAST(m AS INTEGER) <> 2 THEN 31
-          WHEN CAST(y AS INTEGER) % 400 = 0 THEN 29
-          WHEN CAST(y AS INTEGER) % 4 = 0 AND CAST(y AS INTEGER) % 100 <> 0 THEN 29
+          WHEN CAST(y AS INTEGER) % CASE WHEN CAST(y AS INTEGER) % 100 = 0 THEN 400 ELSE 4 END = 0 THEN 29
           ELSE 28
         END
       THEN CAST(y || '-' || m || '-' || d AS DATE)
     END
-  END AS day,
+  END AS "DATE",
   CASE
-    WHEN is_written
+    WHEN NOT "DATE" IS NULL
     THEN CASE
       WHEN CAST(h AS INTEGER) <= 23
         AND CAST(mi AS INTEGER) <= 59
         AND CAST(s AS INTEGER) <= 59
-        AND NOT day IS NULL
       THEN CAST(y || '-' || m || '-' || d || ' ' || h || ':' || mi || ':' || s AS TIMESTAMP)
     END
-  END AS moment
+  END AS "TIMESTAMP"
 FROM texts

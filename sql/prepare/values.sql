@@ -1,6 +1,6 @@
 /* What the rules of [prepare] make of a value. `argument` is that of the rule, `made` is the value in the type of a cast,
    and `back` that in the type from before. A CASE in a CASE is computed only where the outer one holds, so that no cast
-   fails. `number` and the columns after it are for warehouses, which have no TRY_CAST. */
+   fails. */
 SELECT
   REGEXP_REPLACE(value, $around, '', 'g') AS trim,
   NULLIF(REGEXP_REPLACE(value, $around, '', 'g'), '') AS stripped,
@@ -20,13 +20,8 @@ SELECT
   CASE
     WHEN NOT REGEXP_MATCHES(value, '[0-9]:[0-9.:]+\s*([+-]|[A-Za-z])')
     THEN CASE WHEN REGEXP_MATCHES(value, '[0-9]') AND made >= CAST('1000-01-01' AS DATE) THEN made END
-  END AS date_of_text,
+  END AS day,
   CASE WHEN back = value THEN made END AS same,
-  CASE WHEN number BETWEEN low AND high THEN CASE WHEN back = value THEN made END END AS number,
-  CASE
-    WHEN REGEXP_MATCHES(value, $digits)
-    THEN CASE WHEN number BETWEEN low AND high THEN made END
-  END AS number_of_text,
-  CASE WHEN value = 0 THEN FALSE WHEN value = 1 THEN TRUE END AS truth,
-  CASE WHEN value THEN 1 WHEN NOT value THEN 0 END AS number_of_truth
+  CASE WHEN REGEXP_MATCHES(value, $digits) THEN made END AS number,
+  CASE WHEN value = 0 THEN FALSE WHEN value = 1 THEN TRUE END AS truth
 FROM texts

@@ -23,7 +23,7 @@ from kanon_sql.engine.duckdb.connection import translated
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.keys import without_passwords
 from kanon_sql.engine.sources import addresses, remote
-from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress, address_of
+from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress, place_of
 from kanon_sql.engine.sources.open_source import open_beside, open_source
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
@@ -39,13 +39,13 @@ QI = ("--qi", "age,zip", "--sensitive", "disease", "--rest", "drop", "-k", "2", 
 
 
 def database_at(source: str) -> DatabaseAddress:
-    address = address_of(source)
+    address = place_of(source)
     assert isinstance(address, DatabaseAddress)
     return address
 
 
 def objects_at(source: str) -> ObjectAddress:
-    address = address_of(source)
+    address = place_of(source)
     assert isinstance(address, ObjectAddress)
     return address
 
@@ -67,14 +67,14 @@ def lite(in_tmp: Path) -> Path:
 @pytest.mark.parametrize(
     ("given", "connection", "shown", "password"),
     [
-        ("mysql://ada@db:33/shop", 'host="db" port="33" user="ada" database="shop"', "mysql://ada@db:33/shop", None),
+        ("mysql://ada@db:33/shop", 'host="db" port="33" user="ada" database="shop"', "mysql://ada@db:33/shop", ""),
         (
             f"mysql://ada:{ENCODED}@db/shop?ssl_mode=required",
             'host="db" user="ada" database="shop" ssl_mode="***"',
             "mysql://ada@db/shop?ssl_mode=***",
             PASSWORD,
         ),
-        ("mysql:///shop?socket=/run/x", 'database="shop" socket="***"', "mysql:///shop?socket=***", None),
+        ("mysql:///shop?socket=/run/x", 'database="shop" socket="***"', "mysql:///shop?socket=***", ""),
         (
             f"duckdb+postgresql://o'hara:{ENCODED}@db/a%5Cb?sslmode=require",
             r"host='db' user='o\'hara' dbname='a\\b' sslmode='***'",
@@ -83,15 +83,15 @@ def lite(in_tmp: Path) -> Path:
         ),
         (
             f"duckdb+postgres://db/s?password={ENCODED}",
-            "host='db' dbname='s'",
+            "host='db' dbname='s' password='***'",
             "duckdb+postgres://db/s?password=***",
-            PASSWORD,
+            "",
         ),
     ],
 )  # fmt: skip
-def test_the_address_of_a_server(given: str, connection: str, shown: str, password: str | None) -> None:
+def test_the_address_of_a_server(given: str, connection: str, shown: str, password: str) -> None:
     address = database_at(given)
-    assert (address.shown_connection, address.shown, address.password) == (connection, shown, password)
+    assert (address.connection(secret=False), address.shown, address.password) == (connection, shown, password)
     assert PASSWORD not in repr(address)
     assert ENCODED not in repr(address)
 
@@ -102,9 +102,32 @@ def test_the_statements_that_attach_a_server_and_keep_its_password() -> None:
     assert shown == """ATTACH 'host="db" user="ada" database="shop" socket="***"' AS shop (TYPE mysql, READ_ONLY)"""
     run = render(remote.attach_statement(address, "shop", secret=True), "duckdb")
     assert run == shown.replace("READ_ONLY", "READ_ONLY, SECRET kanon_password").replace("***", "/run/my sql")
-    secret = render(remote.secret_statement(address), "duckdb")
-    assert secret == f"CREATE TEMPORARY SECRET kanon_password (TYPE mysql, PASSWORD '{PASSWORD}')"
-    for text in (shown, run, secret, render(remote.forget_statement(), "duckdb")):
+    for text in (shown, run):
+        duckdb.extract_statements(text)
+
+
+def test_the_password_of_a_server_is_a_secret_while_it_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def run(_: DuckDBEngine, statement: exp.Expr) -> None:
+        ran.append(render(statement, "duckdb"))
+        if "ATTACH 'host" in ran[-1]:
+            raise duckdb.IOException(f"with {PASSWORD} and /run/my sql")
+
+    monkeypatch.setattr(remote, "is_installed", lambda *_: True)
+    monkeypatch.setattr(DuckDBEngine, "run_unlogged", run)
+    with pytest.raises(kanon.SourceError) as caught:
+        open_source(f"mysql://ada:{ENCODED}@db/shop?socket=/run/my%20sql", "patients")
+    assert str(caught.value) == "mysql://ada@db/shop?socket=*** cannot be opened. with *** and ***"
+    create = f"CREATE TEMPORARY SECRET kanon_password (TYPE mysql, PASSWORD '{PASSWORD}')"
+    assert ran == [
+        "LOAD mysql_scanner",
+        create,
+        ran[2],
+        "DETACH mysql",
+        "DROP TEMPORARY SECRET kanon_password",
+    ]
+    for text in ran:
         duckdb.extract_statements(text)
 
 
@@ -127,14 +150,15 @@ def test_an_address_that_cannot_be_one_is_refused_without_its_password(kanon: Ca
 
 
 def test_what_else_an_address_may_be(in_tmp: Path, lite: Path) -> None:
-    assert database_at(str(lite)).file == lite
     assert database_at("sqlite:clinic.data").file == Path("clinic.data")
     assert database_at("sqlite:///clinic.data").file == Path("clinic.data")
-    assert objects_at("s3://bucket/year=*/part-*.parquet").name == "part-*.parquet"
+    assert objects_at("s3://bucket/year=*/part-*.parquet").path.name == "part-*.parquet"
     assert objects_at("abfss://files@account.dfs.core.windows.net/a.csv").extension == "azure"
     assert objects_at("hf://datasets/a/b@~parquet/x.parquet").extension == "httpfs"
-    for other in ("postgresql://host/db", "spark://host", "rows.csv", in_tmp, 7):
-        assert address_of(other) is None
+    for path in ("rows.csv", in_tmp, lite):
+        assert place_of(path) == Path(path)
+    for other in ("postgresql://host/db", "spark://host", 7):
+        assert place_of(other) is None
 
 
 def test_what_gives_access_is_not_shown() -> None:
@@ -150,7 +174,8 @@ def test_what_gives_access_is_not_shown() -> None:
     ("given", "shown"),
     [
         ("postgresql://me@/db?host=/run&password=a&b;c#d", "postgresql://me@/db?host=***&password=***"),
-        ("postgresql://me:a?b=c@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:a?b=c@host/db", "postgresql://***"),
+        ("mysql://host:33/db?password=a@b", "mysql://***"),
         ("postgresql://me:a/b@c#d@host/db?x=1", "postgresql://me@host/db?x=***"),
         ("s3://key:pass@bucket/part-?.csv", "s3://key@bucket/part-?.csv"),
         ("spark:local[2]?spark.my.password=x", "spark:local[2]?spark.my.password=***"),
@@ -226,7 +251,7 @@ def test_nothing_is_downloaded_unless_it_is_allowed(monkeypatch: pytest.MonkeyPa
         with pytest.raises(kanon.SourceError) as caught:
             open_source("https://host/rows.csv")
         assert [text for text in asked if "INSTALL" in text] == statements
-    assert str(caught.value).endswith("which cannot be downloaded. Failed to download extension")
+    assert str(caught.value).endswith("which cannot be loaded. Failed to download extension")
     with DuckDBEngine.in_memory() as engine:
         found = engine.connection.execute("SELECT current_setting('autoinstall_known_extensions')").fetchall()
     assert found == [(False,)]
@@ -273,13 +298,18 @@ def served(in_tmp: Path, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
         )
     asked: list[str] = []
 
-    def connect(engine: DuckDBEngine, address: DatabaseAddress, name: str) -> exp.Expr:
+    shown = remote.attach_statement
+
+    def attach(address: DatabaseAddress, name: str, *, secret: bool = False) -> exp.Attach:
+        if not secret:
+            return shown(address, name)
         asked.append(address.given)
         alias = exp.Alias(this=sql.literal(str(clinic)), alias=sql.identifier(name))
-        engine.run_unlogged(exp.Attach(this=alias, expressions=[exp.AttachOption(this=exp.var("READ_ONLY"))]))
-        return exp.Command(this="LOAD", expression=exp.var("x"))
+        return exp.Attach(this=alias, expressions=[exp.AttachOption(this=exp.var("READ_ONLY"))])
 
-    monkeypatch.setattr(remote, "attach_database", connect)
+    monkeypatch.setattr(remote, "attach_statement", attach)
+    monkeypatch.setattr(remote, "create_secret", lambda *_: exp.select("1"))  # of a type that DuckDB does not know
+    monkeypatch.setattr(remote, "load_extension", lambda *_: exp.Command(this="LOAD", expression=exp.var("x")))
     return lambda: asked
 
 
@@ -341,13 +371,13 @@ def test_the_script_begins_with_what_attaches_the_database(kanon: Callable[..., 
         script = ended.out.rpartition("-- The script of the release")[2] or ended.out
         load, attach, copy, *rest = (" ".join(text.split()) for text in re.sub("--.*", "", script).split(";"))
         assert load == "LOAD x"
-        assert attach == """ATTACH 'host="db" user="ada" database="main"' AS main_2 ( TYPE mysql, READ_ONLY)"""
-        assert copy == "CREATE TEMPORARY TABLE kanon_source AS SELECT * FROM main_2.main.patients"
+        assert attach == """ATTACH 'host="db" user="ada" database="main"' AS mysql ( TYPE mysql, READ_ONLY)"""
+        assert copy == "CREATE TEMPORARY TABLE kanon_source AS SELECT * FROM mysql.main.patients"
         assert PASSWORD not in ended.out
         assert ENCODED not in ended.out
     # What comes after it runs in plain DuckDB, and makes the rows that kanon makes.
     with duckdb.connect() as connection:
-        connection.execute("ATTACH 'behind/clinic.duckdb' AS main_2 (READ_ONLY)")
+        connection.execute("ATTACH 'behind/clinic.duckdb' AS mysql (READ_ONLY)")
         connection.execute(";".join((copy, *rest)))
     assert kanon("anonymize", SERVER, "patients", *QI, "--out", "again.csv").code == 0
     made, again = ((in_tmp / name).read_text().splitlines() for name in ("out.csv", "again.csv"))
@@ -429,7 +459,7 @@ def test_tab_asks_no_other_machine(kanon: Callable[..., Ended]) -> None:
 @pytest.fixture
 def store(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory whose files are read as if they were elsewhere, by file:// addresses."""
-    monkeypatch.setitem(addresses._OBJECTS, "file", "httpfs")  # noqa: SLF001 - a store that is at hand
+    monkeypatch.setitem(addresses._OBJECTS, "file", ("httpfs", "", ""))  # noqa: SLF001 - a store that is at hand
     monkeypatch.setattr(
         remote, "load_extension", lambda _, name, __: exp.Command(this="LOAD", expression=sql.identifier(name))
     )

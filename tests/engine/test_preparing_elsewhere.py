@@ -169,6 +169,13 @@ MOMENTS = {
 }
 TOGETHER = {"19900304": dt.date(1990, 3, 4), "1990111": dt.date(1990, 11, 1), "199011": None, "1990a304": None}
 CHINESE = {"1990年3月4日": dt.date(1990, 3, 4), "2024年02月29日": dt.date(2024, 2, 29), "2023年02月29日": None}
+SIGNS = {
+    "[1990] (3)|04+": dt.date(1990, 3, 4),
+    "[1990]\t \n(03)|4+": dt.date(1990, 3, 4),
+    "[1990](3)|4+": None,
+    "1990 3": None,
+}
+SHORTS = {32767.0: 32767, -32768.0: -32768, 32767.9: None, -32768.4: None, 40000.0: None}
 CODES = ["-9", "NA", "na", "a, b", " NA", "", "9"]
 TRIMMED = drawn("aÄß \t\u00a0\u3000\u2003\nBZé.$", 6)
 DOUBLES = [
@@ -221,6 +228,9 @@ COLUMNS: dict[str, tuple[str, list[Any], list[str], list[Any]]] = {
     "moment": ("VARCHAR", [*MOMENTS], ["date:%d.%m.%Y %H:%M:%S or null"], [*MOMENTS.values()]),
     "together": ("VARCHAR", [*TOGETHER], ["date:%Y%m%d or null"], [*TOGETHER.values()]),
     "chinese": ("VARCHAR", [*CHINESE], ["date:%Y年%m月%d日 or null"], [*CHINESE.values()]),
+    "signs": ("VARCHAR", [*SIGNS], ["date:[%Y] (%m)|%d+ or null"], [*SIGNS.values()]),
+    "short": ("DOUBLE", [*SHORTS], ["cast:SMALLINT or null"], [*SHORTS.values()]),
+    "bit": ("BOOLEAN", [True, False], ["cast:SMALLINT"], [1, 0]),
     "whole": (
         "DOUBLE",
         DOUBLES,
@@ -267,12 +277,12 @@ REFUSED = [
     ({"day": "date:%Y-%m"}, "it has those with %d, %m, %Y"),
     ({"codes": "cast:DOUBLE"}, "decimal:. makes a DOUBLE"),
     ({"day": "cast:DATE"}, "date:%Y-%m-%d a date"),
-    ({"codes": "cast:BOOLEAN"}, "to whole numbers and DECIMAL alone"),
+    ({"codes": "cast:BOOLEAN"}, "VARCHAR is not cast to BOOLEAN there"),
     ({"whole": "cast:DECIMAL(18,2)"}, "DOUBLE is not cast to DECIMAL(18, 2) there"),
     ({"small": "cast:DECIMAL(38,30)"}, "BIGINT is not cast to DECIMAL(38, 30) there"),
     ({"written": "cast:TIMESTAMP"}, "DATE is not cast to TIMESTAMP there"),
     ({"new": "upper(codes)"}, "the new column 'new' is made by an expression of DuckDB's SQL"),
-    ({"comma": "decimal:,"}, "cannot be read by 'decimal:,' as a number"),
+    ({"comma": "decimal:,"}, "cannot be read by 'decimal:,'"),
 ]
 
 

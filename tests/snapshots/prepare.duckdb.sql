@@ -87,7 +87,7 @@ SELECT
         ),
         ''
       ),
-      '^[+-]?[0-9]+(\.[0-9]{0,0}0*)?\z'
+      '^[+-]?0*[0-9]{1,38}(\.[0-9]{0,0}0*)?\z'
     )
     THEN TRY_CAST(NULLIF(
       REGEXP_REPLACE(
@@ -110,7 +110,7 @@ SELECT
         ),
         ''
       ),
-      '^[+-]?[0-9]+(\.[0-9]{0,0}0*)?\z'
+      '^[+-]?0*[0-9]{1,38}(\.[0-9]{0,0}0*)?\z'
     )
     THEN TRY_CAST(NULLIF(
       REGEXP_REPLACE(
@@ -133,7 +133,7 @@ SELECT
         ),
         ''
       ),
-      '^[+-]?[0-9]+(\.[0-9]{0,2}0*)?\z'
+      '^[+-]?0*[0-9]{1,36}(\.[0-9]{0,2}0*)?\z'
     )
     THEN TRY_CAST(NULLIF(
       REGEXP_REPLACE(
@@ -156,7 +156,7 @@ SELECT
         ),
         ''
       ),
-      '^[+-]?[0-9]+(\.[0-9]{0,2}0*)?\z'
+      '^[+-]?0*[0-9]{1,36}(\.[0-9]{0,2}0*)?\z'
     )
     THEN TRY_CAST(NULLIF(
       REGEXP_REPLACE(
@@ -320,11 +320,57 @@ SELECT
       '%Y年%m月%d日'
     )
   END AS DATE) AS chinese,
+  CAST(CASE
+    WHEN REGEXP_MATCHES(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.signs,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[0-9]'
+    )
+    AND TRY_STRPTIME(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.signs,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[%Y] (%m)|%d+'
+    ) >= CAST('1000-01-01' AS DATE)
+    THEN TRY_STRPTIME(
+      NULLIF(
+        REGEXP_REPLACE(
+          source.signs,
+          '^[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+|[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+\z',
+          '',
+          'g'
+        ),
+        ''
+      ),
+      '[%Y] (%m)|%d+'
+    )
+  END AS DATE) AS signs,
+  CASE
+    WHEN TRY_CAST(TRY_CAST(source.short AS SMALLINT) AS DOUBLE) = source.short
+    THEN TRY_CAST(source.short AS SMALLINT)
+  END AS short,
+  CASE
+    WHEN TRY_CAST(TRY_CAST(CAST(source."bit" AS INT) AS SMALLINT) AS INT) = CAST(source."bit" AS INT)
+    THEN TRY_CAST(CAST(source."bit" AS INT) AS SMALLINT)
+  END AS "bit",
   CASE
     WHEN TRY_CAST(TRY_CAST(source.whole AS BIGINT) AS DOUBLE) = source.whole
     THEN TRY_CAST(source.whole AS BIGINT)
   END AS whole,
-  TRY_CAST(source."text" AS TEXT) AS "text",
+  CAST(source."text" AS TEXT) AS "text",
   CASE
     WHEN TRY_CAST(TRY_CAST(source.small AS SMALLINT) AS BIGINT) = source.small
     THEN TRY_CAST(source.small AS SMALLINT)
@@ -333,15 +379,12 @@ SELECT
     WHEN TRY_CAST(TRY_CAST(source.floating AS DOUBLE) AS BIGINT) = source.floating
     THEN TRY_CAST(source.floating AS DOUBLE)
   END AS floating,
-  CASE
-    WHEN TRY_CAST(TRY_CAST(source.truth AS BOOLEAN) AS BIGINT) = source.truth
-    THEN TRY_CAST(source.truth AS BOOLEAN)
-  END AS truth,
-  TRY_CAST(source.number AS INT) AS number,
+  CASE WHEN source.truth = 0 THEN FALSE WHEN source.truth = 1 THEN TRUE END AS truth,
+  CAST(source.number AS INT) AS number,
   CASE
     WHEN TRY_CAST(TRY_CAST(source.price AS INT) AS DECIMAL(9, 2)) = source.price
     THEN TRY_CAST(source.price AS INT)
   END AS price,
   CASE WHEN source.free IN (-7) THEN NULL ELSE source.free END AS free,
-  TRY_CAST(source.written AS TEXT) AS written
+  CAST(source.written AS TEXT) AS written
 FROM t AS source;

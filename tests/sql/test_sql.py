@@ -117,7 +117,7 @@ CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2,
     source(n, age, sex, disease);
 CREATE TABLE referring AS FROM source;
 CREATE TABLE referred AS FROM (VALUES (1, 'flu', 1, 1), (2, 'cold', 2, 1)) referred(n, disease, number, class);
-CREATE TABLE texts AS SELECT *, '1' AS value, '1' AS back, 1 AS number, 0 AS low, 2 AS high,
+CREATE TABLE texts AS SELECT *, '1' AS value, '1' AS back,
     TIMESTAMP '2024-02-29 00:00:00' AS made
     FROM (VALUES (true, '2024', '2', '29', '7', '5', '0')) texts(is_written, y, m, d, h, mi, s);
 CREATE TABLE whole_table AS FROM source;

@@ -244,7 +244,7 @@ def anonymize_command(
             _say_what_is_undecided(release, requested.file, talk)
             if sql is not None:
                 # That of where the table is, unless --dialect says another one.
-                own = opened.dialect if "dialect" not in given_options(context) else dialect
+                own = opened.holder.dialect if "dialect" not in given_options(context) else dialect
                 _print_script(
                     release, release.script(own, destination, lookups=lookups, replace=replace_existing), sql, own, talk
                 )
@@ -300,10 +300,10 @@ def _can_be_repeated(release: Release) -> bool:
 def _check(source: Source, destination: Destination, policy: Policy, talk: Talk) -> None:
     """Refuse a destination before the work, and say if no ledger will remember the release."""
     check_destination(source, destination, policy)
-    if source.forgets is not None:
+    if source.holder.forgets is not None:
         talk.warn(
             f"No release of {source.name} is remembered: the ledger compares this one with no earlier one, and no "
-            f"later one with this. {source.forgets}"
+            f"later one with this. {source.holder.forgets}"
         )
 
 
@@ -312,7 +312,7 @@ def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
     if published.ledger is not None:
         for warning in published.ledger.warnings:
             talk.warn(warning)
-    if published.not_remembered not in {None, source.forgets}:
+    if published.not_remembered not in {None, source.holder.forgets}:
         talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
 
 
@@ -360,7 +360,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             "and after a change, learns more than the view says. To hand data out, make a table or a file. Rows with "
             "values that come later are left out where their column is generalized; kanon check counts them."
         )
-        where = capabilities_of(release.prepared.source.dialect)
+        where = capabilities_of(release.prepared.source.holder.dialect)
         if where.barrier == "none":
             talk.note(
                 f"{where.title} has no secure views: a condition or a function that a reader of this view adds may be "
@@ -404,7 +404,7 @@ def script_text(release: Release, script: Script, which: str, dialect: str) -> s
     if which == "release":
         return script.text
     source = release.prepared.source
-    run_in = source.engine.dialect if source.in_warehouse and dialect == source.dialect else dialect
+    run_in = source.engine.dialect if source.in_warehouse and dialect == source.holder.dialect else dialect
     return after_all(release.statements_run(run_in), script.text)
 
 

@@ -311,7 +311,8 @@ def command(verb: str, source: str | None, opened: Source, *options: str) -> str
 
     named = [] if source is None else [shown_source(source), *([opened.written_name] if opened.in_database else [])]
     if source is not None:
-        options = (*options, *(word for text in replace(opened.layout, sheet=None).texts for word in ("--read", text)))
+        layout = replace(opened.read.layout, sheet=None)
+        options = (*options, *(word for text in layout.texts for word in ("--read", text)))
     return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 

@@ -204,7 +204,7 @@ class DuckDBEngine:
         file = path.resolve()
         if file in self._attached:  # DuckDB does not attach a file twice
             return self._attached[file]
-        self._require_no_transaction("read another file", owned_too=False)
+        self.require_no_transaction("read another file", owned_too=False)
         name = self.unused_database("kanon_attached")
         self._attach_file(path, sql.identifier(name), writable=False)
         self._attached[file] = name
@@ -215,7 +215,7 @@ class DuckDBEngine:
 
         With ``like_this`` it is written as the file of the current database is, so that the same programs read it.
         """
-        self._require_no_transaction("publish", owned_too=False)
+        self.require_no_transaction("publish", owned_too=False)
         name = self.unused_database("kanon_new")
         written = (
             self.row(sql.statement("catalog/storage_of_database"), "how the file is written") if like_this else None
@@ -261,7 +261,7 @@ class DuckDBEngine:
         except duckdb.Error as error:
             raise not_opened(path, error, writable=writable) from None
 
-    def _require_no_transaction(self, then: str, *, owned_too: bool = True) -> None:
+    def require_no_transaction(self, then: str, *, owned_too: bool = True) -> None:
         if (owned_too or not self._owned) and self.in_transaction():
             raise UsageError(f"The connection has a transaction open; commit it or roll it back, then {then}.")
 
@@ -348,7 +348,7 @@ class DuckDBEngine:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         # Checked first: a failed BEGIN would abort the transaction that is open.
-        self._require_no_transaction("publish")
+        self.require_no_transaction("publish")
         self.connection.begin()
         try:
             yield
@@ -403,6 +403,8 @@ class DuckDBEngine:
 
     # What a database keeps. Where the engine is the workbench of a warehouse, that is there: see ``Workbench``.
 
+    forgets: str | None = None
+    """Why tables that are made here are gone when the program ends, as a sentence; None if they stay."""
     newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again by ``alone``
 
     def current_schema(self) -> str:

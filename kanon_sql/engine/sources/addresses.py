@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from kanon_sql.engine.files import is_in_private_directory, relative_path
 from kanon_sql.engine.keys import HIDDEN
@@ -26,21 +26,25 @@ Kind = Literal["sqlite", "mysql", "postgres"]
 
 SQLITE_HEAD = b"SQLite format 3\x00"
 _SQLITE = "sqlite:"
-_POSTGRES = ("postgresql://", "postgres://")
-_SPARK = ("spark://", "sc://", "spark:")
 _SERVERS: dict[str, Kind] = {
     "mysql": "mysql",
     "duckdb+mysql": "mysql",
     "duckdb+postgres": "postgres",
     "duckdb+postgresql": "postgres",
 }
-EXTENSIONS: dict[Kind, str] = {"mysql": "mysql_scanner", "postgres": "postgres_scanner"}
+# The extension that reads files, the kind of secret that they need, and the extension that finds one, if any does.
 _OBJECTS = {
-    **dict.fromkeys(("http", "https", "hf", "s3", "s3a", "s3n", "gs", "gcs", "r2"), "httpfs"),
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
+    **dict.fromkeys(("http", "https", "gs", "gcs", "r2"), ("httpfs", "", "")),
+    **dict.fromkeys(("s3", "s3a", "s3n"), ("httpfs", "s3", "aws")),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), ("azure", "azure", "azure")),
+    "hf": ("httpfs", "huggingface", "httpfs"),
 }
 _DATABASES = {".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
 _ONE_BY_ONE = {"http", "https"}  # which cannot list files
+_SERVER = re.compile(
+    r"[^:]+://((?P<user>[^:@/?#]*)(:(?P<password>[^@/?#]*))?@)?(?P<host>[^:@/?#\[]*)(:(?P<port>\d*))?"
+    r"(/(?P<database>[^@/?#]*))?(\?(?P<settings>[^#]*))?"
+)
 _PASSWORD = re.compile(r"(:/{0,2}[^/:@]*):.*@", re.DOTALL)  # up to the last @: it may have any sign, unescaped
 _NAME = r"[?&;#]\s*[^\s/?&;#=]+\s*="  # of a setting; not the ? of a pattern
 _SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
@@ -48,18 +52,24 @@ _SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
 
 @dataclass(frozen=True)
 class DatabaseAddress:
-    """A database that is attached for reading, or an SQLite file."""
+    """An SQLite file, or a database on a server, which is attached for reading."""
 
     kind: Kind
-    shown: str  # the address without secrets
-    name: str
-    schema: str | None  # where a table is looked for first
     given: str = field(repr=False)
-    file: Path | None = None  # of SQLite; else the database is attached by its connection, and maybe a password
-    connection: str = field(default="", repr=False)
-    shown_connection: str = ""  # without secrets
-    password: str | None = field(default=None, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)  # the password and the values of settings
+    shown: str  # the address without secrets
+    schema: str | None  # where a table is looked for first
+    file: Path | None = None  # of SQLite
+    server: Mapping[str, str] = field(default_factory=dict)  # host, port, user and database
+    password: str = field(default="", repr=False)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def connection(self, *, secret: bool) -> str:
+        """Return the server and the settings as the extension reads them; their values only with ``secret``."""
+        settings = self.settings if secret else dict.fromkeys(self.settings, HIDDEN)
+        quote = '"' if self.kind == "mysql" else "'"
+        escaped = {ord(sign): f"\\{sign}" for sign in ("\\", quote)}
+        given = {**self.server, **settings}.items()
+        return " ".join(f"{name}={quote}{value.translate(escaped)}{quote}" for name, value in given if value)
 
 
 @dataclass(frozen=True)
@@ -68,17 +78,10 @@ class ObjectAddress:
 
     given: str = field(repr=False)
     shown: str
-    scheme: str
+    path: PurePosixPath  # without settings
     extension: str
-
-    @property
-    def path(self) -> PurePosixPath:
-        text = self.given.partition("?")[0] if self.scheme in _ONE_BY_ONE or self.is_signed else self.given
-        return PurePosixPath(text.partition("://")[2])
-
-    @property
-    def name(self) -> str:
-        return self.path.name or self.shown
+    secret: str  # the kind that DuckDB looks for; "" if it cannot find any
+    finder: str  # the extension that does
 
     @property
     def is_signed(self) -> bool:
@@ -89,31 +92,30 @@ class ObjectAddress:
 Address = DatabaseAddress | ObjectAddress
 
 
-def address_of(source: Any) -> Address | None:  # noqa: ANN401 - accepts anything
-    """Return the address that a source is, or that of the SQLite file at a path.
+def place_of(source: Any) -> Address | Path | None:  # noqa: ANN401 - accepts anything
+    """Return the address or the path that a source is; None for a warehouse, and for what is no text.
 
-    The file is opened: do not call this for a file that DuckDB has open (see ``open_beside``).
+    No file is opened: when any descriptor of a file is closed, POSIX drops all locks of the process on it.
     """
-    if (written := written_address(source)) is not None or not isinstance(source, str | os.PathLike):
-        return written
-    path = Path(source)
-    return _sqlite(path, str(path)) if head_of(path) == SQLITE_HEAD else None
-
-
-def written_address(source: Any) -> Address | None:  # noqa: ANN401 - as above
-    """Return the address that a source is; None for a path and for what is no text."""
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or is_warehouse(source):
         return None
     text = os.fspath(source)
-    if text.startswith(_SQLITE):
-        path = Path(_sqlite_path(text))
-        if not path.is_file():
-            raise SourceError(f"{path} does not exist.")
-        return _sqlite(path, text)
     scheme = _scheme(text)
+    if text.startswith(_SQLITE):
+        return sqlite_at(Path(_split(text)[1] or ""))
     if scheme in _SERVERS:
         return _server(scheme, text)
-    return _object(scheme, text) if scheme in _OBJECTS else None
+    if scheme in _OBJECTS:
+        return _object(scheme, text)
+    if scheme:
+        raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
+    return Path(text)
+
+
+def sqlite_at(path: Path) -> DatabaseAddress:
+    if not path.is_file():
+        raise SourceError(f"{path} does not exist.")
+    return DatabaseAddress("sqlite", f"{_SQLITE}{path}", str(path), "main", path)
 
 
 def _scheme(text: str) -> str:
@@ -134,7 +136,12 @@ def head_of(path: Path) -> bytes:
 
 def without_secrets(source: str) -> str:
     """Return a source without the password of an address, and with ``***`` for the values of its settings."""
-    return source if path_in(source) is not None else _SETTING.sub(rf"\1{HIDDEN}", _PASSWORD.sub(r"\1@", source))
+    if path_in(source) is not None:
+        return source
+    scheme, _, rest = source.partition("://")
+    if "@" in rest.partition("?")[2]:  # the one or the other may go up to there
+        return f"{scheme}://{HIDDEN}"
+    return _SETTING.sub(rf"\1{HIDDEN}", _PASSWORD.sub(r"\1@", source))
 
 
 def has_secrets(source: str) -> bool:
@@ -146,32 +153,32 @@ def shown_source(source: str) -> str:
     return "-" if is_in_private_directory(source) else without_secrets(source)
 
 
-def resolved(source: str, directory: Path) -> str:
-    """Return a source that is written as seen from a directory, as seen from here; addresses stay as they are."""
-    path = path_in(source)
-    if path is None:
-        return source
-    found, above = directory / path, glob.escape(str(directory))
-    is_plain = found.exists() or above == str(directory) or Path(path).is_absolute() or path != source
-    # If nothing has that name it may be a pattern; the name of the directory is none.
-    return _prefix(source) + (str(found) if is_plain else f"{above}{os.sep}{path}")
-
-
-def seen_from(directory: Path, source: str) -> str:
-    """Return a source as it is written in a directory: the opposite of ``resolved``."""
-    path = path_in(source)
-    return source if path is None else _prefix(source) + relative_path(Path(path), directory)
+def _split(source: str) -> tuple[str, str | None]:
+    """Return what is before the path in a source, and the path; None for an address on another machine."""
+    if source.startswith(_SQLITE):
+        return _SQLITE, source.removeprefix(_SQLITE).removeprefix("///")  # as SQLAlchemy writes it
+    return "", None if "://" in source or is_warehouse(source) else source
 
 
 def path_in(source: str) -> str | None:
     """Return the path in a source, whether or not something is there; None for an address on another machine."""
-    if source.startswith(_SQLITE):
-        return _sqlite_path(source)
-    return None if "://" in source or is_warehouse(source) else source
+    return _split(source)[1]
 
 
-def _prefix(source: str) -> str:
-    return _SQLITE if source.startswith(_SQLITE) else ""
+def resolved(source: str, directory: Path) -> str:
+    """Return a source that is written as seen from a directory, as seen from here; addresses stay as they are."""
+    prefix, path = _split(source)
+    if path is None:
+        return source
+    # If nothing has that name it may be a pattern; the name of the directory is none.
+    above = directory if (directory / path).exists() else Path(glob.escape(str(directory)))
+    return f"{prefix}{above / path}"
+
+
+def seen_from(directory: Path, source: str) -> str:
+    """Return a source as it is written in a directory: the opposite of ``resolved``."""
+    prefix, path = _split(source)
+    return source if path is None else prefix + relative_path(Path(path), directory)
 
 
 def is_remote(source: str) -> bool:
@@ -179,60 +186,24 @@ def is_remote(source: str) -> bool:
     return _scheme(source) in {*_SERVERS, *_OBJECTS}
 
 
-def _sqlite_path(text: str) -> str:
-    """Return the path behind ``sqlite:``, or behind ``sqlite:///`` as SQLAlchemy writes it."""
-    path = text.removeprefix(_SQLITE).removeprefix("///")
-    if not path or path.startswith("//"):
-        raise UsageError("An SQLite file is written sqlite:PATH.")
-    return path
-
-
-def _sqlite(path: Path, given: str) -> DatabaseAddress:
-    return DatabaseAddress("sqlite", str(path), path.name, "main", given, path)
-
-
 def _server(scheme: str, text: str) -> DatabaseAddress:
-    kind = _SERVERS[scheme]
-    wrong = UsageError(
-        f"A {scheme} source is written {scheme}://USER@HOST:PORT/DATABASE?SETTING=VALUE. A password in it, which is "
-        "better left to the environment, has special characters as %40 (for @), %2F (/), %3A (:), %23 (#) and %3F (?)."
-    )
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:  # its text may quote a part of the password
-        raise wrong from None
-    path, host = parts.path.removeprefix("/"), unquote(parts.hostname or "")
-    settings = dict(parse_qsl(parts.query, keep_blank_values=True))
-    is_wrong = parts.fragment or "/" in path or "@" in path or ":" in host
-    if is_wrong or not all(setting.isidentifier() for setting in settings):
-        raise wrong
-    password = settings.pop("password", settings.pop("passwd", unquote(parts.password or "")))
-    database = unquote(path)
-    named = {
-        "host": host,
-        "port": "" if port is None else str(port),
-        "user": unquote(parts.username or ""),
+    kind, match = _SERVERS[scheme], _SERVER.fullmatch(text)
+    settings = {} if match is None else dict(parse_qsl(match["settings"] or "", keep_blank_values=True))
+    if match is None or not all(setting.isidentifier() for setting in settings):
+        raise UsageError(
+            f"A {scheme} source is written {scheme}://USER@HOST:PORT/DATABASE?SETTING=VALUE. A password in it, which "
+            "is better left to the environment, has special characters as %40 (for @), %2F (/), %3A (:), %23 (#) and "
+            "%3F (?)."
+        )
+    named = {name: unquote(value or "") for name, value in match.groupdict().items()}
+    database = named["database"]
+    server = {
+        **{name: named[name] for name in ("host", "port", "user")},
         "database" if kind == "mysql" else "dbname": database,
     }
-    return DatabaseAddress(
-        kind,
-        without_secrets(text),
-        database or kind,
-        "public" if kind == "postgres" else database or None,
-        text,
-        connection=_connection(kind, named | settings),
-        shown_connection=_connection(kind, named | dict.fromkeys(settings, HIDDEN)),
-        password=password or None,
-        secrets=(password, *settings.values()),
-    )
-
-
-def _connection(kind: Kind, settings: Mapping[str, str]) -> str:
-    """Return settings of a connection as the extension reads them."""
-    quote = '"' if kind == "mysql" else "'"
-    escaped = {name: value.replace("\\", "\\\\").replace(quote, f"\\{quote}") for name, value in settings.items()}
-    return " ".join(f"{name}={quote}{value}{quote}" for name, value in escaped.items() if value)
+    schema = "public" if kind == "postgres" else database or None
+    shown = without_secrets(text)
+    return DatabaseAddress(kind, text, shown, schema, None, server, named["password"], settings)
 
 
 def _object(scheme: str, text: str) -> ObjectAddress:
@@ -244,33 +215,34 @@ def _object(scheme: str, text: str) -> ObjectAddress:
             )
         if "*" in text.partition("?")[0]:
             raise UsageError(f"{scheme} cannot list files, so that * stands for nothing: name one file.")
-    found = ObjectAddress(text, without_secrets(text), scheme, _OBJECTS[scheme])
-    if found.path.suffix.lower() in _DATABASES:
-        raise UsageError(f"{found.shown} is a database, and only data files are read from there: fetch the file first.")
-    return found
+    shown = without_secrets(text)
+    has_settings = scheme in _ONE_BY_ONE or shown != text  # elsewhere ? stands for a character
+    path = PurePosixPath((text.partition("?")[0] if has_settings else text).partition("://")[2])
+    if path.suffix.lower() in _DATABASES:
+        raise UsageError(f"{shown} is a database, and only data files are read from there: fetch the file first.")
+    return ObjectAddress(text, shown, path, *_OBJECTS[scheme])
+
+
+def warehouse_of(source: Any) -> Literal["postgres", "spark"] | None:  # noqa: ANN401 - as above
+    """Return the kind of warehouse that a URL or a connection is of; no library is imported for that."""
+    if isinstance(source, str):
+        if source.startswith(("postgresql://", "postgres://")):
+            return "postgres"
+        return "spark" if source.startswith(("spark:", "sc://")) else None
+    for kind in type(source).__mro__:
+        if kind.__module__.partition(".")[0] == "psycopg" and kind.__name__ == "Connection":
+            return "postgres"
+        if kind.__module__.startswith("pyspark.sql.") and kind.__name__ in {"SparkSession", "DataFrame"}:
+            return "spark"
+    return None
 
 
 def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - as above
-    """Return True for the URL of a warehouse or a connection to it; no library is imported for that."""
-    return is_postgres(source) or _is_spark(source)
-
-
-def is_postgres(source: Any) -> bool:  # noqa: ANN401 - as above
-    if isinstance(source, str):
-        return source.startswith(_POSTGRES)
-    kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).__mro__]
-    return ("psycopg", "Connection") in kinds
-
-
-def _is_spark(source: Any) -> bool:  # noqa: ANN401 - as above
-    if isinstance(source, str):
-        return source.startswith(_SPARK)
-    names = {"SparkSession", "DataFrame"}
-    return any(kind.__module__.startswith("pyspark.sql.") and kind.__name__ in names for kind in type(source).__mro__)
+    return warehouse_of(source) is not None
 
 
 def open_warehouse(source: Any) -> Warehouse:  # noqa: ANN401 - as above
-    if _is_spark(source):
+    if warehouse_of(source) == "spark":
         from kanon_sql.engine.spark.warehouse import spark_of
 
         return spark_of(source)

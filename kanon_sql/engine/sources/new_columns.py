@@ -67,10 +67,9 @@ def _expression(
     source: Source, text: str, name: str, where: str, columns: Sequence[Column], others: Mapping[str, str]
 ) -> exp.Expr:
     """Parse the expression of a new column, and check that it reads the table alone."""
-    dialect = source.engine.dialect
     try:
         query = exp.select(sqlglot.parse_one(text, read="duckdb"))
-        render(query.copy(), dialect)
+        render(query.copy(), "duckdb")
     except (SqlglotError, RecursionError):
         raise UsageError(
             f"{source.name} has no column {name!r}, and {text!r} is neither a rule nor an expression that would make "
@@ -83,7 +82,7 @@ def _expression(
             raise UsageError(f"{where} reads the new column {found.name!r}: an expression reads columns of the table.")
         (column,) = resolve_columns([found.name], columns, source.name)
         found.replace(sql.column(column.name, _INNER))
-    check = sql.query("prepare/expression", values={"written": render(query.copy(), dialect)})
+    check = sql.query("prepare/expression", values={"written": render(query.copy(), "duckdb")})
     for found, said in zip(source.engine.row(check, "the expression, as DuckDB parses it"), _UNFIT, strict=True):
         if found:
             raise UsageError(f"{where} {said.format(found)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,14 @@ from kanon_sql.engine.sources.addresses import (
     SQLITE_HEAD,
     Address,
     DatabaseAddress,
-    address_of,
+    ObjectAddress,
     head_of,
-    is_postgres,
     is_warehouse,
     open_warehouse,
     path_in,
-    written_address,
+    place_of,
+    sqlite_at,
+    warehouse_of,
 )
 from kanon_sql.engine.sources.data_files import (
     FrameKind,
@@ -36,6 +37,7 @@ from kanon_sql.engine.sources.data_files import (
     reader_of,
 )
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
+from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.engine.sources.remote import attached, read_objects
 from kanon_sql.engine.sources.sqlite import tables_of
 from kanon_sql.engine.warehouse.warehouse import N
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 _DATABASES = {".duckdb", ".db", ".ddb"}
 _OF_THE_SERVER = {"information_schema", "pg_catalog", "performance_schema"}
 _SMALL = 1 << 22  # bytes of a text that one thread reads as fast as several
+_NO_FILE = FileRead(exp.Create(), (), NOT_STATED)
 RELEASES = "releases"
 """The table of the ledger, in the schema of kanon's own."""
 
@@ -96,10 +99,7 @@ class Source:
     columns: tuple[Column, ...] = ()
     database: Path | None = None  # the DuckDB file that has it
     file: Path | None = None  # the data file that was read, or the pattern of several
-    sheet: str | None = None  # of an Excel file with several
-    layout: Layout = NOT_STATED  # of a file, as far as it was stated or found
-    delimiter: str = ","
-    formats: Mapping[str, str] = field(default_factory=dict)  # of dates in a CSV file, by column, if not as in SQL
+    read: FileRead = _NO_FILE  # how data files were read
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()  # statements that a script must begin with to have the relation
     address: Address | None = None
@@ -148,9 +148,9 @@ class Source:
     @property
     def in_database(self) -> bool:
         """True if it is a table among others, which a command has to name."""
-        in_warehouse = self.in_warehouse and self.frame_kind is None
-        in_file = self.database is not None or self.sheet is not None
-        return in_file or in_warehouse or isinstance(self.address, DatabaseAddress)
+        if self.warehouse is not None:
+            return self.frame_kind is None
+        return self.database is not None or self.read.sheet is not None or isinstance(self.address, DatabaseAddress)
 
     @property
     def place(self) -> str:
@@ -167,10 +167,6 @@ class Source:
         return self.engine if self.warehouse is None else self.warehouse
 
     @property
-    def dialect(self) -> str:
-        return self.holder.dialect
-
-    @property
     def workbench(self) -> Workbench:
         """The engine beside its warehouse; a TypeError if it is in none."""
         if not isinstance(self.engine, Workbench):
@@ -178,14 +174,9 @@ class Source:
         return self.engine
 
     @property
-    def forgets(self) -> str | None:
-        """Why its warehouse keeps no tables for other runs, as a sentence; None if it does, or if there is none."""
-        return None if self.warehouse is None else self.warehouse.forgets
-
-    @property
     def keeps_tables(self) -> bool:
         """True if tables of kanon's own can be kept beside it for other runs: in a DuckDB file, or in a warehouse."""
-        return self.database is not None or (self.in_warehouse and self.forgets is None)
+        return self.holder.forgets is None and (self.database is not None or self.in_warehouse)
 
     @property
     def written_name(self) -> str:
@@ -196,7 +187,7 @@ class Source:
     @property
     def is_csv(self) -> bool:
         files = [] if self.file is None else files_at(self.file)
-        return bool(files) and reader_of(files[0], self.layout) == CSV
+        return bool(files) and reader_of(files[0], self.read.layout) == CSV
 
     def why_unordered(self) -> str | None:
         """Return why the order of its rows means nothing; None if it may mean something."""
@@ -253,13 +244,12 @@ def open_source(
     ``table`` may be left out if there is only one; its releases do not count. A published table is opened ``as_text``:
     values of a CSV file stay as they are written, and releases count. ``writable`` is for a DuckDB file.
     """
-    if (found := _open_database_at(source, resources, writable=writable)) is not None:
-        engine, place, file = found
-        with closed_on_error(engine):
+    if (database := _open_database_at(source, resources, writable=writable)) is not None:
+        with closed_on_error(engine := database.engine):
             if isinstance(engine, Workbench):
                 return _in_warehouse(engine, source, table, original=not as_text)
-            named = _find_table(engine, table, place, original=not as_text)
-            return Source(engine, *named, database=file, writable=writable or file is None)
+            named = _find_table(engine, table, database.place, original=not as_text)
+            return Source(engine, *named, database=database.file, writable=writable or database.file is None)
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if isinstance(source, str | os.PathLike) and (path := Path(source)).is_file():
             suffix = layout_of(source).over(stated()).suffix or path.suffix.lower()
@@ -282,14 +272,13 @@ def open_beside(opened: Source, source: object, table: str | None = None, *, as_
         if source is not engine.connection:
             raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
         return Source(engine, *_find_table(engine, table, "the connection"))
-    path = _path_of(source) if written_address(source) is None else None
-    # Its head is not read: when any descriptor of a file is closed, POSIX drops all locks of the process on it.
-    if path is not None and opened.database is not None and path.exists() and path.samefile(opened.database):
-        return Source(engine, *_find_table(engine, table, str(path)), database=path)
-    if path is None or not (engine.has_attached(path) or is_database(path)):
-        return _read(engine, source, table, likely=stated().over(opened.layout), as_text=as_text)
-    _require_existing(path)
-    return Source(engine, *_find_table(engine, table, str(path), engine.attach(path)), database=path)
+    if isinstance(path := place_of(source), Path):
+        # Its head is not read if it is open: closing it would let go of DuckDB's lock on it (see ``place_of``).
+        is_open = opened.database is not None and path.exists() and path.samefile(opened.database)
+        if is_open or engine.has_attached(path) or is_database(path):
+            catalog = None if is_open else engine.attach(_existing(path))
+            return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
+    return _read(engine, source, table, likely=stated().over(opened.read.layout), as_text=as_text)
 
 
 def open_original(
@@ -298,8 +287,7 @@ def open_original(
     """Open the original of a published table: a table beside it in its database, or a source of its own."""
     if isinstance(original, str) and original_table is None and path_in(original) == original:
         is_file = bool(Path(original).suffix) and Path(original).exists()
-        is_path = isinstance(source, str | os.PathLike) and not is_warehouse(source)
-        if not is_file and (not is_path or holds_tables(source)):
+        if not is_file and holds_tables(source):
             return open_source(source, original, resources=resources)
     return open_source(original, original_table, resources=resources)
 
@@ -310,8 +298,8 @@ class OpenDatabase:
 
     engine: DuckDBEngine
     place: str
-    schema: str
-    tables: tuple[tuple[str, str], ...]  # schema and name of each table that is no release
+    schema: str = ""
+    tables: tuple[tuple[str, str], ...] = ()  # schema and name of each table that is no release
     catalog: str | None = None  # of a connection, which may have temporary tables of the same names
     file: Path | None = None
 
@@ -346,43 +334,38 @@ class OpenDatabase:
 
 def open_tables(source: object, resources: Resources | None = None) -> OpenDatabase | None:
     """Open a DuckDB or PostgreSQL database; None if a source is neither."""
-    is_spark = is_warehouse(source) and not is_postgres(source)
-    if is_spark or (found := _open_database_at(source, resources)) is None:
+    if warehouse_of(source) == "spark" or (found := _open_database_at(source, resources)) is None:
         return None
-    engine, place, file = found
+    engine = found.engine
     with closed_on_error(engine):
         catalog = None
         if isinstance(source, duckdb.DuckDBPyConnection):
             ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
         schema = engine.warehouse.schema if isinstance(engine, Workbench) else engine.current_schema()
-        opened, releases = (
-            OpenDatabase(engine, place, schema, (), catalog, file),
-            {row[2:] for row in _releases(engine)},
-        )
-        return replace(opened, tables=tuple(table for table in opened.relations("TABLE") if table not in releases))
+        releases = {row[2:] for row in _releases(engine)}
+        tables = tuple(table for table in found.relations("TABLE") if table not in releases)
+        return replace(found, schema=schema, tables=tables, catalog=catalog)
 
 
-def _open_database_at(
-    source: object, resources: Resources | None, *, writable: bool = False
-) -> tuple[DuckDBEngine, str, Path | None] | None:
-    """Open a connection, a warehouse or a DuckDB file; return the engine, its place and the file; else None."""
+def _open_database_at(source: object, resources: Resources | None, *, writable: bool = False) -> OpenDatabase | None:
+    """Open a connection, a warehouse or a DuckDB file, without a list of its tables; None if a source is none."""
     if isinstance(source, duckdb.DuckDBPyConnection):
         if resources is not None:
             raise UsageError("The connection has its own memory limit and threads (SET ...): leave resources out.")
         shared = DuckDBEngine(source, owned=False)
         shared.require_builtin_functions("The connection")
-        return shared, "the connection", None
+        return OpenDatabase(shared, "the connection")
     if is_warehouse(source):
         bench = open_beside_warehouse(source, resources)
-        return bench, bench.warehouse.place, None
-    path = _path_of(source) if written_address(source) is None else None
-    if path is None or not is_database(path):
+        return OpenDatabase(bench, bench.warehouse.place)
+    path = place_of(source)
+    if not isinstance(path, Path) or not is_database(path):
         return None
     if layout_of(source) != NOT_STATED:
         raise UsageError(f"{source} is a database: leave out how a file is laid out.")
     if stated().format == "sqlite":
         return None
-    return open_database(path, writable=writable, resources=resources), str(path), path
+    return OpenDatabase(open_database(path, writable=writable, resources=resources), str(path), file=path)
 
 
 def open_beside_warehouse(source: object, resources: Resources | None = None) -> Workbench:
@@ -391,15 +374,15 @@ def open_beside_warehouse(source: object, resources: Resources | None = None) ->
 
 
 def open_database(path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
-    _require_existing(path)
-    return DuckDBEngine.from_file(path, writable=writable, resources=resources)
+    return DuckDBEngine.from_file(_existing(path), writable=writable, resources=resources)
 
 
-def _require_existing(path: Path) -> None:
+def _existing(path: Path) -> Path:
     if re.match(r"[a-z][a-z0-9+.-]+:/", str(path), re.IGNORECASE):
         raise UsageError("An address is a source of rows and no more: name a DuckDB file here.")
     if not path.exists():
         raise SourceError(f"{path} does not exist.")
+    return path
 
 
 def is_database(path: Path) -> bool:
@@ -408,20 +391,12 @@ def is_database(path: Path) -> bool:
     return head[8:12] == b"DUCK" or (path.suffix.lower() in _DATABASES and head != SQLITE_HEAD)
 
 
-def holds_tables(source: Any) -> bool:  # noqa: ANN401 - a path or an address
-    """Return True if a path or an address is that of a database, in which other tables can be named."""
-    address = address_of(source)
-    return is_database(Path(source)) if address is None else isinstance(address, DatabaseAddress)
-
-
-def _path_of(source: object) -> Path | None:
-    if not isinstance(source, str | os.PathLike):
-        return None
-    text = os.fspath(source)
-    scheme, separator, _ = text.partition("://")
-    if separator:
-        raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
-    return Path(text)
+def holds_tables(source: object) -> bool:
+    """Return False if a source is a data file, beside which no other table can be named."""
+    place = place_of(source)
+    if isinstance(place, Path):
+        return is_database(place) or head_of(place) == SQLITE_HEAD
+    return not isinstance(place, ObjectAddress)
 
 
 def _find_table(
@@ -486,12 +461,12 @@ def _read(
     as_text: bool,
 ) -> Source:
     """Read a data frame, or a file or table at a path or an address, into an engine (see ``read_file``)."""
-    layout, place = layout_of(source), address_of(source) or _path_of(source)
-    if isinstance(place, Path) and layout.over(usual).format == "sqlite":
-        place = address_of(f"sqlite:{place}")
+    layout, place = layout_of(source), place_of(source)
+    if isinstance(place, Path) and (layout.over(usual).format == "sqlite" or head_of(place) == SQLITE_HEAD):
+        place = sqlite_at(place)
     if place is None:
         return _read_frame(engine, source, table)
-    relation, before = engine.temporary_name("kanon_source"), tuple[exp.Expr, ...]()
+    relation = engine.temporary_name("kanon_source")
     if isinstance(place, DatabaseAddress):
         return _copied_table(engine, place, table, relation)
     if table is not None:
@@ -500,22 +475,12 @@ def _read(
             raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
         layout = replace(layout, sheet=table)
     if isinstance(place, Path):
-        found = read_file(engine, place, relation, layout, likely, usual=usual, as_text=as_text)
-    else:
-        found, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
-    return Source(
-        engine,
-        relation,
-        found.sheet or place.name,
-        found.columns,
-        file=place if isinstance(place, Path) else None,
-        sheet=found.sheet,
-        layout=found.layout,
-        delimiter=found.delimiter,
-        formats=found.formats,
-        setup=(*before, found.create),
-        address=None if isinstance(place, Path) else place,
-    )
+        read = read_file(engine, place, relation, layout, likely, usual=usual, as_text=as_text)
+        name = read.sheet or place.name
+        return Source(engine, relation, name, read.columns, file=place, read=read, setup=(read.create,))
+    read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
+    name, setup = read.sheet or place.path.name, (*before, read.create)
+    return Source(engine, relation, name, read.columns, read=read, setup=setup, address=place)
 
 
 def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | None, relation: exp.Table) -> Source:

@@ -7,7 +7,6 @@ All that follows reads the view instead of the source: roles, hierarchies, the s
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, bounds_of, find_column, resolve_columns
+from kanon_sql.engine.base import Column, bounds_of, find_column, resolve_columns, split_values
 from kanon_sql.engine.sources.data_files import files_at, read_as_text, reader_of
 from kanon_sql.engine.sources.new_columns import KNOWN_RULES, with_new_columns
 from kanon_sql.engine.sources.open_source import Preparation
@@ -36,29 +35,22 @@ _Kind = Literal["trim", "lower", "null", "decimal", "date", "cast"]
 TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
 _RULE = re.compile(r"(trim|lower)|(null|decimal|date|cast)\s*:\s*(.*?)(\s+or\s+null)?", re.DOTALL | re.IGNORECASE)
 _OF_TEXTS = ("trim", "lower", "decimal", "date")
-_READS = {"decimal": "a number", "date": "a date", "cast": "a value of that type"}
-"""The rules that read values, and what they read them as."""
 _NUMBERS = frozenset({"integer", "decimal", "float"})
-_FORMAT = "([^%]|%-?[HIMSdjmy]|%[%ABGTUVWXYZabcfghnpuwxz])*"  # of DuckDB's strptime
-_ARGUMENTS = (
-    ("decimal", "[,.]", "the decimal sign is a comma or a point: decimal:, or decimal:."),
-    ("date", ".*%.*", "write how dates are written, such as date:%d.%m.%Y or date:%Y年%m月%d日."),
-    ("date", "(?!.*%[zZ]).*", "time zones are not read, as a time of day would differ from place to place."),
-    ("date", ".*%-?[yYcx].*", "a date without a year is none; write %Y or %y where the year stands."),
-    ("date", _FORMAT, "DuckDB does not read this format: its letters are those of strptime, such as %d, %m and %Y."),
-)
+_ARGUMENTS = {
+    "null": (r'([^\r\n"]|"[^"]*"?)+', "write the values that are NULL, such as null:-9,NA, and no more."),
+    "decimal": ("[,.]", "the decimal sign is a comma or a point: decimal:, or decimal:."),
+    "date": (
+        "(?=.*%-?[yYcx])([^%]|%-?[HIMSdjmy]|%[%ABGTUVWXYabcfghnpuwx])*",
+        "write how dates are written, with a year and no time zone, by letters of DuckDB's strptime: date:%d.%m.%Y.",
+    ),
+    "cast": (".+", "cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR."),
+}
 """By kind of rule, a pattern of its argument, and what an error says if it does not match."""
 _CODE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOST_DIGITS = 38
-_DECIMAL = re.compile(r"DECIMAL\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)", re.IGNORECASE)
-_TYPES = {
-    **{name: name for name in ("TINYINT", "SMALLINT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "TIMESTAMP")},
-    "INT": "INTEGER",
-    "TEXT": "VARCHAR",
-    "VARCHAR": "VARCHAR",
-    "TIMESTAMPNTZ": "TIMESTAMP",
-}
-"""By the name that sqlglot has for a type that a rule may cast to, DuckDB's."""
+_NAMES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN", "VARCHAR")
+_TYPES = {exp.DataType.build(name, dialect="duckdb"): name for name in _NAMES}
+"""The types of casts but DECIMAL, with their names in DuckDB."""
 
 # Classes of characters are written out, and patterns end in \z, so that all engines read them alike.
 _SPACE = r"[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
@@ -72,57 +64,39 @@ _NUMBER = (  # a DOUBLE has 15 digits
     rf"^{_SPACE}*(?:[+-]?{_SPACE}*{_CURRENCY}?|{_CURRENCY}{_SPACE}*[+-]?){_SPACE}*"
     rf"(?:[1-9][0-9]{{0,2}}(?:{_GROUPS})|[0-9]{{1,15}})(?:[SIGN][0-9]*)?{_SPACE}*{_CURRENCY}?{_SPACE}*\z"
 )
+_CASTS = {
+    "text": {"integer": "number", "decimal": "number", "date": "day", "timestamp": "day"},
+    **{family: {"boolean": "truth", **dict.fromkeys(_NUMBERS, "same")} for family in _NUMBERS},
+}
+"""By families of a column and of a type, the column of sql/prepare/values.sql that checks a cast."""
 _BLANK = r"[ \t\n\x0B\f\r]"
 """White space as strptime reads it."""
-_IN_FORMAT = re.compile(r"%(?P<letter>.)|(?P<blank>\s+)|(?P<text>[^%\s]+)", re.ASCII)
 _PARTS = {"Y": "y", "m": "m", "d": "d", "H": "h", "M": "mi", "S": "s"}
 """The letters of the formats that warehouses read, with the columns of sql/prepare/date.sql."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule for a column: its kind, the text after the colon, and whether what cannot be read is NULL."""
+    """A rule for a column."""
 
+    text: str  # as it was written
     kind: _Kind
-    argument: str = ""
-    or_null: bool = False
-
-    def __str__(self) -> str:
-        text = f"{self.kind}:{self.argument}" if self.argument else self.kind
-        return f"{text} or null" if self.or_null else text
-
-    @property
-    def reads_text(self) -> bool:
-        return self.kind in _OF_TEXTS or (self.kind == "cast" and self.type.family == "text")
-
-    @property
-    def type(self) -> Column:
-        """The type that a rule makes of what it reads, as that of a column."""
-        if self.kind == "decimal":
-            return Column("", "DOUBLE")
-        if self.kind == "date":
-            return Column("", "TIMESTAMP" if re.search("%-?[HIMSfgnpzZcXs]", self.argument) else "DATE")
-        return Column("", type_of_cast(self.argument) or "")
+    argument: str  # after the colon
+    or_null: bool  # what cannot be read is NULL
+    makes: str  # the type of what it reads; empty if it reads no values
 
 
 def type_of_cast(text: str) -> str | None:
     """Return the type of a rule ``cast`` as DuckDB writes it; None if no rule casts to it."""
     try:
         kind = exp.DataType.build(text, dialect="duckdb")
+        if text.isalpha():
+            return _TYPES.get(kind)
+        digits, decimals = (int(size.name) for size in kind.expressions)
     except (SqlglotError, ValueError):
         return None
-    if found := _DECIMAL.fullmatch(text):
-        digits, decimals = int(found[1]), int(found[2])
-        return kind.sql(dialect="duckdb") if decimals <= digits and 0 < digits <= _MOST_DIGITS else None
-    return _TYPES.get(kind.this.name) if re.fullmatch("[A-Za-z]+", text) else None
-
-
-def _codes(rule: Rule) -> list[str]:
-    """Return the values of a rule ``null``, which are written as a line of a CSV file."""
-    try:
-        return [value.strip() for value in next(csv.reader([rule.argument], skipinitialspace=True), [])]
-    except csv.Error:  # a line has an end
-        return []
+    is_known = kind.is_type("DECIMAL") and decimals <= digits and 0 < digits <= _MOST_DIGITS
+    return kind.sql(dialect="duckdb") if is_known else None
 
 
 def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
@@ -144,75 +118,66 @@ def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
 
 def parse_preparing(text: str, column: str) -> Rule | None:
     """Return the rule that a text is; None if it is none, and could be an expression."""
-    found = _RULE.fullmatch(text.strip())
-    if found is None:
+    text = text.strip()
+    if (found := _RULE.fullmatch(text)) is None:
         return None
     plain, kind, argument, or_null = found.groups("")
-    rule = Rule((plain or kind).lower(), argument, or_null=bool(or_null))  # type: ignore[arg-type]  # one of the six
-    where = f"Column {column!r}, {str(rule)!r}"
-    for of_kind, pattern, needed in _ARGUMENTS:
-        if of_kind == rule.kind and not re.fullmatch(pattern, argument, re.DOTALL):
-            raise UsageError(f"{where}: {needed}")
-    if rule.kind == "null" and (rule.or_null or not _codes(rule)):
-        raise UsageError(f"{where}: write the values that are NULL, such as null:-9,NA, and no more.")
-    if rule.kind == "cast" and type_of_cast(argument) is None:
-        raise UsageError(f"{where}: cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR.")
-    return rule
+    kind = (plain or kind).lower()
+    day = "TIMESTAMP" if re.search("%-?[HIMSfgnpzZcXs]", argument) else "DATE"
+    makes = type_of_cast(argument) if kind == "cast" else {"decimal": "DOUBLE", "date": day}.get(kind, "")
+    pattern, needed = _ARGUMENTS.get(kind, ("", ""))
+    if makes is None or (kind == "null" and or_null) or not re.fullmatch(pattern, argument, re.DOTALL):
+        raise UsageError(f"Column {column!r}, {text!r}: {needed}")
+    return Rule(text, kind, argument, bool(or_null), makes)  # type: ignore[arg-type]  # one of the six
 
 
 def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     """Return a source whose columns are prepared; the source itself if there are no rules.
 
     1. Read the columns of CSV files whose rules read texts as they are written.
-    2. Count the values that cannot be read, all columns by one scan.
-    3. Make the view.
+    2. Make the view.
+    3. Count the values that cannot be read, all columns by one scan.
     """
     if not given:
         return source
     steps: dict[str, list[Rule]] = {}
-    texts: dict[str, Rules] = {}
+    every: dict[str, Rules] = {}
     expressions: dict[str, str] = {}
     for name, said in given.items():
-        rules = [rule for text in said if (rule := parse_preparing(text, name))]
-        if not rules:
-            source.refuse_in_warehouse(
-                f"and the new column {name!r} is made by an expression of DuckDB's SQL: make it in a view there, and "
-                "name that."
-            )
-            if find_column(name, source.columns) is not None:
-                raise UsageError(
-                    f"{said[0]!r} is no rule that prepares column {name!r}: {KNOWN_RULES}. An expression makes a new "
-                    "column: give it another name."
-                )
-            expressions[name] = said[0]
+        if rules := [rule for text in said if (rule := parse_preparing(text, name))]:
+            (column,) = resolve_columns([name], source.columns, source.name)
+            if column.name in steps:
+                raise UsageError(f"Column {name!r} is prepared twice: write its rules in one list.")
+            steps[column.name], every[column.name] = rules, said
             continue
-        (column,) = resolve_columns([name], source.columns, source.name)
-        if column.name in steps:
-            raise UsageError(f"Column {name!r} is prepared twice: write its rules in one list.")
-        steps[column.name], texts[column.name] = rules, said
-    # 1. Texts as they are written.
+        source.refuse_in_warehouse(
+            f"and the new column {name!r} is made by an expression of DuckDB's SQL: make it in a view there, and name "
+            "that."
+        )
+        if find_column(name, source.columns) is not None:
+            raise UsageError(
+                f"{said[0]!r} is no rule that prepares column {name!r}: {KNOWN_RULES}. An expression makes a new "
+                "column: give it another name."
+            )
+        expressions[name], every[name] = said[0], said
     raw = _with_texts(source, steps)
-    # 2. What cannot be read.
     place = raw.warehouse.kind if raw.warehouse is not None else None
     values = {column.name: Value(column, steps.get(column.name, []), place) for column in raw.columns}
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = query.from_(sql.aliased(raw.relation, "source"))
     reads: dict[str, tuple[str, ...]] = {}
-    if raw.in_warehouse:
-        # Made first, since what is counted is then read in the snapshot in which all that follows is read.
+    if place is not None:
         create = raw.workbench.keep_view("kanon_prepared", query, TITLE)
-        unread, idle = _unread(raw, values)
     else:
-        unread, idle = _unread(raw, values)
-        # 3. The view. Of rows that were read into a table, the rules are computed once.
         if expressions:
             query, reads = with_new_columns(raw, query, list(values), expressions)
+        # Of rows that were read into a table, the rules are computed once.
         is_copy = raw.file is not None and raw.setup and reader_of(files_at(raw.file)[0]) != "read_parquet"
         make = sql.create_table if is_copy else sql.create_view
         create = make(raw.engine.temporary_name("kanon_prepared"), query, temporary=True)
         raw.engine.run(create, TITLE)
-    every = {**texts, **{name: (text,) for name, text in expressions.items()}}
-    preparation = Preparation(raw, every, reads, create, unread, idle)
+    # The view comes first: in a warehouse, what is counted is then read in the snapshot of all that follows.
+    preparation = Preparation(raw, every, reads, create, *_unread(raw, values))
     return replace(raw, relation=create.this, columns=(), preparation=preparation)
 
 
@@ -221,10 +186,11 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
     typed = [
         column.name
         for column in source.columns
-        if column.family != "text" and any(rule.reads_text for rule in steps.get(column.name, ()))
+        if column.family != "text"
+        and any(rule.kind in _OF_TEXTS or rule.makes == "VARCHAR" for rule in steps.get(column.name, ()))
     ]
     if typed and source.file is not None and source.setup:
-        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.layout)
+        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.read.layout)
         if again is not None:
             create, columns = again
             return replace(source, setup=(*source.setup[:-1], create), columns=columns)
@@ -241,40 +207,34 @@ class Value:
             self.value = sql.cast(self.value, "VARCHAR")
         self.read: list[tuple[Rule, exp.Expr, exp.Expr]] = []
         for rule in rules:
-            is_text = column.family == "text"
-            if rule.kind in _OF_TEXTS and not is_text:
+            if rule.kind in _OF_TEXTS and column.family != "text":
                 raise UsageError(
-                    f"Column {column.name!r} is of type {column.kind} already, and {str(rule)!r} reads texts: leave "
+                    f"Column {column.name!r} is of type {column.kind} already, and {rule.text!r} reads texts: leave "
                     "the rule out, or write it before those that make another type."
                 )
-            if place is not None and (why := _why_not_there(rule, column)):
+            to = Column(column.name, rule.makes or column.type)
+            if place is not None and not _is_alike(rule, column, to):
+                why = _NOT_THERE[rule.kind].format(column.kind, to.type)
                 raise UsageError(
-                    f"Column {column.name!r}, {str(rule)!r}: {place} does not do this exactly as DuckDB does: {why}. "
+                    f"Column {column.name!r}, {rule.text!r}: {place} does not do this exactly as DuckDB does: {why}. "
                     "Or make the column in a view there, and name that."
                 )
-            before = _made("stripped", value=self.value) if is_text and rule.kind in _READS else self.value
-            self.value = _by_rule(rule, self.value, before, column, place)
-            if rule.kind in _READS:
-                column = replace(rule.type, name=column.name)
+            value = self.value
+            before = _made("stripped", value=value) if column.family == "text" and rule.makes else value
+            match rule.kind:
+                case "null":
+                    self.value = _nulled(rule, value, column)
+                case "cast":
+                    self.value = _cast(before, column, to, place)
+                case "date":
+                    self.value = _date(rule, value if place else before, to, place)
+                case _:
+                    self.value = _made(rule.kind, rule.argument, value=value)
+            column = to
             if place is not None and column.family == "decimal":  # PostgreSQL forgets the digits of a CASE
                 self.value = sql.cast(self.value, column.type)
             if rule.kind not in {"trim", "lower"}:
                 self.read.append((rule, before, self.value))
-
-
-def _by_rule(rule: Rule, value: exp.Expr, before: exp.Expr, column: Column, place: str | None) -> exp.Expr:
-    """Return a value by a rule; ``before`` is the value without white space around it, if the rule reads texts."""
-    match rule.kind:
-        case "null":
-            return _nulled(rule, value, column)
-        case "cast":
-            return (_cast if place is None else _cast_there)(before, column, rule.type)
-        case "date" if place is not None:
-            return _date_there(rule, value)
-        case "date":
-            return sql.cast(_made("date", rule.argument, value=before), rule.type.type)
-        case _:
-            return _made(rule.kind, rule.argument, value=value)
 
 
 def _made(wanted: str, argument: str = "", digits: str = "", **columns: exp.Expr) -> exp.Expr:
@@ -285,9 +245,10 @@ def _made(wanted: str, argument: str = "", digits: str = "", **columns: exp.Expr
 
 
 def _nulled(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
-    codes: list[exp.Expr] = [sql.literal(text) for text in _codes(rule)]
+    texts = split_values(rule.argument)
+    codes: list[exp.Expr] = [sql.literal(text) for text in texts]
     if column.family in _NUMBERS:  # 1.5 is no whole number, to which it would be rounded
-        codes = [exp.Literal.number(str(Decimal(text))) for text in _codes(rule) if _CODE.fullmatch(text)]
+        codes = [exp.Literal.number(str(Decimal(text))) for text in texts if _CODE.fullmatch(text)]
     elif column.family != "text":
         codes = [_try_cast(text, column) for text in codes]
     if not codes:
@@ -299,17 +260,38 @@ def _try_cast(value: exp.Expr, to: Column) -> exp.Expr:
     return exp.TryCast(this=value.copy(), to=exp.DataType.build(to.type, dialect="duckdb"))
 
 
-def _cast(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
+def _cast(value: exp.Expr, column: Column, to: Column, place: str | None) -> exp.Expr:
     """Return a value in another type; NULL if that is another value."""
-    made = _try_cast(value, to)
-    if column.family == "text" and to.family in {"date", "timestamp"}:
-        return _made("date_of_text", value=value, made=made)
-    if column.family == "text" and to.family in {"integer", "decimal"}:
-        is_exact = sql.matches(value, rf"^[+-]?[0-9]+(\.[0-9]{{0,{to.decimals}}}0*)?\z")
-        return exp.Case().when(is_exact, made)
-    if column.family in _NUMBERS and to.family in {*_NUMBERS, "boolean"}:
-        return _made("same", value=value, made=made, back=_try_cast(made, column))
-    return made
+    if to.type == column.type:
+        return value.copy()
+    if to.family == "text":
+        return sql.float_as_text(value.copy()) if column.family == "float" else sql.cast(value.copy(), to.type)
+    if column.family == "boolean":  # PostgreSQL casts it to INTEGER alone
+        return _cast(sql.cast(value.copy(), "INTEGER"), Column(column.name, "INTEGER"), to, place)
+    made: exp.Expr = _try_cast(value, to)
+    back: exp.Expr = _try_cast(made, column)
+    if place is not None and to.family != "boolean":
+        made, back = _cast_there(value, column, to)
+    if (wanted := _CASTS.get(column.family, {}).get(to.family)) is None:
+        return made
+    whole = _MOST_DIGITS - to.decimals
+    digits = rf"^[+-]?0*{f'[0-9]{{1,{whole}}}' if whole else '0'}(\.[0-9]{{0,{to.decimals}}}0*)?\z"
+    return _made(wanted, digits=digits, value=value, made=made, back=back)
+
+
+def _cast_there(value: exp.Expr, column: Column, to: Column) -> tuple[exp.Expr, exp.Expr]:
+    """Return a value in another type, and that in the first one; NULL if out of bounds, as there is no TRY_CAST."""
+    number = sql.cast(value.copy(), f"DECIMAL({_MOST_DIGITS},{to.decimals})") if column.family == "text" else value
+    made = back = sql.cast(number.copy(), to.type)
+    if to.family == "float":
+        number, back = made, sql.cast(made.copy(), column.type)
+    bounds = bounds_of(column if to.family == "float" else to) or ()
+    if "float" in {column.family, to.family}:  # the largest whole number itself may not be a DOUBLE
+        low, high = (sql.double(min(float(bound), math.nextafter(2.0**63, 0))) for bound in bounds)
+    else:
+        low, high = map(exp.Literal.number, bounds)
+    fits = exp.Between(this=number.copy(), low=low, high=high)
+    return exp.Case().when(fits, made.copy()), exp.Case().when(fits.copy(), back.copy())
 
 
 def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int], list[str]]:
@@ -324,102 +306,71 @@ def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int]
     unread: dict[str, int] = {}
     idle = []
     for (name, rule, *_), number in zip(read, numbers, strict=True):
-        if rule.kind == "null":
-            if not number:
-                idle.append(name)
-        elif number and not rule.or_null:
-            raise UsageError(
-                f"Column {name!r} of {source.name}: {counted(number, 'value')} in {counted(rows, 'row')} cannot be "
-                f"read by {str(rule)!r} as {_READS[rule.kind]}. Name codes of missing values in a rule before it "
-                f"(null:-9,NA), or write '{rule} or null' to make them NULL."
-            )
-        elif number:
+        if number and rule.makes:
+            if not rule.or_null:
+                raise UsageError(
+                    f"Column {name!r} of {source.name}: {counted(number, 'value')} in {counted(rows, 'row')} cannot be "
+                    f"read by {rule.text!r}. Name codes of missing values in a rule before it (null:-9,NA), or write "
+                    f"'{rule.text} or null' to make them NULL."
+                )
             unread[name] = unread.get(name, 0) + number
+        elif not number and not rule.makes:
+            idle.append(name)
     return unread, idle
 
 
 # In warehouses: what all engines do alike
 
 _CASTS_ALIKE = {
-    "text": {"text": "text", "integer": "number_of_text", "decimal": "number_of_text"},
-    "integer": {"text": "text", "integer": "number", "decimal": "number", "float": "number", "boolean": "truth"},
-    "decimal": {"text": "text", "integer": "number", "decimal": "number", "boolean": "truth"},
-    "float": {"text": "text", "integer": "number", "boolean": "truth"},
-    "boolean": {"text": "text", "integer": "number_of_truth"},
-    "date": {"text": "text"},
+    "text": {"text", "integer", "decimal"},
+    "integer": {"text", "integer", "decimal", "float", "boolean"},
+    "decimal": {"text", "integer", "decimal", "boolean"},
+    "float": {"text", "integer", "boolean"},
+    "boolean": {"text", "integer"},
+    "date": {"text"},
 }
-"""By family of a column, the families that it is cast to, and the column of sql/prepare/values.sql that does it."""
+"""By family of a column, the families that it is cast to."""
 
 
-def _why_not_there(rule: Rule, column: Column) -> str | None:
-    """Return why a rule is refused in warehouses; None if it is not."""
-    family = column.family
-    if rule.kind == "lower":
-        return "which letters are capitals depends on its settings"
-    if rule.kind == "null" and family not in {"text", *_NUMBERS}:
-        return "values are compared there with texts and numbers alone"
-    letters = re.findall("%(.?)", rule.argument)
-    is_known = {*"Ymd"} <= {*letters} <= _PARTS.keys() and len({*letters}) == len(letters)
-    if rule.kind == "date" and not is_known:
-        return "of formats it has those with %d, %m, %Y and maybe %H, %M, %S, each once, and other characters between"
-    if rule.kind != "cast" or _is_cast_alike(column, rule.type):
-        return None
-    if family == "text":
-        return "texts are cast to whole numbers and DECIMAL alone; decimal:. makes a DOUBLE, and date:%Y-%m-%d a date"
-    return f"{column.kind} is not cast to {rule.type.type} there"
+_NOT_THERE = {
+    "lower": "which letters are capitals depends on its settings",
+    "null": "values are compared there with texts and numbers alone",
+    "date": "of formats it has those with %d, %m, %Y and maybe %H, %M, %S, each once, and other characters between",
+    "cast": "{} is not cast to {} there (of a text, decimal:. makes a DOUBLE, and date:%Y-%m-%d a date)",
+}
 
 
-def _is_cast_alike(column: Column, to: Column) -> bool:
-    if column.type == to.type:
-        return True
+def _is_alike(rule: Rule, column: Column, to: Column) -> bool:
+    """Return True if warehouses do by a rule exactly what DuckDB does."""
+    if rule.kind == "date":
+        letters = re.findall("%(.?)", rule.argument)
+        return {*"Ymd"} <= {*letters} <= _PARTS.keys() and len({*letters}) == len(letters)
+    if rule.kind != "cast":
+        return rule.kind != "lower" and (rule.kind != "null" or column.family in {"text", *_NUMBERS})
     if {column.family, to.family} <= {"integer", "decimal"}:  # with more digits they cannot be compared
         largest = [most for _, most in filter(None, map(bounds_of, (column, to)))]
         digits = max(len(most.partition(".")[0]) for most in largest)
         return digits + max(column.decimals, to.decimals) <= _MOST_DIGITS
-    return to.family in _CASTS_ALIKE.get(column.family, ()) and to.type != "FLOAT"
+    return column.type == to.type or (to.family in _CASTS_ALIKE.get(column.family, ()) and to.type != "FLOAT")
 
 
-def _cast_there(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
-    """Return what ``_cast`` does, without the functions that only DuckDB has."""
-    if to.type == column.type:
-        return value.copy()
-    if to.family == "text":
-        return sql.float_as_text(value.copy()) if column.family == "float" else sql.cast(value.copy(), to.type)
-    wanted = _CASTS_ALIKE[column.family][to.family]
-    number = sql.cast(value.copy(), f"DECIMAL({_MOST_DIGITS},{to.decimals})") if column.family == "text" else value
-    made: exp.Expr = sql.cast(number.copy(), to.type)
-    back = made
-    least, most = bounds_of(column if to.family == "float" else to) or ("0", "1")
-    low: exp.Expr = sql.cast(sql.literal(least), to.type)
-    high: exp.Expr = sql.cast(sql.literal(most), to.type)
-    if "float" in {column.family, to.family}:  # the largest whole number itself may not be a DOUBLE
-        low, high = sql.double(float(least)), sql.double(math.nextafter(float(int(most) + 1), 0))
-    if to.family == "float":
-        number, back = made, sql.cast(made.copy(), column.type)
-    whole = _MOST_DIGITS - to.decimals
-    digits = rf"^[+-]?0*{f'[0-9]{{1,{whole}}}' if whole else '0'}(\.[0-9]{{0,{to.decimals}}}0*)?\z"
-    found = _made(wanted, digits=digits, value=value, number=number, made=made, back=back, low=low, high=high)
-    return sql.cast(found, to.type) if column.family == "boolean" else found
-
-
-def _date_there(rule: Rule, text: exp.Expr) -> exp.Expr:
-    """Return a date, or a timestamp, put together from the parts of a text; NULL if there is no such day."""
+def _date(rule: Rule, text: exp.Expr, to: Column, place: str | None) -> exp.Expr:
+    """Return the date or timestamp that a text is; NULL if there is no such day. Warehouses put it together."""
+    if place is None:
+        return sql.cast(_made("date", rule.argument, value=text), to.type)
     columns = {"is_written": sql.matches(text, _pattern_of(rule.argument))}
     for letter, column in _PARTS.items():
         part = (text.copy(), sql.literal(_pattern_of(rule.argument, letter)), sql.literal(1))
         is_there = f"%{letter}" in rule.argument
         columns[column] = exp.func("REGEXP_EXTRACT", *part, dialect="duckdb") if is_there else sql.literal("0")
-    columns["day"] = sql.selected("prepare/date", "day", columns=columns)
-    return columns["day"] if rule.type.type == "DATE" else sql.selected("prepare/date", "moment", columns=columns)
+    columns["DATE"] = sql.selected("prepare/date", "DATE", columns=columns)
+    return sql.selected("prepare/date", to.type, columns=columns)
 
 
 def _pattern_of(written: str, wanted: str = "") -> str:
     """Return the pattern of a format of dates, with a group around the part of one letter."""
-
-    def pattern(found: re.Match[str]) -> str:
-        if letter := found["letter"]:
-            digits = "[0-9]{4}" if letter == "Y" else "(?:[0-9]{2}|[0-9](?![0-9]))"
-            return f"({digits})" if letter == wanted else digits
-        return f"{_BLANK}+" if found["blank"] else re.sub(r"([^\w])", r"\\\1", found["text"])
-
-    return rf"^{_SPACE}*{_BLANK}*{_IN_FORMAT.sub(pattern, written)}{_BLANK}*{_SPACE}*\z"
+    pattern = re.sub(r"(\\\s)+", lambda _: f"{_BLANK}+", re.escape(written), flags=re.ASCII)
+    for letter in _PARTS:
+        digits = "[0-9]{4}" if letter == "Y" else "(?:[0-9]{2}|[0-9](?![0-9]))"
+        pattern = pattern.replace(f"%{letter}", f"({digits})" if letter == wanted else digits)
+    return rf"^{_SPACE}*{_BLANK}*{pattern}{_BLANK}*{_SPACE}*\z"

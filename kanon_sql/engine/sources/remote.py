@@ -15,9 +15,8 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
-from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, in_force, not_installed, spill_directory
+from kanon_sql.engine.duckdb.connection import first_line, in_force, not_installed, spill_directory
 from kanon_sql.engine.keys import HIDDEN
-from kanon_sql.engine.sources.addresses import EXTENSIONS
 from kanon_sql.engine.sources.data_files import make_from_file, raw_names, read_file, reader_of
 from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -36,29 +35,24 @@ if TYPE_CHECKING:
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
 """The environment variable that allows to download extensions: 1, true or yes."""
 _PASSWORD, _ACCESS = "kanon_password", "kanon_access"
-# The kind of secret that an address needs, and the extension that finds one. Others (gcs, r2, http) have no chain.
-_CHAINS = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), ("s3", "aws")),
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), ("azure", "azure")),
-    "hf": ("huggingface", "httpfs"),
-}
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
     """Load the extension that ``what`` needs, and return the statement that does."""
-    verbs = {"LOAD": "loaded"}
+    load = exp.Command(this="LOAD", expression=sql.identifier(name))
+    statements = [load]
     if not is_installed(engine, name):
         if os.environ.get(ALLOWS_INSTALLING, "").strip().lower() not in {"1", "true", "yes"}:
             raise SourceError(not_installed(name, what))
-        verbs = {"INSTALL": "downloaded"} | verbs
-    for verb, done in verbs.items():
-        statement = exp.Command(this=verb, expression=sql.identifier(name))
-        try:
+        statements.insert(0, exp.Command(this="INSTALL", expression=sql.identifier(name)))
+    try:
+        for statement in statements:
             engine.run_unlogged(statement)
-        except duckdb.Error as error:
-            wrong = f"{what} needs DuckDB's extension {name}, which cannot be {done}."
-            raise SourceError(f"{wrong} {first_line(error)}") from None
-    return statement
+    except duckdb.Error as error:
+        raise SourceError(
+            f"{what} needs DuckDB's extension {name}, which cannot be loaded. {first_line(error)}"
+        ) from None
+    return load
 
 
 def is_installed(engine: DuckDBEngine, name: str) -> bool:
@@ -70,37 +64,29 @@ def is_installed(engine: DuckDBEngine, name: str) -> bool:
 def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[str, tuple[exp.Expr, ...]]]:
     """Attach a database for reading, and detach it at the end.
 
-    Yields its name, and the statements that attach it, without secrets.
+    Yields its name, and the statements that attach it, without secrets. DuckDB keeps the password as a secret until
+    then.
     """
-    if engine.is_shared and engine.in_transaction():
-        raise UsageError(
-            "The connection has a transaction open; commit it or roll it back, then read another database."
-        )
-    taken = [name for (name,) in engine.rows(sql.statement("catalog/databases"), "names in use")]
-    name = unused_name(address.name, [*taken, *TAKEN_BY_DUCKDB])
+    engine.require_no_transaction("read another database", owned_too=False)
+    name = engine.unused_database(address.kind)
+    load = load_extension(engine, f"{address.kind}_scanner", address.shown)
     try:
-        load = attach_database(engine, address, name)
+        try:
+            if address.password:
+                settings = {"TYPE": exp.var(address.kind), "PASSWORD": sql.literal(address.password)}
+                engine.run_unlogged(create_secret(_PASSWORD, settings))
+            engine.run_unlogged(attach_statement(address, name, secret=True))
+        except duckdb.Error as error:
+            text = first_line(error)
+            for secret in filter(None, (address.password, *address.settings.values())):
+                text = text.replace(secret, HIDDEN)
+            raise SourceError(f"{address.shown} cannot be opened. {text}") from None
         yield name, (load, attach_statement(address, name))
     finally:
-        detach = [exp.Detach(this=sql.identifier(name))]
-        for statement in detach if address.password is None else [*detach, forget_statement()]:
-            with suppress(duckdb.Error):  # it was not attached
+        forget = exp.Command(this="DROP", expression=exp.var(f"TEMPORARY SECRET {_PASSWORD}"))
+        for statement in (exp.Detach(this=sql.identifier(name)), forget):
+            with suppress(duckdb.Error):  # it was not attached, or has no password
                 engine.run_unlogged(statement)
-
-
-def attach_database(engine: DuckDBEngine, address: DatabaseAddress, name: str) -> exp.Expr:
-    """Load the extension and attach a database; return the statement that loads the extension."""
-    load = load_extension(engine, EXTENSIONS[address.kind], address.shown)
-    try:
-        if address.password is not None:
-            engine.run_unlogged(secret_statement(address))
-        engine.run_unlogged(attach_statement(address, name, secret=True))
-    except duckdb.Error as error:
-        text = first_line(error)
-        for secret in filter(None, address.secrets):
-            text = text.replace(secret, HIDDEN)
-        raise SourceError(f"{address.shown} cannot be opened. {text}") from None
-    return load
 
 
 def attach_statement(address: DatabaseAddress, name: str, *, secret: bool = False) -> exp.Attach:
@@ -109,19 +95,10 @@ def attach_statement(address: DatabaseAddress, name: str, *, secret: bool = Fals
         exp.AttachOption(this=exp.var("TYPE"), expression=exp.var(address.kind)),
         exp.AttachOption(this=exp.var("READ_ONLY")),
     ]
-    if secret and address.password is not None:
+    if secret and address.password:
         options.append(exp.AttachOption(this=exp.var("SECRET"), expression=sql.identifier(_PASSWORD)))
-    place = sql.literal(address.connection if secret else address.shown_connection)
+    place = sql.literal(address.connection(secret=secret))
     return exp.Attach(this=exp.Alias(this=place, alias=sql.identifier(name)), expressions=options)
-
-
-def secret_statement(address: DatabaseAddress) -> exp.Create:
-    """Return the statement by which DuckDB keeps a password until the database is attached; no script shows it."""
-    return create_secret(_PASSWORD, {"TYPE": exp.var(address.kind), "PASSWORD": sql.literal(address.password)})
-
-
-def forget_statement() -> exp.Command:
-    return exp.Command(this="DROP", expression=exp.var(f"TEMPORARY SECRET {_PASSWORD}"))
 
 
 def create_secret(name: str, settings: Mapping[str, exp.Expr]) -> exp.Create:
@@ -171,7 +148,7 @@ def read_objects(
         raise SourceError(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
-    named_once(raw_names(engine, reader, place, columns), address.name)
+    named_once(raw_names(engine, reader, place, columns), address.path.name)
     return FileRead(create, columns, layout), tuple(setup)
 
 
@@ -214,18 +191,16 @@ def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...
 
     A secret of the user comes first. Without credentials, public files can still be read.
     """
-    kind, extension = _CHAINS.get(address.scheme, ("", ""))
-    if not kind or address.is_signed or not is_installed(engine, extension):
+    kind = address.secret
+    if not kind or address.is_signed or not is_installed(engine, address.finder):
         return ()
     settings: dict[str, exp.Expr] = {"TYPE": exp.var(kind), "PROVIDER": exp.var("credential_chain")}
-    account = os.environ.get("AZURE_STORAGE_ACCOUNT")
-    if kind == "azure" and account:
+    if kind == "azure" and (account := os.environ.get("AZURE_STORAGE_ACCOUNT")):
         settings["ACCOUNT_NAME"] = sql.literal(account)
-    create = create_secret(_ACCESS, settings)
     with suppress(duckdb.Error, SourceError):
         values = {"address": address.given, "kind": kind}
         if not engine.rows(sql.statement("files/secret_of", values=values), "is there a secret for it?"):
-            load_extension(engine, extension, address.shown)
+            load, create = load_extension(engine, address.finder, address.shown), create_secret(_ACCESS, settings)
             engine.run_unlogged(create)
-            return (exp.Command(this="LOAD", expression=sql.identifier(extension)), create)
+            return (load, create)
     return ()

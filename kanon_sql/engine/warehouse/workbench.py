@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "kanon"
 _HIERARCHY, _LEDGER = "hierarchy_", "releases"
-_DATABASES = {"memory", "system", "temp"}
 _ROW, _SENT_AT_ONCE = "rowid", 100_000
 """Rows that are held in memory on the way to the warehouse."""
 
@@ -163,11 +162,6 @@ class Workbench(DuckDBEngine):
         """Return a relation of the warehouse as it is known here, from now on."""
         key = self._key(relation)
         if key not in self._mirrors:
-            if key[0] in _DATABASES:
-                raise UsageError(
-                    f"A schema called {relation.db!r} cannot be used here, since the embedded DuckDB has a database of "
-                    "that name: read views of its tables in another schema, and write to another one."
-                )
             found = tuple(columns) if columns is not None else self.warehouse.columns(relation)
             self._mirrors[key] = Mirror(relation.copy(), found)
         return self._mirrors[key]

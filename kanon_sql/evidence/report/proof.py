@@ -102,9 +102,9 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
     is_csv = published.file is not None and published.file.suffix.lower() in CSV
     # A file is for spreadsheets as a whole, or not at all, and has one decimal sign: a choice for each row could hide
     # something in it.
-    signs = dict.fromkeys([published.layout.decimal_separator or ".", "."])
+    signs = dict.fromkeys([published.read.layout.decimal_separator or ".", "."])
     ways = [
-        replace(release.publication, decimal=sign, spreadsheet_safe=safe, formats=release.prepared.source.formats)
+        replace(release.publication, decimal=sign, spreadsheet_safe=safe, formats=release.prepared.source.read.formats)
         for sign in signs
         for safe in (False, True)
     ]
@@ -188,12 +188,12 @@ def _as_texts(
             yield _texts(names, own), _texts(names, given)
             return
         if form in _TEXTS:
-            if published.layout.encoding is not None:
+            if published.read.layout.encoding is not None:
                 written, file = file, private.path / "published"
-                decode(written, file, published.layout.encoding)
+                decode(written, file, published.read.layout.encoding)
             own, given = (
                 read_as_written(again, form, names, publication.delimiter),
-                read_as_written(file, form, names, published.delimiter),
+                read_as_written(file, form, names, published.read.delimiter),
             )
             yield _texts(names, own), _texts(names, given)
             return

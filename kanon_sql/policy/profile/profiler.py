@@ -390,7 +390,7 @@ def _where(source: Source) -> tuple[str, ...]:
     if source.address is not None:
         table = (source.name,) if isinstance(source.address, DatabaseAddress) else ()
         return (source.address.shown, *table)
-    return ("SOURCE",) if source.file is None else (shown_source(str(source.file)), *filter(None, [source.sheet]))
+    return ("SOURCE",) if source.file is None else (shown_source(str(source.file)), *filter(None, [source.read.sheet]))
 
 
 def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:

@@ -99,8 +99,8 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
     """Return a publication as it is written to a file: for spreadsheets or not, with which signs and encoding."""
     delimiter, suffix = destination.delimiter, path.suffix.lower()
     if delimiter is None:
-        delimiter = "\t" if suffix == ".tsv" else source.delimiter if suffix in CSV else ","
-    layout = source.layout if suffix in CSV and source.is_csv else NOT_STATED
+        delimiter = "\t" if suffix == ".tsv" else source.read.delimiter if suffix in CSV else ","
+    layout = source.read.layout if suffix in CSV and source.is_csv else NOT_STATED
     encoding = destination.encoding or layout.encoding
     decimal = destination.decimal or layout.decimal_separator or "."
     if decimal == delimiter:
@@ -113,7 +113,7 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
         delimiter=delimiter,
         encoding=None if encoding == UTF_8 else encoding,
         decimal=decimal,
-        formats=source.formats if suffix in CSV else {},
+        formats=source.read.formats if suffix in CSV else {},
     )
 
 
@@ -251,8 +251,8 @@ def database_statements(source: Source, query: exp.Query, path: Path) -> tuple[t
     return (attach, sql.create_table(table.copy(), query)), table
 
 
-_RUN = "^'*[=+@\\t\\r\\n\uff1d\uff0b\uff0d\uff20-]"
-"""What a spreadsheet runs or takes apart: a sign of a formula, also of full width, at the begin of a cell."""
+_RUN = "^'*[=+@\\t\\r\\n-]"
+"""What a spreadsheet runs or takes apart: a sign of a formula at the begin of a cell."""
 _PREFIXED = _RUN.replace("*", "+", 1)
 _MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
 _NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"

@@ -123,7 +123,7 @@ def hidden_rows(source: Source) -> int | None:
     known = exp.select(sql.count_rows()).from_(sql.relation(GENERALIZED))
     counted = exp.select(exp.Sub(this=behind.subquery(), expression=known.subquery()))
     counted.set("with_", view.args["with_"].copy())
-    counted.meta[NATIVE] = source.dialect
+    counted.meta[NATIVE] = source.holder.dialect
     with suppress(NoRightError):
         return int(source.holder.rows(counted, "rows of the table whose values the view does not know")[0][0])
     return None
@@ -133,7 +133,7 @@ def _definition(source: Source) -> exp.Select | None:
     """Return the query of the view that a source is; None if it is none, or none that sqlglot reads."""
     text = source.engine.definition_of(source.relation, "is it a view?")
     with suppress(SqlglotError):
-        parsed = None if text is None else sqlglot.parse_one(text, read=source.dialect)
+        parsed = None if text is None else sqlglot.parse_one(text, read=source.holder.dialect)
         query = parsed.expression if isinstance(parsed, exp.Create) else parsed
         return query if isinstance(query, exp.Select) else None
     return None

@@ -344,7 +344,7 @@ def _source(opened: OpenDatabase, name: str) -> Source:
     with_schema = [table for table in opened.tables if folded(".".join(table)) == folded(name)]
     found = bare or with_schema or _view(opened, name)
     if not found:
-        there = ", ".join(sorted(_written(opened, table) for table in opened.tables))
+        there = ", ".join(sorted(opened.name(table) for table in opened.tables))
         raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
     found = [table for table in found if name in {table[1], ".".join(table)}] or found
     if len(found) > 1:
@@ -369,10 +369,6 @@ def _view(opened: OpenDatabase, name: str) -> list[tuple[str, str]]:
     return [pair for pair in pairs if opened.engine.kind_of(sql.relation(pair[1], pair[0])) in _VIEWS]
 
 
-def _written(opened: OpenDatabase, table: tuple[str, str]) -> str:
-    return table[1] if table[0] == opened.schema else ".".join(table)
-
-
 def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
     """Raise where a schema of the tables has others that the policy says nothing of."""
     named = {(source.relation.db or opened.schema, source.relation.name) for source in tables.values()}
@@ -381,7 +377,7 @@ def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
         is_twin = any(folded(".".join(one)) == folded(".".join(other)) for one in left for other in named)
         raise UsageError(
             f"The policy says nothing of {counted(len(left), 'table')} of {opened.place}: "
-            f"{', '.join(_written(opened, table) for table in left)}. "
+            f"{', '.join(opened.name(table) for table in left)}. "
             + (
                 "Its name differs from that of another table in case only: name views in another schema instead."
                 if is_twin
