@@ -15,7 +15,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of, options_of_others
-from kanon_sql.policy.policy import Count, Policy, k_apart, suppression_limit
+from kanon_sql.policy.policy import SETTINGS, Count, Policy, k_apart
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import rule_from_anywhere
@@ -244,7 +244,7 @@ class State:
             hierarchies=rules,
             publish=publish,
             key_file=base.key_file if keyed else None,
-            max_suppressed=suppression_limit(self.limit),
+            max_suppressed=SETTINGS["max_suppressed"].value(self.limit),
             algorithm=self.algorithm,
             count="people" if entity is not None else self.count,
             levels=self.chosen_levels,
@@ -280,7 +280,7 @@ def _setting(name: str, value: str) -> Any:  # noqa: ANN401 - of the kind of its
     if name == "k":
         return _number(value, "k", _SMALLEST_K)
     if name == "limit":
-        return str(suppression_limit(value))
+        return str(SETTINGS["max_suppressed"].value(value))
     return value == "1" if name == "confirmed" else value
 
 

@@ -58,10 +58,11 @@ Paths in the file start from the directory of the file.
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from kanon_sql.classes.recoding import OPTIONS, Choose, Cut, Cutting, Numbers, Texts, cutting_of
 from kanon_sql.engine.base import names
@@ -84,6 +85,7 @@ from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import (
+    Setting,
     backup_in,
     backup_setting,
     check_settings,
@@ -105,12 +107,13 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kanon_sql.hierarchy.spec import Given, Hierarchies
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
 
+Call = TypeVar("Call", bound="Callable[..., Any]")
 SearchOn = Literal["workbench", "warehouse"]
 Count = Literal["people", "rows"]
 CHOICE_IS_GREEDY_IN_SHORT = (
@@ -476,7 +479,6 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     sensitive: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     pseudonymize: Sequence[str] = (),
-    key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
     hierarchies: Hierarchies | None = None,
@@ -509,7 +511,6 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         hierarchy_directory=directory,
         publish={column: publish_rules_of(texts, column) for column, texts in (publish or {}).items()},
         levels=levels_of(levels or {}),
-        key_file=None if key_file is None else Path(key_file),
         prepare=rules_of(prepare or {}),
         **settings,
     )
@@ -517,6 +518,20 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 
 SETTINGS = settings_of(Policy)
 """The settings that are one value, by their names."""
+K = Setting("k", DEFAULT_K, "The smallest class that may be published.", "privacy", int, "a whole number")
+
+
+def with_settings(call: Call) -> Call:
+    """Let a public call that takes ``**settings`` show each setting as a keyword, with its default."""
+    own = inspect.signature(call)
+    *first, _ = own.parameters.values()
+    keywords = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in SETTINGS.values()
+    ]
+    call.__signature__ = own.replace(parameters=[*first, *keywords])  # type: ignore[attr-defined]  # what help() shows
+    return call
+
+
 SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", *READERS_OF},
     "columns": {column.name for column in fields(NamedColumns)},

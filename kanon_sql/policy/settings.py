@@ -49,9 +49,9 @@ class Setting:
     section: str
     takes: type | tuple[str, ...]
     must: str
-    read: Callable[[Any], Any] | None
-    metavar: str | None
-    is_written: bool
+    read: Callable[[Any], Any] | None = None
+    metavar: str | None = None
+    is_written: bool = False
 
     @property
     def option(self) -> str:
@@ -67,6 +67,14 @@ class Setting:
         near = difflib.get_close_matches(str(given), self.takes, 1) if isinstance(self.takes, tuple) else []
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{self.name} must be {self.must}. Got {given!r}.{meant}")
+
+    def of_text(self, text: str) -> Any:  # noqa: ANN401 - as above
+        """Return the value that ``--set`` gives, or raise a UsageError."""
+        given: Any = text
+        if self.takes in {int, float, bool}:
+            with suppress(ValueError):  # which the next line says
+                given = {"true": True, "false": False}[text] if self.takes is bool else self.takes(text)
+        return self.value(given)
 
     def _may_be(self, given: Any) -> bool:  # noqa: ANN401 - as above
         if isinstance(self.takes, tuple):

@@ -16,17 +16,17 @@ from kanon_sql.engine.progress import Listener, Progress, allow_to_finish, silen
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
-from kanon_sql.engine.time_zones import UTC, computing_in
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
-from kanon_sql.policy.algorithms import ALL_OR_NONE, algorithms_of
+from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.gate import require_nothing_tells
-from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
+from kanon_sql.policy.policy import Policy, make_policy, with_settings
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
@@ -117,8 +117,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
-        settings: those of ``kanon settings`` by their names: ``max_suppressed``, ``algorithm``, ``time_limit``, ``seed``
-            and so on.
+        settings: those of ``kanon settings`` by their names, such as ``max_suppressed`` and ``algorithm``.
 
     Raises:
         UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.

@@ -18,12 +18,12 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
-from kanon_sql.engine.time_zones import UTC, computing_in
+from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
-from kanon_sql.policy.policy import k_apart, make_policy, suppression_limit
+from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy, with_settings
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.utility import KEYWORDS, WantedUtility, utility_against, utility_settings
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.utility.spread import Spread
     from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy.policy import Count, Policy
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Rest
     from kanon_sql.release.release import Release
 
@@ -270,7 +270,7 @@ class PreparedTable:
         suited = [name for name in names_for(measure) if choice != ALL_OR_NONE or name in MONDRIAN]
         names = list(dict.fromkeys(algorithms or suited))
         given = max_suppressed if max_suppressed is not None else [self.policy.max_suppressed]
-        limits = list(dict.fromkeys(map(suppression_limit, given)))
+        limits = list(dict.fromkeys(map(SETTINGS["max_suppressed"].value, given)))
         if not (names and k and limits):
             raise UsageError("There is nothing to compare: name an algorithm, a k and a limit of suppression at least.")
         others = [model for model in k_apart(self.policy.models) if not isinstance(model, KAnonymity)]
@@ -346,6 +346,7 @@ def _utility(release: Release, rows: exp.Table, prepared: Prepared, wanted: Want
     return utility_against(source, made, release.policy, prepared, wanted, tell)
 
 
+@with_settings
 def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
@@ -355,20 +356,18 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     sensitive: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     pseudonymize: Sequence[str] = (),
-    key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
-    count: Count = "people",
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Hierarchies | None = None,
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
-    time_zone: str = UTC,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
+    **settings: Any,  # noqa: ANN401 - each of its own kind, which the policy checks
 ) -> PreparedTable:
     """Return a table ready to be anonymized in many ways: its hierarchies made, its frequency set counted.
 
@@ -380,20 +379,18 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         sensitive: columns that must not be learned about a person.
         insensitive: other columns that are published as they are.
         pseudonymize: identifying columns that are published as pseudonyms.
-        key_file: the file with the key of pseudonyms; without it, each release has a key of its own.
         rest: what happens to columns that were not named.
         entity: the column that names the person; then every k counts people.
-        count: "people", for which a table with several rows of one person needs an entity; or "rows".
         k: the smallest class, where nothing else is said.
         models: required where nothing else is said; the sensitive columns that they are about are counted too.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: as for ``anonymize``.
         prepare: rules that come before all else, as for ``anonymize``.
         publish: for columns that are kept, the rule by which they are published; or several.
-        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as "Europe/Berlin".
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
+        settings: those of ``kanon settings`` by their names; the methods take other values of those of the search.
 
     Raises:
         UsageError: a setting or a column is wrong.
@@ -406,17 +403,15 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         sensitive=sensitive,
         insensitive=insensitive,
         pseudonymize=pseudonymize,
-        key_file=key_file,
         rest=rest,
         entity=entity,
-        count=count,
         k=k,
         models=models,
         population=population,
         hierarchies=hierarchies,
         prepare=prepare,
         publish=publish,
-        time_zone=time_zone,
+        **settings,
     )
     tell = progress or silent
     source, table = named_table(source, table, requested.origin)

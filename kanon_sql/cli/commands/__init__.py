@@ -29,6 +29,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "anonymize:anonymize_command",
         "Find the release of a table that loses least, publish it, and verify what was published.",
     ),
+    "settings": (
+        "settings:settings_command",
+        "List the settings of a policy: what --set KEY=VALUE, kanon.toml and the library take.",
+    ),
     "apply": (
         "apply:apply_command",
         "Publish new rows as the rows of a release were, and append them; those that are too few of a kind wait.",
@@ -134,6 +138,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
         f"kanon anonymize {_BY_ID} --qi birth_date,sex --rest drop -k 20 --algorithm local --sql --dialect postgres",
     ),
+    "settings": ("kanon settings", "kanon settings --format json"),
     "apply": ("kanon apply kanon.lock admissions --append released --again --dry-run",),
     "check": (
         f"kanon check {_RELEASED} {_JUDGED} -k 5",

@@ -212,6 +212,14 @@ HierarchyOption = Annotated[
         "round:1,2  truncate:1,2  flat  ready:us_state  prefix:3:FILE.",
     ),
 ]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting of kanon settings, as kanon.toml has it: search.cut=node  privacy.beta=2. Repeatable.",
+    ),
+]
 LevelsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -405,30 +413,19 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(command, _RESOURCES, call)
 
 
-_TIME_ZONE = {
-    "time_zone": Annotated[
-        str | None,
-        typer.Option(
-            "--time-zone",
-            metavar="NAME",
-            help="In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin "
-            "(default: UTC).",
-        ),
-    ]
-}
-
-
 def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that works in the time zone of the option, or of the policy file, if it takes a policy file."""
     if "policy_file" not in inspect.signature(command, eval_str=True).parameters:
         return command
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        path = given["policy_file"]
-        with computing_in(added["time_zone"] or (UTC if path is None else time_zone_of(path))):
+        path, texts = given["policy_file"], [text.partition("=") for text in given.get("settings") or []]
+        by_set = [value for key, _, value in texts if key.strip() in {"time_zone", "release.time_zone"}]
+        zone = added["time_zone"] or next(iter(by_set), None)
+        with computing_in(zone or (UTC if path is None else time_zone_of(path))):
             command(**given)
 
-    return with_options(command, _TIME_ZONE, call)
+    return with_options(command, {"time_zone": setting_option("time_zone")}, call)
 
 
 _LAYOUT = {
