@@ -36,7 +36,7 @@ from kanon_sql.release.statements.view import require_viewable, view_lookups, vi
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import NATIVE, begin_script, capabilities_of, clean_up, render, rendered
+from kanon_sql.sql.dialects import NATIVE, clean_up, render, rendered
 from kanon_sql.sql.dialects import script as as_script
 from kanon_sql.sql.names import unused_name
 
@@ -112,8 +112,6 @@ class Plan:
         return [(title, text) for title, texts in self._texts(dialect) for text in texts]
 
     def _texts(self, dialect: str) -> Iterator[tuple[str, list[str]]]:
-        if first := begin_script(dialect):
-            yield "What the script needs", first
         for step in self.steps:
             try:
                 texts = [text for statement in step.statements for text in rendered(statement, dialect, pretty=True)]
@@ -398,7 +396,7 @@ def _load(lines: exp.Table, names: Sequence[str], path: Path, dialect: str) -> e
         load = exp.Command(this="CREATE", expression=" ".join([*words, _CSV[dialect]]))
     else:
         load = exp.Command(this="COPY", expression=" ".join([table, "FROM", file, _CSV.get(dialect, "")]))
-    load.meta[NATIVE] = capabilities_of(dialect).name
+    load.meta[NATIVE] = dialect
     return load
 
 

@@ -532,21 +532,23 @@ def written_out(
     return exp.select(*typed).from_(lines)
 
 
-def create_table(name: exp.Table, query: exp.Query, *, temporary: bool = False) -> exp.Create:
-    """Return ``CREATE [TEMPORARY] TABLE name AS query``."""
+def create_table(name: exp.Table, query: exp.Query, *, temporary: bool = False, replace: bool = False) -> exp.Create:
+    """Return ``CREATE [OR REPLACE] [TEMPORARY] TABLE name AS query``."""
     properties = exp.Properties(expressions=[exp.TemporaryProperty()]) if temporary else None
-    return exp.Create(this=name, kind="TABLE", expression=query, properties=properties)
+    return exp.Create(this=name, kind="TABLE", replace=replace, expression=query, properties=properties)
 
 
-def create_view(name: exp.Table, query: exp.Query, *, temporary: bool = False, secure: bool = False) -> exp.Create:
-    """Return ``CREATE [TEMPORARY] [SECURE] VIEW name AS query``.
+def create_view(
+    name: exp.Table, query: exp.Query, *, temporary: bool = False, secure: bool = False, replace: bool = False
+) -> exp.Create:
+    """Return ``CREATE [OR REPLACE] [TEMPORARY] [SECURE] VIEW name AS query``.
 
     Nothing that a reader of a secure view adds is evaluated for a row that the view leaves out; each dialect has its
     own words for it, or none (see ``Capabilities.barrier``).
     """
     said = [exp.TemporaryProperty()] * temporary + [exp.SecureProperty()] * secure
     properties = exp.Properties(expressions=said) if said else None
-    return exp.Create(this=name, kind="VIEW", expression=query, properties=properties)
+    return exp.Create(this=name, kind="VIEW", replace=replace, expression=query, properties=properties)
 
 
 def set_time_zone(zone: str) -> exp.Set:

@@ -62,8 +62,8 @@ def test_spark(spark: object) -> None:
 
 
 def test_others_do_not_search() -> None:
-    with pytest.raises(UsageError, match="Trino cannot sum the largest"):
-        render(query(2), "trino")
+    with pytest.raises(UsageError, match="Snowflake cannot sum the largest"):
+        render(query(2), "snowflake")
 
 
 @pytest.mark.thorough

@@ -77,18 +77,7 @@ def _columns(context: typer.Context) -> list[str]:
 
 
 Format = Literal["table", "json"]
-DialectName = Literal[
-    "duckdb",
-    "postgres",
-    "spark",
-    "bigquery",
-    "snowflake",
-    "databricks",
-    "trino",
-    "clickhouse",
-    "tsql",
-    "sqlserver",
-]
+DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "databricks"]
 
 _SOURCE = (
     "A DuckDB file; a data file (CSV, Parquet, JSON, Excel), or a directory or pattern of several; an SQLite file; a "
@@ -146,7 +135,7 @@ VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say on std
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the SQL and change nothing.")]
 DialectOption = Annotated[
     DialectName,
-    typer.Option("--dialect", help="The dialect of the SQL that is printed; tsql and sqlserver are the same."),
+    typer.Option("--dialect", help="The dialect of the SQL that is printed."),
 ]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace what has that name already.")]
 IdOption = Annotated[

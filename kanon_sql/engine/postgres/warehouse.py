@@ -28,7 +28,7 @@ from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.warehouse.warehouse import ListedRelation
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import CAPABILITIES, NATIVE, render, rendered
+from kanon_sql.sql.dialects import NATIVE, render, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -134,7 +134,7 @@ class PostgresWarehouse:
     def unused_view(self, wanted: str) -> exp.Table:
         """Return a name in the schema of temporary tables, which is looked at last: others would hide a bare name."""
         names = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
-        views = (sql.relation(name, CAPABILITIES[self.dialect].temporary_schema) for name in names)
+        views = (sql.relation(name, "pg_temp") for name in names)
         return next(view for view in views if not self.columns(view))
 
     def keep_view(self, create: exp.Create, title: str) -> None:

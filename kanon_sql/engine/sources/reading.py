@@ -474,7 +474,7 @@ class _Reading:
                 )
             elif kind is not None:
                 kinds_of[name] = kind
-            elif 0 < (few := min((own.others(kind) or own.values for kind in asked[name]), default=0)) <= _FEW:
+            elif 0 < (few := min(filter(None, map(own.others, asked[name])), default=0)) <= _FEW:
                 words = f"{counted(few, 'value')} (a total, or a code?)"
                 say(f"{name} is text because of {words}: --read skip_footer=LINES or nullstr=TEXT")
         return kinds_of

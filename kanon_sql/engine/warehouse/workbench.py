@@ -339,8 +339,7 @@ class Workbench(DuckDBEngine):
         names = [column.name for column in mirror.columns if column.name in mirror.brought]
         rows = exp.select(*map(sql.column, names)).from_(tuples.copy())
         shown = rows if mirror.by_row else sql.repeated(tuples, names or [N], N)
-        create = sql.create_view(mirror.relation.copy(), shown)
-        create.set("replace", True)  # noqa: FBT003 - the name of an argument of the expression
+        create = sql.create_view(mirror.relation.copy(), shown, replace=True)
         super().rows(create, f"{mirror.relation.name}: each tuple as often as it is there")
 
     # Statements

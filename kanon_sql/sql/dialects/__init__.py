@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from kanon_sql.sql.dialects.capabilities import (
     CAPABILITIES,
-    Capabilities,
     capabilities_of,
     require_materialized_views,
     require_views,
 )
-from kanon_sql.sql.dialects.expressions import is_aggregate, shuffled, sum_of_largest
-from kanon_sql.sql.dialects.rendering import NATIVE, begin_script, clean_up, render, rendered, script
+from kanon_sql.sql.dialects.expressions import shuffled, sum_of_largest
+from kanon_sql.sql.dialects.rendering import NATIVE, clean_up, render, rendered, script
 
 __all__ = [
-    "CAPABILITIES",
     "DIALECTS",
     "NATIVE",
-    "Capabilities",
-    "begin_script",
     "capabilities_of",
     "clean_up",
-    "is_aggregate",
     "render",
     "rendered",
     "require_materialized_views",

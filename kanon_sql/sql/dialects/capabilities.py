@@ -5,15 +5,14 @@ Where the manuals of the engines say so is listed in docs/dialects.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from kanon_sql.errors import UsageError
 
 Temporary = Literal["table", "cached view", "plain table"]
-Changes = Literal["update", "replace", "rename", "numbered"]
+Changes = Literal["update", "replace", "numbered"]
 Equality = Literal["as it is", "hashed", "by text"]
-Recursion = Literal["as it is", "option", "none"]
 Barrier = Literal["secure view", "security_barrier", "none"]
 
 
@@ -22,26 +21,20 @@ class Capabilities:
     """What a dialect can say.
 
     Attributes:
-        name: as people write it.
-        sqlglot: the dialect of sqlglot that renders it.
+        name: as people and sqlglot write it.
         title: the name of the product.
         temporary: what stands for a temporary table; plain tables are dropped at the end of a script.
-        changes: how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads what it replaces; by a new
-            table that takes its name; or by numbered tables behind a view.
+        changes: how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads what it replaces; or by
+            numbered tables behind a view.
         equality: whether a join on IS NOT DISTINCT FROM is fast as it is, needs a condition before it that can be
             hashed, or is one of texts where types are not known.
-        recursion: whether WITH RECURSIVE is there, or needs an option at the end of the statement.
         settings: statements that a recursive query needs before it.
-        time_zone: what the statement that sets the time zone of the session begins with; None if sessions have none.
-        preamble: statements that every script needs before it.
+        time_zone: what the statement that sets the time zone of the session begins with.
         hints: whether common table expressions may be said to be materialized.
         filters: whether an aggregate may have FILTER.
         adds_wide: whether whole numbers of 128 bits are added about as fast as those of 64.
-        exists_in_select: whether EXISTS over another table may stand in a SELECT list.
-        exists: whether EXISTS may read columns of the query around it at all.
         views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
         barrier: how a view keeps functions and conditions of its readers away from the rows that it leaves out.
-        temporary_schema: what names of temporary views begin with, where tables of the same name would hide them.
         quotes: whether every name is quoted, because other words are reserved than those that we know.
         types: names of types that sqlglot writes otherwise, by its own names for them.
         no_types: types that there are not.
@@ -49,23 +42,17 @@ class Capabilities:
     """
 
     name: str
-    sqlglot: str
     title: str
     temporary: Temporary = "table"
     changes: Changes = "replace"
     equality: Equality = "as it is"
-    recursion: Recursion = "as it is"
     settings: tuple[str, ...] = ()
-    time_zone: str | None = "SET TIME ZONE"
-    preamble: tuple[str, ...] = ()
+    time_zone: str = "SET TIME ZONE"
     hints: bool = False
     filters: bool = False
     adds_wide: bool = False
-    exists_in_select: bool = False
-    exists: bool = True
     views: bool = False
     barrier: Barrier = "none"
-    temporary_schema: str | None = None
     quotes: bool = False
     types: dict[str, str] = field(default_factory=dict)
     no_types: frozenset[str] = frozenset()
@@ -74,39 +61,18 @@ class Capabilities:
 
 _FEW_TYPES = frozenset({"BIT", "TIME", "TIME_NS", "TIMETZ", "INTERVAL", "JSON", "UUID", "VARBINARY", "ARRAY", "LIST"})
 """Types that are refused where we cannot try what the engine makes of them."""
-_BINARY = (
-    "IF CAST(DATABASEPROPERTYEX(DB_NAME(), 'Collation') AS NVARCHAR(128)) NOT LIKE '%[_]BIN%' "
-    "THROW 50000, 'Classes are counted by = : the database needs a binary collation (..._BIN2).', 1"
-)
-"""Stops a script where 'a' and 'A' are one value in a class and would be two in the release."""
-_TSQL = Capabilities(
-    "tsql",
-    "tsql",
-    "SQL Server",
-    temporary="plain table",
-    changes="update",
-    recursion="option",
-    time_zone=None,
-    preamble=(_BINARY,),
-    quotes=True,
-    types={"TEXT": "NVARCHAR(MAX)", "VARCHAR": "NVARCHAR(MAX)", "FLOAT": "REAL"},
-    no_types=_FEW_TYPES,
-)
 _ALL = (
     Capabilities(
-        "duckdb",
         "duckdb",
         "DuckDB",
         changes="update",
         hints=True,
         filters=True,
         adds_wide=True,
-        exists_in_select=True,
         views=True,
         barrier="secure view",
     ),
     Capabilities(
-        "postgres",
         "postgres",
         "PostgreSQL",
         changes="update",
@@ -115,10 +81,8 @@ _ALL = (
         filters=True,
         views=True,
         barrier="security_barrier",
-        temporary_schema="pg_temp",
     ),
     Capabilities(
-        "spark",
         "spark",
         "Spark",
         temporary="cached view",
@@ -130,7 +94,6 @@ _ALL = (
     ),
     Capabilities(
         "bigquery",
-        "bigquery",
         "BigQuery",
         time_zone="SET @@time_zone =",
         equality="by text",
@@ -139,9 +102,8 @@ _ALL = (
         no_types=_FEW_TYPES,
         not_in_names='!"$()*,./;?@[\\]^`{}~',
     ),
-    Capabilities("snowflake", "snowflake", "Snowflake", time_zone="ALTER SESSION SET TIMEZONE =", no_types=_FEW_TYPES),
+    Capabilities("snowflake", "Snowflake", time_zone="ALTER SESSION SET TIMEZONE =", no_types=_FEW_TYPES),
     Capabilities(
-        "databricks",
         "databricks",
         "Databricks",
         temporary="plain table",
@@ -150,38 +112,6 @@ _ALL = (
         no_types=_FEW_TYPES,
         not_in_names=" ,;{}()\n\t=",
     ),
-    Capabilities(
-        "trino",
-        "trino",
-        "Trino",
-        temporary="plain table",
-        changes="rename",
-        equality="hashed",
-        recursion="none",
-        quotes=True,
-        types={"TIMESTAMPNTZ": "TIMESTAMP(6)"},
-        no_types=_FEW_TYPES,
-    ),
-    Capabilities(
-        "clickhouse",
-        "clickhouse",
-        "ClickHouse",
-        time_zone=None,  # columns have one each
-        temporary="plain table",
-        recursion="none",
-        preamble=("SET join_use_nulls = 1", "SET prefer_column_name_to_alias = 1"),
-        exists=False,
-        quotes=True,
-        types={
-            "TIMESTAMPNTZ": "Nullable(DateTime64(6))",
-            "TIMESTAMPTZ": "Nullable(DateTime64(6, 'UTC'))",
-            "DATE": "Nullable(Date32)",
-        },
-        no_types=_FEW_TYPES,
-        not_in_names="\\",
-    ),
-    _TSQL,
-    replace(_TSQL, name="sqlserver"),
 )
 
 CAPABILITIES = {capabilities.name: capabilities for capabilities in _ALL}

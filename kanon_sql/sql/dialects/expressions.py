@@ -15,7 +15,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.sql.dialects.capabilities import Capabilities
 
@@ -46,15 +46,12 @@ def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     if family not in _SOME and capabilities.equality == "by text":
         texts = [exp.Anonymous(this="TO_JSON_STRING", expressions=[side]) for side in (left, right)]
         return exp.EQ(this=texts[0], expression=texts[1])
-    if family == sql.SAME_TYPE and capabilities.name == "postgres":  # whose arrays are equal where NULLs are
+    if family == sql.SAME_TYPE:  # arrays of PostgreSQL are equal where NULLs are
         return exp.EQ(this=exp.Array(expressions=[left]), expression=exp.Array(expressions=[right]))
     if family not in _SOME:
         return node
-    some = _SOME[family]
-    if family in {"date", "timestamp"} and capabilities.name == "trino":  # which reads no text as a date unasked
-        some = sql.cast(some.copy(), family.upper())
-    sides = [exp.Coalesce(this=side.copy(), expressions=[some.copy()]) for side in (left, right)]
-    if capabilities.name == "postgres":
+    sides = [exp.Coalesce(this=side.copy(), expressions=[_SOME[family].copy()]) for side in (left, right)]
+    if capabilities.equality == "hashed":
         nulls = [exp.paren(side.is_(exp.null())) for side in (left, right)]
         alike: exp.Expr = exp.EQ(this=nulls[0], expression=nulls[1])
     else:
@@ -79,58 +76,8 @@ def without_filter(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     return aggregate
 
 
-def without_boolean_case(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a CASE of conditions as a condition, where a condition is no value.
-
-    ``CASE a WHEN b THEN c ELSE d END`` is true where ``(a = b AND c) OR (NOT a = b AND d)`` is.
-    """
-    if capabilities.sqlglot != "tsql" or not isinstance(node, exp.Case) or not _is_condition(node):
-        return node
-    cases: list[exp.Expr] = []
-    before: list[exp.Expr] = []
-    for branch in node.args["ifs"]:
-        when = branch.this if node.this is None else exp.EQ(this=node.this.copy(), expression=branch.this)
-        then = without_boolean_case(branch.args["true"], capabilities)
-        cases.append(exp.and_(*(exp.not_(one) for one in before), when, then))
-        before = [*before, when] if node.this is None else before  # texts exclude one another
-    if (default := node.args.get("default")) is not None:
-        cases.append(exp.and_(*(exp.not_(one) for one in before), without_boolean_case(default, capabilities)))
-    return exp.paren(exp.or_(*cases))
-
-
-def _is_condition(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Case):
-        return any(_is_condition(branch.args["true"]) for branch in node.args["ifs"])
-    return isinstance(node.unnest(), exp.Predicate | exp.Connector | exp.Not)
-
-
-def without_exists(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a query that joins what must not be there, where a subquery cannot read columns from around it."""
-    if capabilities.exists or not isinstance(node, exp.Select) or node.args.get("where") is None:
-        return node
-    condition = node.args["where"].this
-    if not isinstance(condition, exp.Not) or not isinstance(condition.this, exp.Exists):
-        return node
-    inner = condition.this.this
-    absent: exp.Expr = inner.args["from_"].this
-    same: exp.Expr = inner.args["where"].this
-    node.set("where", None)
-    return node.join(absent, on=same, join_type="left anti", copy=False)
-
-
-def conditions_moved(expression: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return an expression in which what is counted FILTER (WHERE NOT EXISTS ...) is counted WHERE NOT EXISTS ...
-
-    Args:
-        expression: which may have queries of a single aggregate with such a filter.
-        capabilities: of the dialect.
-    """
-    if capabilities.exists_in_select or expression.find(exp.Exists) is None:
-        return expression
-    return expression.transform(_moved)
-
-
-def _moved(node: exp.Expr) -> exp.Expr:
+def condition_moved(node: exp.Expr) -> exp.Expr:
+    """Move FILTER (WHERE NOT EXISTS ...) of a single aggregate to WHERE: only DuckDB has EXISTS in a SELECT list."""
     if not isinstance(node, exp.Select):
         return node
     aggregates = [item for item in node.selects if item.find(exp.AggFunc)]
@@ -252,67 +199,20 @@ def shuffled(columns: Sequence[exp.Expr], seed: int, *, plain: bool = False) -> 
 
 def ordered(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return the hash of a dialect where a node stands for one."""
-    if isinstance(node, exp.Anonymous) and node.name == _SHUFFLE:
-        *columns, seed = node.expressions
-        if capabilities.name == "postgres" and node.meta.get("plain"):
-            return exp.Anonymous(this="HASH_RECORD_EXTENDED", expressions=[_row(columns), seed])
-        return _HASHES[capabilities.name](columns, seed)
-    return node
+    if not isinstance(node, exp.Anonymous) or node.name != _SHUFFLE:
+        return node
+    *columns, seed = node.expressions
+    if capabilities.name == "postgres":
+        row = exp.Anonymous(this="ROW", expressions=columns)
+        if node.meta.get("plain"):
+            return exp.Anonymous(this="HASH_RECORD_EXTENDED", expressions=[row, seed])
+        # As text: what hashes a row refuses columns of types without a hash, such as json.
+        return exp.Anonymous(this="HASHTEXTEXTENDED", expressions=[sql.cast(row, "VARCHAR"), seed])
+    if capabilities.name == "bigquery":
+        text = exp.Anonymous(this="TO_JSON_STRING", expressions=[exp.Struct(expressions=node.expressions)])
+        return exp.Anonymous(this="FARM_FINGERPRINT", expressions=[text])
+    return exp.Anonymous(this=_HASHES[capabilities.name], expressions=node.expressions)
 
 
-def _duckdb(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="HASH", expressions=[*columns, seed])
-
-
-def _postgres(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    """Of the row as text: what hashes a row itself refuses columns of types without a hash, such as json."""
-    return exp.Anonymous(this="HASHTEXTEXTENDED", expressions=[sql.cast(_row(columns), "VARCHAR"), seed])
-
-
-def _row(columns: list[exp.Expr]) -> exp.Expr:
-    return exp.Anonymous(this="ROW", expressions=columns)
-
-
-def _spark(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="XXHASH64", expressions=[*columns, seed])
-
-
-def _snowflake(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="HASH", expressions=[*columns, seed])
-
-
-def _bigquery(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    row = exp.Struct(expressions=[*columns, seed])
-    return exp.Anonymous(this="FARM_FINGERPRINT", expressions=[exp.Anonymous(this="TO_JSON_STRING", expressions=[row])])
-
-
-def _trino(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    row = exp.Anonymous(this="ROW", expressions=[*columns, seed])
-    text = exp.Anonymous(this="JSON_FORMAT", expressions=[exp.Cast(this=row, to=exp.DataType.build("JSON"))])
-    return exp.Anonymous(this="XXHASH64", expressions=[exp.Anonymous(this="TO_UTF8", expressions=[text])])
-
-
-def _clickhouse(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    """Of a text, in which NULL is a word: a hash of a NULL is NULL."""
-    row = exp.Anonymous(this="tuple", expressions=[*columns, seed])
-    return exp.Anonymous(this="cityHash64", expressions=[exp.Anonymous(this="toJSONString", expressions=[row])])
-
-
-def _tsql(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
-    """Of a text without the NULLs; rows that differ in them alone stand in no order, which says nothing either."""
-    text = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("|"), *columns, seed])
-    return exp.Anonymous(this="HASHBYTES", expressions=[exp.Literal.string("SHA2_256"), text])
-
-
-_HASHES: dict[str, Callable[[list[exp.Expr], exp.Expr], exp.Expr]] = {
-    "duckdb": _duckdb,
-    "postgres": _postgres,
-    "spark": _spark,
-    "databricks": _spark,
-    "snowflake": _snowflake,
-    "bigquery": _bigquery,
-    "trino": _trino,
-    "clickhouse": _clickhouse,
-    "tsql": _tsql,
-    "sqlserver": _tsql,
-}
+_HASHES = {"duckdb": "HASH", "snowflake": "HASH", "spark": "XXHASH64", "databricks": "XXHASH64"}
+"""Functions that hash several values of any types."""

@@ -10,29 +10,24 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from kanon_sql.errors import UsageError
 from kanon_sql.sql.dialects.capabilities import capabilities_of
 from kanon_sql.sql.dialects.expressions import (
-    conditions_moved,
+    condition_moved,
     null_safe,
     ordered,
     summed,
-    without_boolean_case,
-    without_exists,
     without_filter,
 )
-from kanon_sql.sql.dialects.statements import is_secure, left_behind, preamble, rows_written, secured, statements_of
+from kanon_sql.sql.dialects.statements import is_secure, left_behind, secured, statements_of
 from kanon_sql.sql.dialects.values import (
     exact,
     float_text,
     halves_away,
     has_a_place,
     in_postgres_pattern,
-    national,
     number_as_text,
     part_of_date,
-    part_of_text,
     quoted_name,
     typed,
     value_as_text,
-    without_infinity,
 )
 
 if TYPE_CHECKING:
@@ -65,11 +60,6 @@ def script(statements: Iterable[exp.Expr], dialect: str) -> str:
     return "\n\n".join(f"{text};" for statement in statements for text in rendered(statement, dialect, pretty=True))
 
 
-def begin_script(dialect: str) -> list[str]:
-    """Return the statements that a script in a dialect begins with."""
-    return preamble(capabilities_of(dialect))
-
-
 def clean_up(statements: Iterable[exp.Expr], dialect: str) -> list[str]:
     """Return what removes the tables that statements leave behind where there are no temporary ones."""
     capabilities = capabilities_of(dialect)
@@ -93,11 +83,11 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
         part = expression.parent is not None
         return expression.sql(dialect, pretty=pretty, copy=part or pretty or not kinds.isdisjoint(_CHANGED))
     _require_portable(expression, capabilities)
-    adapted = conditions_moved(expression.copy(), capabilities)
+    adapted = expression.transform(condition_moved)
     for rule in _RULES:
         adapted = adapted.transform(rule, capabilities, copy=False)
     try:
-        return adapted.sql(capabilities.sqlglot, pretty=pretty, unsupported_level=ErrorLevel.RAISE, copy=False)
+        return adapted.sql(dialect, pretty=pretty, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError as error:
         raise UsageError(f"{capabilities.title} cannot say this: {error}.") from None
 
@@ -121,7 +111,6 @@ _EVERYWHERE = {
     "kanon_shuffle",
     "kanon_largest",
     "isfinite",
-    "tuple",
     "dense_rank",
     "current_schema",
     "current_database",
@@ -145,24 +134,18 @@ def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 _RULES = (
     secured,
     _hinted,
-    without_exists,
     without_filter,
     exact,
     number_as_text,
     value_as_text,
     part_of_date,
-    part_of_text,
     in_postgres_pattern,
-    without_infinity,
     has_a_place,
-    without_boolean_case,
     float_text,
     halves_away,
     null_safe,
-    rows_written,
     typed,
     ordered,
     summed,
-    national,
     quoted_name,
 )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -14,11 +13,6 @@ if TYPE_CHECKING:
     from kanon_sql.sql.dialects.capabilities import Capabilities
 
 Made = exp.Expr | str
-
-
-def preamble(capabilities: Capabilities) -> list[str]:
-    """Return what every script begins with."""
-    return [*capabilities.preamble]
 
 
 def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
@@ -29,21 +23,17 @@ def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]
         return _changed(statement, capabilities)
     if isinstance(statement, exp.Set):
         return [_time_zone(statement, capabilities)]
-    before = _settings(statement, capabilities)
-    if isinstance(statement, exp.Create) and statement.kind == "TABLE" and isinstance(statement.expression, exp.Query):
+    is_recursive = any(clause.args.get("recursive") for clause in statement.find_all(exp.With))
+    before = capabilities.settings if is_recursive else ()
+    if isinstance(statement, exp.Create) and _is_temporary(statement):
         return [*before, *_table(statement, capabilities)]
-    return [*before, _with_option(statement, capabilities)]
+    return [*before, statement]
 
 
 def _time_zone(statement: exp.Set, capabilities: Capabilities) -> str:
     """Return the statement that sets the time zone of a session."""
-    if capabilities.time_zone is None:
-        raise UsageError(
-            f"{capabilities.title} has no time zone of a session, and labels and texts of a TIMESTAMP WITH TIME ZONE "
-            "are those of a time zone: cast the column to TIMESTAMP or DATE in a view."
-        )
     zone = statement.find(exp.Literal)
-    return f"{capabilities.time_zone} {'' if zone is None else zone.sql(capabilities.sqlglot)}"
+    return f"{capabilities.time_zone} {'' if zone is None else zone.sql(capabilities.name)}"
 
 
 def left_behind(statement: exp.Expr, capabilities: Capabilities) -> dict[str, list[exp.Expr]]:
@@ -54,17 +44,6 @@ def left_behind(statement: exp.Expr, capabilities: Capabilities) -> dict[str, li
     if capabilities.temporary == "plain table" and isinstance(statement, exp.Create) and _is_temporary(statement):
         return {statement.this.name: [sql.drop(statement.this)]}
     return {}
-
-
-def rows_written(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return rows that are written out, as a function of ClickHouse makes them: its VALUES is no relation."""
-    if capabilities.sqlglot != "clickhouse" or not isinstance(node, exp.Values):
-        return node
-    alias = node.args["alias"]
-    quoted = (column.this.replace('"', '""') for column in alias.columns)
-    structure = ", ".join(f'"{column}" Nullable(String)' for column in quoted)
-    rows = exp.Anonymous(this="values", expressions=[exp.Literal.string(structure), *node.expressions])
-    return exp.Table(this=rows, alias=exp.TableAlias(this=alias.this))
 
 
 def secured(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
@@ -122,67 +101,18 @@ def _is_temporary(statement: exp.Create) -> bool:
     return statement.kind == "TABLE" and properties is not None and properties.find(exp.TemporaryProperty) is not None
 
 
-def _settings(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
-    """Return the settings that a statement needs."""
-    if not any(clause.args.get("recursive") for clause in statement.find_all(exp.With)):
-        return []
-    if capabilities.recursion == "none":
-        raise UsageError(
-            f"rows walk from cut to cut in a recursive query, which {capabilities.title} does not have in this form or "
-            "ends after a few steps. Use --algorithm optimal or local, or another dialect."
-        )
-    return [*capabilities.settings]
-
-
-def _with_option(statement: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a recursive statement with the option that lets it go on."""
-    recursive = any(clause.args.get("recursive") for clause in statement.find_all(exp.With))
-    if capabilities.recursion != "option" or not recursive or not isinstance(statement, exp.Select):
-        return statement
-    made = statement.copy()
-    made.set("options", [exp.QueryOption(this=exp.var("MAXRECURSION"), expression=sql.literal(0))])
-    return made
-
-
 def _table(statement: exp.Create, capabilities: Capabilities) -> list[Made]:
-    """Return the statements that make a table of a query, or what stands for one."""
+    """Return the statements that make a temporary table of a query, or what stands for one."""
     table, query = statement.this, statement.expression
-    temporary = _is_temporary(statement)
-    if temporary and capabilities.temporary == "cached view":
+    if capabilities.temporary == "cached view":
         # A view is computed again at every use unless it is kept.
-        return [_temporary(table, query, "VIEW", replace=True), exp.Cache(this=table.copy())]
-    made: exp.Expr = statement
-    if capabilities.sqlglot == "tsql":
-        made = _with_option(_into(table, query), capabilities)
-    elif not temporary or capabilities.temporary == "plain table":
-        made = _plain(table, query, capabilities)
+        view = sql.create_view(table.copy(), query.copy(), temporary=True, replace=True)
+        return [view, exp.Cache(this=table.copy())]
+    if capabilities.temporary == "table":
+        return [statement]
+    made = sql.create_table(table.copy(), query.copy())
     made.comments = statement.comments
     return [made]
-
-
-def _temporary(table: exp.Table, query: exp.Query, kind: str, *, replace: bool) -> exp.Create:
-    properties = exp.Properties(expressions=[exp.TemporaryProperty()])
-    return exp.Create(this=table.copy(), kind=kind, replace=replace, expression=query.copy(), properties=properties)
-
-
-def _plain(table: exp.Table, query: exp.Query, capabilities: Capabilities, *, replace: bool = False) -> exp.Create:
-    """Return the statement that makes a table that stays."""
-    create = sql.create_table(table.copy(), query.copy())
-    create.set("replace", replace)
-    if capabilities.sqlglot == "clickhouse":
-        engine = exp.EngineProperty(this=exp.var("MergeTree"))
-        order = exp.Order(expressions=[exp.Anonymous(this="tuple")])
-        create.set("properties", exp.Properties(expressions=[engine, order]))
-    return create
-
-
-def _into(table: exp.Table, query: exp.Query) -> exp.Expr:
-    """Return the query with INTO: what makes a table in SQL Server."""
-    if not isinstance(query, exp.Select):
-        query = exp.select("*").from_(query.copy().subquery("made"))
-    made = query.copy()
-    made.set("into", exp.Into(this=table.copy()))
-    return made
 
 
 # Steps of a local recoding
@@ -193,18 +123,13 @@ def _changed(statement: exp.Update, capabilities: Capabilities) -> list[Made]:
     table, number, query = statement.this, assigned_number(statement), next_query(statement)
     made = numbered(table, number)
     if capabilities.changes == "replace":
-        if capabilities.temporary == "table":
-            return [_temporary(table, query, "TABLE", replace=True)]
-        return [_plain(table, query, capabilities, replace=True)]
-    create = _plain(made, query, capabilities)
-    if capabilities.changes == "rename":
-        rename = exp.Alter(this=made.copy(), kind="TABLE", actions=[exp.AlterRename(this=table.copy())])
-        return [create, exp.Drop(tables=[table.copy()], kind="TABLE"), rename]
+        is_temporary = capabilities.temporary == "table"
+        return [sql.create_table(table.copy(), query, temporary=is_temporary, replace=True)]
     # Each is a table and not a view: a view of a view of a view ... is read through all of them, and where each step
     # reads the last one twice, a hundred steps would never end.
     last: list[Made] = [sql.drop(numbered(table, number - 1))] if number > 1 else []
-    view = _temporary(table, exp.select("*").from_(made.copy()), "VIEW", replace=True)
-    return [sql.drop(made), create, view, *last]
+    view = sql.create_view(table.copy(), exp.select("*").from_(made), temporary=True, replace=True)
+    return [sql.drop(made), sql.create_table(made.copy(), query), view, *last]
 
 
 def assigned_number(statement: exp.Update) -> int:

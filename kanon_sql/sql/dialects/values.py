@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from kanon_sql.sql.dialects.capabilities import Capabilities
 
 
-def national(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a text as one of Unicode, where a text without a mark has the letters of one code page."""
-    foreign = isinstance(node, exp.Literal) and node.is_string and not node.this.isascii()
-    return exp.National(this=node.this) if foreign and capabilities.sqlglot == "tsql" else node
-
-
 def quoted_name(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return a name as a dialect writes it."""
     if not isinstance(node, exp.Identifier):
@@ -70,7 +64,7 @@ def typed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         return exp.DataType.build(_WIDER[kind])
     names = capabilities.types.get(kind.name)
     if names is not None:
-        return exp.DataType.build(names, dialect=capabilities.sqlglot, udt=True)
+        return exp.DataType.build(names, dialect=capabilities.name, udt=True)
     if kind in _UNKNOWN or kind.name in capabilities.no_types:
         raise UsageError(
             f"{capabilities.title} has no type that is DuckDB's {node.sql('duckdb')}: cast the column to VARCHAR in a "
@@ -87,17 +81,6 @@ def float_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     return node if write is None else write(node.this)
 
 
-def without_infinity(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a node without NaN and infinity, where numbers can be neither."""
-    if capabilities.sqlglot != "tsql":
-        return node
-    if isinstance(node, exp.Case):
-        node.set("ifs", [branch for branch in node.args["ifs"] if not _is_word(branch.args["true"], "NaN")])
-    if _is_word(node, "Infinity"):
-        return exp.Literal.number("1.7976931348623157e308")
-    return node
-
-
 def has_a_place(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return whether a number or a date is finite, and the seconds of a date, as a dialect says it."""
     if isinstance(node, exp.Anonymous) and node.name.upper() == "ISFINITE":
@@ -108,10 +91,6 @@ def has_a_place(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     if capabilities.name == "spark" and isinstance(node, exp.Extract) and node.this.name.lower() == "epoch":
         return sql.cast(sql.cast(node.expression, "TIMESTAMP WITH TIME ZONE"), "DOUBLE")
     return node
-
-
-def _is_word(node: exp.Expr, word: str) -> bool:
-    return isinstance(node, exp.Cast) and node.to.this in {*exp.DataType.REAL_TYPES} and node.this.name == word
 
 
 def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
@@ -159,24 +138,13 @@ def _spark(value: exp.Expr) -> exp.Expr:
     return exp.Case().when(exp.or_(plain_large, plain_small), plain).else_(named)
 
 
-def _tsql(value: exp.Expr) -> exp.Expr:
-    """CAST would leave six digits of a number: style 3 is all of them."""
-    kind = exp.Anonymous(this="NVARCHAR", expressions=[sql.literal(40)])
-    return exp.Anonymous(this="CONVERT", expressions=[kind, value, sql.literal(3)])
-
-
 _WRITTEN: dict[str, Callable[[exp.Expr], exp.Expr]] = {
     "postgres": _postgres,
     "spark": _spark,
     "databricks": _spark,
-    "tsql": _tsql,
-    "sqlserver": _tsql,
 }
 
 
-_AS_DUCKDB = {"postgres", "spark", "databricks"}
-"""Dialects that write dates, truth values and numbers of any type as DuckDB does."""
-_IN_A_WORD = 18  # digits of a whole number of 64 bits
 _DATE_PARTS = {"%Y": (("YEAR", 4),), "%Y-%m": (("YEAR", 4), ("MONTH", 2))}
 _DATE_PARTS["%Y-%m-%d"] = (*_DATE_PARTS["%Y-%m"], ("DAY", 2))
 _ISO = {
@@ -184,8 +152,6 @@ _ISO = {
     "snowflake": {"isoyear": "YEAROFWEEKISO", "week": "WEEKISO"},
     "spark": {"isoyear": "YEAROFWEEK"},
     "databricks": {"isoyear": "YEAROFWEEK"},
-    "trino": {"isoyear": "YEAR_OF_WEEK"},
-    "tsql": {"week": "ISO_WEEK"},
 }
 """What dialects call the weeks of ISO 8601, and the years that they count in, where they have another word."""
 
@@ -195,12 +161,7 @@ def exact(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     if not isinstance(node, exp.TryCast) or "exact" not in node.meta:
         return node
     digits, places = (int(parameter.name) for parameter in node.to.expressions)
-    family = node.meta["exact"]
-    if capabilities.sqlglot == "clickhouse":
-        if family != "integer" or places or digits > _IN_A_WORD:
-            raise UsageError(f"{capabilities.title} computes otherwise with decimals.")
-        return sql.cast(node.this, "BIGINT")
-    if family != "float":
+    if node.meta["exact"] != "float":
         return exp.Cast(this=node.this, to=node.to)
     given = node.this
     number = sql.cast(given.copy(), "DOUBLE") if isinstance(given, exp.Cast) else given.copy()
@@ -221,15 +182,13 @@ def number_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         return node
     if capabilities.name == "bigquery":  # which leaves out zeros at the end
         return exp.Anonymous(this="FORMAT", expressions=[exp.Literal.string(f"%.{places}f"), node.this])
-    if capabilities.sqlglot == "clickhouse":
-        return sql.cast(node.this, "VARCHAR")
     return sql.cast(sql.cast(node.this, f"DECIMAL(38, {places})"), "VARCHAR")
 
 
 def value_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return a value as text, if the dialect is known to write it as DuckDB does."""
     if isinstance(node, exp.Cast) and (family := node.meta.get("label_of")) is not None:
-        known = _AS_DUCKDB if family in {"float", "decimal", "boolean", "date", "timestamp"} else set()
+        known = _WRITTEN if family in {"float", "decimal", "boolean", "date", "timestamp"} else ()
         if family not in {"text", "integer"} and capabilities.name not in known:
             raise UsageError(f"{capabilities.title} may write values of this type in another way than DuckDB.")
     return node
@@ -264,15 +223,7 @@ def part_of_date(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         return _written_date(node.this, parts)
     if not isinstance(node, exp.Extract):
         return node
-    part, name = node.this.name.lower(), capabilities.sqlglot
-    if name == "clickhouse" and part in {"isoyear", "week"}:
-        return exp.Anonymous(this="toISOYear" if part == "isoyear" else "toISOWeek", expressions=[node.expression])
-    if name == "tsql" and part == "isoyear":  # that of the Thursday of the week
-        week = exp.Extract(this=exp.var("ISO_WEEK"), expression=node.expression.copy())
-        days = exp.Sub(this=sql.literal(26), expression=week)
-        thursday = exp.Anonymous(this="DATEADD", expressions=[exp.var("DAY"), days, node.expression])
-        return exp.Anonymous(this="YEAR", expressions=[thursday])
-    word = _ISO.get(name, {}).get(part)
+    word = _ISO.get(capabilities.name, {}).get(node.this.name.lower())
     return node if word is None else exp.Extract(this=exp.var(word), expression=node.expression)
 
 
@@ -289,68 +240,3 @@ def _written_date(date: exp.Expr, parts: tuple[tuple[str, int], ...]) -> exp.Exp
         else:
             texts.append(padded)
     return sql.concatenated(*texts, by="-")
-
-
-def part_of_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a part of a text, or a text filled up, where a dialect has other functions for it."""
-    name = capabilities.sqlglot
-    if isinstance(node, exp.RegexpReplace | exp.RegexpLike) and name in {"tsql", "clickhouse"}:
-        raise UsageError(f"{capabilities.title} has no regular expressions, or other ones.")
-    write = _TEXTS.get(name, {}).get(type(node))
-    if write is None:
-        return node
-    # What is put in the place of a node is not gone through again.
-    for key, value in [*node.args.items()]:
-        if isinstance(value, exp.Expr):
-            node.set(key, value.transform(part_of_text, capabilities))
-    return write(node)
-
-
-def _left(node: exp.Expr) -> exp.Expr:
-    return _substring(node.this, sql.literal(1), node.expression)
-
-
-def _right(node: exp.Expr) -> exp.Expr:
-    length, kept = exp.Length(this=node.this.copy()), node.expression
-    first = exp.Add(this=exp.Sub(this=length, expression=kept.copy()), expression=sql.literal(1))
-    whole = exp.LTE(this=length.copy(), expression=kept.copy())
-    return exp.Case().when(whole, node.this.copy()).else_(_substring(node.this, first))
-
-
-_OF_CHARACTERS: dict[type[exp.Expr], str] = {
-    exp.Left: "leftUTF8",
-    exp.Right: "rightUTF8",
-    exp.Length: "lengthUTF8",
-    exp.Upper: "upperUTF8",
-    exp.Pad: "PadUTF8",
-}
-"""Functions of ClickHouse that count characters; the others count bytes."""
-
-
-def _of_characters(node: exp.Expr) -> exp.Expr:
-    name = _OF_CHARACTERS[type(node)]
-    arguments = [node.this, *([] if node.args.get("expression") is None else [node.expression])]
-    if isinstance(node, exp.Pad):
-        name = f"{'left' if node.args.get('is_left') else 'right'}{name}"
-        arguments.append(node.args["fill_pattern"])
-    return exp.Anonymous(this=name, expressions=arguments)
-
-
-def _substring(text: exp.Expr, *places: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="SUBSTR", expressions=[text, *places])
-
-
-def _padded(node: exp.Expr) -> exp.Expr:
-    """Return a text filled up by REPLICATE, and no longer than it may be."""
-    length = node.expression
-    fill = exp.Anonymous(this="REPLICATE", expressions=[node.args["fill_pattern"], length])
-    sides = (fill, node.this) if node.args.get("is_left") else (node.this, fill)
-    joined = exp.DPipe(this=sides[0], expression=sides[1])  # CONCAT would make a text of NULL
-    return (exp.Right if node.args.get("is_left") else exp.Left)(this=joined, expression=length.copy())
-
-
-_TEXTS: dict[str, dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]]] = {
-    "clickhouse": dict.fromkeys(_OF_CHARACTERS, _of_characters),
-    "trino": {exp.Left: _left, exp.Right: _right},
-    "tsql": {exp.Pad: _padded},
-}
