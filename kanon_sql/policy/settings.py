@@ -72,7 +72,7 @@ class Setting:
         """Return the value that ``--set`` gives, or raise a UsageError."""
         given: Any = text
         if self.takes in {int, float, bool}:
-            with suppress(ValueError):  # which the next line says
+            with suppress(ValueError, KeyError):  # which the last line says
                 given = {"true": True, "false": False}[text] if self.takes is bool else self.takes(text)
         return self.value(given)
 

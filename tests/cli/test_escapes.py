@@ -57,7 +57,7 @@ COMMANDS: dict[str, list[str]] = {
         *("--epsilon", "1", "--delta", "0.5", "--out", "{dir}/dp.csv"),
     ],
 }
-NOTHING_NAMED = {"demo", "explore"}
+NOTHING_NAMED = {"demo", "explore", "settings"}
 """Commands that are given no name of a table or column, or print none: for its pages there is tests/explore."""
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from each import each
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import root
-from kanon_sql.cli.options.policy_options import RequestedPolicy
+from kanon_sql.cli.options.policy_options import RequestedPolicy, said_by_set
 from kanon_sql.engine.base import Column
 from kanon_sql.policy.policy import SECTIONS, make_policy, parse_policy, policy_text
 from kanon_sql.policy.requirements import model_settings
@@ -117,6 +120,7 @@ OTHER_OPTIONS = {  # of the run, not of the release
     *("--hold-out", "--control"),  # a policy file does not say which rows were held out: test_hold_out.py
     *("--prepare", "--publish"),  # names of columns, as --hierarchy: test_preparing.py, test_publish_options.py
     "--levels",  # names of columns too: test_levels.py
+    "--set",  # any of them
 }
 OTHER_KEYWORDS = {
     *("source", "table", "models", "prepare", "hierarchies", "publish", "policy", "resources", "progress", "hold_out"),
@@ -212,6 +216,87 @@ def test_each_place_has_the_same_defaults() -> None:
             # Where the default of a setting is that of its algorithm, the help has what this one does.
             of_algorithm = {"choose": "range", "numbers": "range", "pairs": 1}.get(name, default)
             assert shown[1] == str(of_algorithm if default is None else default), name
+
+
+MADE_UP = """
+import inspect, json, sys
+from pathlib import Path
+import kanon_sql as kanon
+from kanon_sql.cli.main import run
+from kanon_sql.policy.policy import parse_policy, policy_text
+
+policy, destination = parse_policy("[search]\\nmade_up = 3\\n", Path("kanon.toml"))
+assert policy.made_up == 3
+assert "made_up = 3" in policy_text(policy, destination, Path())
+assert inspect.signature(kanon.anonymize).parameters["made_up"].default is None
+assert inspect.signature(kanon.prepare).parameters["made_up"].default is None
+try:
+    kanon.Policy(made_up=True)
+except kanon.UsageError as error:
+    assert str(error) == "made_up must be a whole number. Got True."
+for option in (["--made-up", "3"], ["--set", "search.made_up=3"], ["--set", "made_up=3"]):
+    asked = ["anonymize", "t.csv", "--qi", "age", "-q", "-k", "2", "--save-policy", "p.toml", "--out", "o.csv"]
+    assert run([*asked, "--replace", *option]) == 0
+    assert "made_up = 3" in Path("p.toml").read_text()
+    Path("p.toml").unlink()
+assert run(["settings", "--format", "json"]) == 0
+"""
+"""Run by a copy of the package that declares a setting more."""
+
+
+@pytest.mark.thorough
+def test_a_setting_is_declared_in_one_place(in_tmp: Path) -> None:
+    """A made-up field of the policy is a keyword, an option, a key of kanon.toml and of --set, and is listed."""
+    root = Path(kanon.__file__).parents[1]
+    for name in ("sql", "hierarchies"):
+        (in_tmp / name).symlink_to(root / name)
+    shutil.copytree(root / "kanon_sql", in_tmp / "kanon_sql", ignore=shutil.ignore_patterns("__pycache__"))
+    declared = in_tmp / "kanon_sql" / "policy" / "policy.py"
+    before = "    seed: int | None = setting("
+    text = declared.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    more = '    made_up: int | None = setting(None, "Made up.", "search", int)\n'
+    declared.write_text(text.replace(before, more + before), encoding="utf-8")
+    (in_tmp / "t.csv").write_text("age\n" + "30\n" * 9, encoding="utf-8")
+    ended = subprocess.run(  # noqa: S603 - a program of our own
+        [sys.executable, "-c", MADE_UP], capture_output=True, text=True, check=False, cwd=in_tmp
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert '"setting": "search.made_up"' in ended.stdout
+
+
+@each(
+    ("text", "says"),
+    [
+        ("cut", "set is written KEY=VALUE"),
+        ("search.cut=", "set is written KEY=VALUE"),
+        ("release.cut=node", "There is no setting 'release.cut'. Did you mean search.cut?"),
+        ("serach.cut=node", "Did you mean search.cut?"),
+        ("beauty=3", "There is no setting 'beauty'. Did you mean privacy.beta?"),
+        ("xyz=3", "There is no setting 'xyz'. kanon settings lists all."),
+        ("cut=nod", "cut must be strict, relaxed or node. Got 'nod'. Did you mean 'node'?"),
+        ("pairs=many", "pairs must be a number of passes, 0 or more. Got 'many'."),
+        ("pairs=-1", "pairs must be a number of passes, 0 or more. Got -1."),
+        ("prove=yes", "prove must be true or false. Got 'yes'."),
+        ("time_limit=0", "time_limit must be a number of seconds above 0. Got 0.0."),
+        ("sample_rate=2", "sample_rate must be a share of rows above 0 and at most 1. Got '2'."),
+        ("k=few", "k must be a whole number. Got 'few'."),
+        ("seed=1.5", "seed must be a whole number. Got '1.5'."),
+    ],
+)
+def test_what_cannot_be_set(text: str, says: str) -> None:
+    with pytest.raises(kanon.UsageError) as error:
+        said_by_set([text])
+    assert says in str(error.value)
+
+
+def test_what_is_set_is_what_options_give() -> None:
+    texts = ["search.cut=node", "max_suppressed=5%", "prove=true", "k=7", "privacy.l=disease=3", "l=id=2", "pairs=2"]
+    settings, models = said_by_set(texts)
+    assert settings == {"cut": "node", "max_suppressed": 0.05, "prove": True, "k": 7, "pairs": 2}
+    assert models == {"l": ["disease=3", "id=2"]}
+    with pytest.raises(kanon.UsageError, match="gives cut twice"):
+        said_by_set(["cut=node", "search.cut=node"])
 
 
 DIVERSE = "[privacy]\nk = 5\nl = { disease = 2 }\n"

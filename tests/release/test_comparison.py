@@ -127,7 +127,7 @@ def test_what_cannot_be_drawn(frame: pd.DataFrame, tmp_path: Path, monkeypatch: 
         (("-k", "two"), "whole numbers"),
         (("-k", ","), "empty list"),
         (("-k", "0"), "at least 1"),
-        (("--algorithm", "magic"), "There is no algorithm 'magic'"),
+        (("--algorithm", "magic"), "algorithm must be optimal"),
         (("--plot", "x.pdf"), "not known by its suffix"),
         (("--plot", "x.svg", "--sql"), "do not go together"),
     ],

@@ -298,7 +298,7 @@ def test_what_a_prepared_table_cannot_give_is_refused() -> None:
     with kanon.prepare(frame, quasi_identifiers=["a"], rest="drop") as table:
         with pytest.raises(kanon.UsageError, match="prepared to count other members"):
             table.anonymize(models=(kanon.KAnonymity(2, entity="who"),))
-        with pytest.raises(kanon.UsageError, match="There is no algorithm"):
+        with pytest.raises(kanon.UsageError, match="algorithm must be"):
             table.anonymize(algorithm="magic")
         assert table.anonymize(models=(kanon.KAnonymity(2),)).to_pandas().a.tolist() in ([1, 1, 2, 2], [2, 2, 1, 1])
 
@@ -317,7 +317,7 @@ def test_models_of_sensitive_values_need_an_algorithm_that_decides_for_all_or_no
     with kanon.anonymize(frame, models=diverse, choice="greedy", **asked) as release:
         assert release.loss == 0
         assert [model.holds for model in release.verify().models] == [True] * 3
-    with pytest.raises(kanon.UsageError, match="choice is all-or-none or greedy, not 'both'"):
+    with pytest.raises(kanon.UsageError, match=r"choice must be all-or-none or greedy\. Got 'both'"):
         kanon.anonymize(frame, choice="both", **asked)
 
 

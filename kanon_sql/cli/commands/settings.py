@@ -19,8 +19,8 @@ def settings_command(output_format: shared.FormatOption = "table") -> None:
     rows = [(one["setting"], "" if one["default"] is None else one["default"], _told(one)) for one in listed]
     print_table(["setting", "default", "what it is"], rows, prose="what it is")
     print_prose(
-        "On the command line: --set KEY=VALUE, and most have an option of the same name. In kanon.toml: a section, and a "
-        "name in it. In Python: the name is a keyword, and models are objects."
+        "On the command line: --set KEY=VALUE, and most have an option of the same name. In kanon.toml: a section, and "
+        "a name in it. In Python: the name is a keyword, and models are objects."
     )
 
 

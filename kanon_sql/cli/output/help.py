@@ -22,7 +22,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Files": ("--read", "--encoding", "--decimal"),
     "Roles": ("--keep", "--prepare", "--count", "--pseudonymize", "--key-file", "--hierarchies", "--publish"),
     PRIVACY: ("--max-suppressed",),  # and those of the privacy models
-    "Search": ("--algorithm", "--choice", "--measure", "--levels", "--time-limit", "--search-on", "--seed"),
+    "Search": ("--algorithm", "--choice", "--measure", "--levels", "--time-limit", "--search-on", "--seed", "--set"),
     "Algorithms local and spolg": ("--prove",),
     "Algorithm spolg": ("--sample-rate",),
     "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
