@@ -1,59 +1,6 @@
 """The policy: roles, hierarchies, privacy models and limits; and kanon.toml, the file that holds them.
 
-    [source]
-    from = "hospital.duckdb"            # a file or an address, as SOURCE on the command line
-    table = "patients"                  # of a database
-    encoding = "gb18030"                # of a text file that is not UTF-8
-
-    [prepare]                           # before all else (see kanon_sql.engine.sources.preparing)
-    birth_date = "date:%d.%m.%Y"        # a rule for a column, or several: ["null:-9,NA", "decimal:,"]
-    age = "date_diff('year', birth_date, admission_date)"   # a new column, by an expression over the others
-
-    [columns]
-    identifying = ["name"]
-    quasi_identifiers = ["birth_date", "sex", "zip"]
-    sensitive = ["diagnosis"]
-    rest = "keep"                       # or "drop"
-    entity = "patient_id"               # k counts people, not rows
-    pseudonymize = ["name"]             # identifying, and published as pseudonyms
-    proposed = ["zip"]                  # roles that kanon init proposed, and no person has confirmed
-
-    [hierarchies]
-    directory = "hierarchies"           # files <column> or *_hierarchy_<column>, .csv or .txt
-    birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
-    age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.spec)
-
-    [publish]                           # columns that are kept; no model counts on these rules
-    cost = "round:100"                  # (see kanon_sql.policy.publish_rules)
-    weight = ["top:120", "bottom:40"]
-
-    [levels]                            # that the search may choose; without it, all of a column
-    zip = "..2"                         # at most 2; 2 is that one alone, "1.." at least 1
-
-    [privacy]
-    k = 5
-    count = "people"                    # or "rows": k counts rows even where several are of one person
-    l = 3                               # of the sensitive column; { diagnosis = 3 } of one of several
-    t = 0.2                             # see kanon_sql.policy.requirements for the others
-    standards = ["hipaa-safe-harbor"]   # whose rules kanon check and kanon report look at
-
-    [search]
-    algorithm = "optimal"
-    measure = "loss"
-    max_suppressed = 0.02
-    time_limit = 60
-                                    # of mondrian: choose = "range", cut = "strict", labels = "tree", numbers = "range"
-
-    [release]
-    into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (with backup)
-    backup = "raw.duckdb"               # of in_place; or false: no copy of the raw rows
-    as = "table"                        # or "view"
-    lock = "kanon.lock"                 # of a table: for appending new rows to it
-    seed = 42
-    time_zone = "Europe/Berlin"         # of labels and texts of a TIMESTAMP WITH TIME ZONE; without it, UTC
-    key_file = "pseudonyms.key"         # of pseudonyms; without it a key is drawn for the release
-
-Paths in the file start from the directory of the file.
+``docs/policy.md`` shows a whole kanon.toml. Paths in the file start from the directory of the file.
 """
 
 from __future__ import annotations
@@ -164,7 +111,7 @@ class ByDefault(str):
 
 @dataclass(frozen=True)
 class Policy:
-    """What a release must be.
+    """What a release must be: each ``setting`` says what it is.
 
     Attributes:
         columns: roles of the columns.
@@ -173,31 +120,9 @@ class Policy:
         hierarchy_directory: a directory with hierarchy files.
         publish: for columns that are kept, the rules by which they are published.
         levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
-        max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
-        algorithm: how the recoding is searched for; if it is not given, "mondrian" under models of sensitive values and
-            the choice "all-or-none", else "optimal".
-        measure: what it should lose least of.
-        sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
-        prove: whether to prove how much less any recoding by labels of these hierarchies could lose, at most; None is
-            not.
-        time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
-        choice: how models of sensitive values decide about classes: "all-or-none", so that nobody's value becomes
-            certain to someone who knows the algorithm, or "greedy".
-        choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.recoding``); None is its default.
-        cut: where it cuts.
-        labels: how it writes the texts of a part.
-        numbers: how it writes the numbers and dates of a part.
-        pairs: passes of mondrian-plus over pairs of parts.
-        seed: of the order of rows, and of random choices; None draws one.
         population: the table, or the file, that k-map and delta-presence compare with.
-        key_file: the file with the key of pseudonyms; None draws a key for each release.
-        search_on: where the search runs when the table is in a warehouse: on the workbench, or on the warehouse itself.
         directory: where relative paths of hierarchies start from.
-        count: what the members of classes are: "people" (a table with several rows of one person needs an entity), or
-            "rows", also where several are of one person.
         origin: the table that a release is made from, where the policy is for one table.
-        time_zone: in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed: a name of DuckDB's
-            ``pg_timezone_names()``.
         prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
         standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
     """
