@@ -81,14 +81,12 @@ BY_SEX = {"quasi_identifiers": ["sex"], "count": "people"}
 BREAKING: dict[tuple[str, str], list[dict[str, str]]] = {
     (HIPAA, "A"): [
         {"name": "'Person ' || i"},
-        {"who": "['Mary Miller', 'John Smith', 'Anna Weber', 'Paul Meier'][1 + i % 4] || ' ' || i"},
         {"nachname": "['Meier', 'Weber', 'Wolf'][1 + i % 3]"},
         {"病人姓名": "['王伟', '李娜', '张敏'][1 + i % 3]"},
     ],
     (HIPAA, "B areas"): [
         {"city": "'Boston'"},
-        {"home": "i || ' Main Street'"},
-        {"home": "'12 Elm Street, Boston MA'"},
+        {"home": "'P.O. Box ' || i"},
         {"county": "'Suffolk'"},
         {"census_block": "'250250101'"},
         {"fips": "'25025'"},

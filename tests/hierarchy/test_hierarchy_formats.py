@@ -76,12 +76,12 @@ def test_a_sample_is_recognised_and_read(
         ("a,A\nA,*\nb,\n", ", line 3: the parent is missing"),
         ("a,b\nb,c\nc,b\n", ", line 2: this label is its own ancestor"),
         # not read: XML, JSON, Amnesia
-        ("<?xml version='1.0'?>\n<config method='Datafly'/>", " is XML, JSON, or a text of Amnesia"),
-        ("<config method='Datafly' k='5'>", " is XML, JSON, or a text of Amnesia"),
-        ('{"terms":[["Single","Alone","*"]]}', " is XML, JSON, or a text of Amnesia"),
-        ('[["male","*"],["female","*"]]', " is XML, JSON, or a text of Amnesia"),
-        ('"embedded":[["Paris","France"]]', " is XML, JSON, or a text of Amnesia"),
-        ("distinct\r\nname marital\r\ntype string\r\n", " is XML, JSON, or a text of Amnesia"),
+        ("<?xml version='1.0'?>\n<config method='Datafly'/>", " is XML, JSON or a file of Amnesia"),
+        ("<config method='Datafly' k='5'>", " is XML, JSON or a file of Amnesia"),
+        ('{"terms":[["Single","Alone","*"]]}', " is XML, JSON or a file of Amnesia"),
+        ('[["male","*"],["female","*"]]', " is XML, JSON or a file of Amnesia"),
+        ('"embedded":[["Paris","France"]]', " is XML, JSON or a file of Amnesia"),
+        ("distinct\r\nname marital\r\ntype string\r\n", " is XML, JSON or a file of Amnesia"),
     ],
 )
 def test_a_broken_one_is_refused_with_its_line_and_the_reason(tmp_path: Path, content: str, says: str) -> None:

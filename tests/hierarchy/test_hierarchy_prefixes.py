@@ -191,4 +191,5 @@ def test_the_ledger_sees_a_file_of_prefixes_that_was_changed(in_tmp: Path, kanon
     (in_tmp / "g.csv").write_text("E10;a;*\nE11;b;*\nE12;b;*\n", encoding="utf-8")
     changed = kanon(*options, "-k", "7", "--into", "r3")
     assert changed.code != 0
-    assert "the hierarchy of its column 'code' is another one now" in changed.err
+    said = f"the hierarchy of its column 'code' (prefix:3:{in_tmp / 'g.csv'}) is another one now"
+    assert said in changed.err.replace("\n", " ")

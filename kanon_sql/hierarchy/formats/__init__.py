@@ -37,8 +37,8 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows:
     text = _text_of(path)
     if _NOT_READ.match(text):
         raise HierarchyError(
-            f"{path} is XML, JSON, or a text of Amnesia, which is not read. Write a line for each value "
-            "(value;level 1;...;root), or child,parent pairs."
+            f"{path} is XML, JSON or a file of Amnesia, and kanon reads CSV and text: write one line for each value "
+            "(value;level 1;...;root), or one child,parent pair for each label."
         )
     with _named(str(path)):
         return read_separated(text, column)

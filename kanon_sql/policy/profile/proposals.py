@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.hierarchy.vocabulary import Role, is_number, kinds_of_name, role_of_kind, text_of_kind, words_of
-from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.profile.patterns import BY_KIND, OF_NUMBERS, has_inner_values
 
 if TYPE_CHECKING:
@@ -28,14 +27,13 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.figures import ColumnFigures
 
 _MOST = 0.8  # share of values that makes a column what they look like
-_SOME = 0.3  # share of values that is enough where the name agrees, and for what may name people
+_SOME = 0.3  # share of values that is enough where the name agrees, and for sentences
 _NEARLY_UNIQUE = 0.9  # distinct values by rows
 _MANY = 0.5  # distinct values by rows, from which on numbers of something lead to single rows
 _ENOUGH = 20  # rows from which on distinctness says something
 _MANY_ROWS = 100
 _FEW = 20  # distinct values of a column that is a choice, not a number
 _LONG = 40  # characters of a free text
-_SOME_NAMES = 10  # distinct values, from which on given names and Chinese names among them are no accident
 _MANY_NAMES = 100  # distinct values that are written like names of persons
 _CODES = 15  # distinct codes of states, from which on they are no accident
 _SPREAD, _OLD = 30, 0.3  # of dates of birth: years from first to last, share that is 18 years old or more
@@ -223,24 +221,10 @@ def _by_distinctness(column: Column, figures: ColumnFigures) -> Proposal | None:
 
 def _about_people(figures: ColumnFigures) -> Proposal | None:
     """Return what texts are that name people, or may."""
-    if written := _written_like_names(figures):
-        return Proposal("identifying", "person_name", written)
+    if figures.distinct >= _MANY_NAMES and figures.shares.get("person_name", 0) >= _MOST:
+        return Proposal("identifying", "person_name", "many values of two capitalized words, as names are written")
     if _is_free_text(figures):
         return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
-    return None
-
-
-def _written_like_names(figures: ColumnFigures) -> str | None:
-    """Return why texts are taken for names of persons; None if they are not."""
-    shares = figures.shares
-    if figures.distinct < _SOME_NAMES:
-        return None
-    if shares.get("chinese_name", 0) >= _MOST:
-        return "values are written like Chinese names"
-    if shares.get("given_name", 0) >= _SOME:
-        return f"{in_percent(shares['given_name'])} of the values have a given name in them"
-    if figures.distinct >= _MANY_NAMES and shares.get("person_name", 0) >= _MOST:
-        return "many values of two capitalized words, as names are written"
     return None
 
 

@@ -1,9 +1,7 @@
 """Earlier releases as they are today: those of the ledger, and the rows of one.
 
-A table or file that is still what it was is read as it stands; so is a view. A full-domain release that is gone or was
-changed is made again: its levels, under hierarchies with the same fingerprints, say of every row of the source which
-class it is in, and classes of fewer than k are left out. Nothing else can be made again: a local recoding and the parts
-of Mondrian are known from what was published only.
+A table, view or file is read if it is still what it was. A release that is gone or was changed is not made again: what
+was given to people is known from its rows only.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.classes.recoding import FullDomain
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import is_database, open_beside, open_beside_warehouse, open_database
@@ -21,19 +18,14 @@ from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.hierarchy.given import make_hierarchy
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import parse_rule
-from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import NamedColumns, assign_roles
 from kanon_sql.release.append.store import batches_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.store import entries_of, forget_entries, forgotten
-from kanon_sql.release.publication import Publication
-from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
     from sqlglot import exp
 
@@ -213,62 +205,25 @@ def _target_of(entry: Entry) -> exp.Table:
 
 
 class CannotBeCheckedError(Exception):
-    """An earlier release cannot be read or made again; its text says why. Caught inside, never shown by itself."""
+    """An earlier release cannot be read; the text says why. Caught inside, never shown by itself."""
 
 
-def read_as_it_stands(source: Source, entry: Entry) -> exp.Table | None:
-    """Return the relation of an earlier release that is still what it was; else None."""
-    if not _is_as_it_was(source.engine, entry):
-        return None
-    if entry.kind == "file":
-        try:
-            return open_beside(source, Path(entry.target[1]), as_text=True).relation
-        except KanonError:
-            raise CannotBeCheckedError("its file cannot be read") from None
-    return _target_of(entry)
-
-
-def make_again(source: Source, entry: Entry, hierarchies: Sequence[Hierarchy], columns: Sequence[str]) -> exp.Table:
-    """Return a temporary table with the classes of a full-domain release, from the rows as they are now.
-
-    Args:
-        source: the table.
-        entry: the release.
-        hierarchies: those that it was made with.
-        columns: names of what is needed besides its quasi-identifiers.
+def read_earlier(source: Source, entry: Entry) -> exp.Table:
+    """Return the relation of an earlier release.
 
     Raises:
-        CannotBeCheckedError: its levels do not say what its classes are.
+        CannotBeCheckedError: it is gone, was changed, or cannot be read.
     """
-    if entry.levels is None:
-        raise CannotBeCheckedError("it is gone or was changed, and only the published rows tell its classes")
-    if not entry.only_k:
-        raise CannotBeCheckedError("it is gone or was changed, and sizes alone do not tell which classes it published")
-    for kept, hierarchy in zip(entry.hierarchies, hierarchies, strict=True):
-        if fingerprint.of_hierarchy(source.engine, hierarchy) != kept.fingerprint:
-            raise CannotBeCheckedError(
-                f"it is gone or was changed, and the hierarchy of column {kept.column!r} is another one now"
-            )
-    named = NamedColumns(
-        quasi_identifiers=tuple(entry.quasi_identifiers), insensitive=tuple(columns), rest="drop", entity=entry.entity
-    )
-    roles = assign_roles(named, source.columns, source.name)
-    engine = source.engine
-    publication = Publication(
-        source=source.relation,
-        columns=(*roles.quasi_identifiers, *roles.insensitive),
-        roles=roles,
-        hierarchies=tuple(hierarchies),
-        recoding=FullDomain(tuple(entry.levels[name] for name in entry.quasi_identifiers)),
-        models=(KAnonymity(entry.k, entity=entry.entity),),
-        seed=0,
-        combinations=engine.temporary_name("kanon_combinations"),
-    )
-    again = engine.temporary_name("kanon_earlier")
-    query = release_query(publication, readable_lookups(hierarchies))
-    query.set("order", None)
-    engine.run(sql.create_table(again, query, temporary=True), "an earlier release, made again from its levels")
-    return again
+    needed = f"the {entry.kind} {entry.name} is needed for that, and"
+    as_it_was = _is_as_it_was(source.engine, entry)
+    if not as_it_was:
+        raise CannotBeCheckedError(f"{needed} {'is gone' if as_it_was is None else 'was changed'}")
+    if entry.kind != "file":
+        return _target_of(entry)
+    try:
+        return open_beside(source, Path(entry.target[1]), as_text=True).relation
+    except KanonError:
+        raise CannotBeCheckedError(f"{needed} cannot be read") from None
 
 
 def column_of(source: Source, kept: KeptHierarchy) -> Column:
@@ -280,22 +235,23 @@ def column_of(source: Source, kept: KeptHierarchy) -> Column:
 
 
 def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
-    """Return the hierarchy that a release was made with, as far as it can be had today.
+    """Return the hierarchy that a release was made with; its labels are looked up by it.
 
     Raises:
         CannotBeCheckedError: it is gone, or another one stands in its place.
     """
     column = column_of(source, kept)
     rules = {} if kept.rule is None else {column.name: kept.rule}
+    needed = f"the hierarchy of its column {kept.column!r}{'' if kept.rule is None else f' ({kept.rule})'}"
     try:
         made = make_hierarchy(source, column, Policy(hierarchies=rules))
     except KanonError:
-        raise CannotBeCheckedError(f"the hierarchy of its column {kept.column!r} cannot be read any more") from None
+        raise CannotBeCheckedError(f"{needed} cannot be read any more") from None
     # One that is built from the values of the column grows with them; what it says of a value stays. But a file of
     # prefixes of the user's own may be another one now.
     rule = None if kept.rule is None else parse_rule(kept.rule)
     own_prefixes = isinstance(rule, PrefixRule) and rule.name is None
     grows = made.definition is not None and not own_prefixes
     if not grows and fingerprint.of_hierarchy(source.engine, made) != kept.fingerprint:
-        raise CannotBeCheckedError(f"the hierarchy of its column {kept.column!r} is another one now")
+        raise CannotBeCheckedError(f"{needed} is another one now")
     return made

@@ -391,7 +391,7 @@ class Ledger:
             self._engine.run(sql.drop(relation), "drop the copy of the release")
 
     def _first_that_can_be_checked(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
-        """Return the first of several entries of one release that can be read or made again, and its outcome."""
+        """Return the first of several entries of one release that can be read, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
             if self._is_of_other_rows(entry):

@@ -150,11 +150,6 @@ class Entry:
         return zone
 
     @property
-    def only_k(self) -> bool:
-        """Whether k-anonymity is all that it promised, so that the sizes of its classes say which were published."""
-        return all(model["model"] == _K_ANONYMITY for model in self.models)
-
-    @property
     def entity(self) -> str | None:
         """The column that named the person, where people were counted."""
         named: str | None = self.policy["columns"]["entity"]

@@ -17,13 +17,7 @@ from kanon_sql.measures.labels import make_labels
 from kanon_sql.measures.places import make_places
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.release.ledger import fingerprint
-from kanon_sql.release.ledger.earlier import (
-    CannotBeCheckedError,
-    column_of,
-    hierarchy_again,
-    make_again,
-    read_as_it_stands,
-)
+from kanon_sql.release.ledger.earlier import CannotBeCheckedError, column_of, hierarchy_again, read_earlier
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.joint import InBoth, Joinable, SensitiveInBoth, SensitiveInOne, Side, join, least_values
 from kanon_sql.risks.attacks.released import Shared
@@ -47,24 +41,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Side:
-    """One of two releases: its rows, the hierarchies that it was made with, and other columns that it publishes.
-
-    Where it is made again from the rows as they are now, these columns have their values of the table.
-    """
+    """One of two releases: its rows, the hierarchies that it was made with, and other columns that it publishes."""
 
     relation: exp.Table
     hierarchies: Sequence[Hierarchy]
     as_they_are: Sequence[str]
     columns: Sequence[Column]
-    is_made_again: bool = False
 
     def column(self, hierarchy: Hierarchy) -> Column | None:
         """Return the column that is read under a hierarchy; None if it says nothing, or is read under its own."""
         name = hierarchy.column.name
-        own = any(each is hierarchy for each in self.hierarchies)
-        if own or (_is_in(name, self.as_they_are) and name not in {each.column.name for each in self.hierarchies}):
+        if any(each is hierarchy for each in self.hierarchies):
             return find_column(name, self.columns)
-        return None
+        return None if name in {each.column.name for each in self.hierarchies} else self.shown(name)
+
+    def shown(self, name: str) -> Column | None:
+        """Return a column that it publishes as it is, or by a rule; None if it does not."""
+        return find_column(name, self.columns) if _is_in(name, self.as_they_are) else None
 
 
 @dataclass(frozen=True)
@@ -92,7 +85,7 @@ class Joiner:
             self._known[self._key_of(hierarchy)] = hierarchy
 
     def joined(self, entry: Entry) -> Joint:
-        """Return what the new release and an earlier one say together, where it can be read or made again."""
+        """Return what the new release and an earlier one say together."""
         source, engine = self.prepared.source, self.prepared.source.engine
         self._require_comparable(entry)
         new, old = self._new(), self._old(entry)
@@ -142,7 +135,7 @@ class Joiner:
                 "quasi-identifier or sensitive"
             )
 
-    def _can_be_joined_by(self, name: str, entry: Entry, old: _Side) -> bool:
+    def _can_be_joined_by(self, name: str, entry: Entry) -> bool:
         """Tell whether values of a column that both publish can be compared as they stand."""
         own, theirs = (rules.get(folded(name), ()) for rules in (self._by_rule, entry.published_by_rule))
         if not own and not theirs:
@@ -152,7 +145,7 @@ class Joiner:
             {column for column, texts in rules.items() if texts == own and own[0].startswith("mdav")}
             for rules in (self._by_rule, entry.published_by_rule)
         ]
-        return own == theirs and together[0] == together[1] and not keyed and not old.is_made_again
+        return own == theirs and together[0] == together[1] and not keyed
 
     def _new(self) -> _Side:
         roles, columns = self.publication.roles, self.prepared.source.engine.columns(self.output)
@@ -161,6 +154,7 @@ class Joiner:
 
     def _old(self, entry: Entry) -> _Side:
         source = self.prepared.source
+        relation = read_earlier(source, entry)
         own = []
         for kept in entry.hierarchies:
             hierarchy = self._known.get((column_of(source, kept).name, kept.fingerprint))
@@ -168,19 +162,7 @@ class Joiner:
                 again = hierarchy_again(source, kept)
                 hierarchy = self._known.setdefault(self._key_of(again), again)
             own.append(hierarchy)
-        relation = read_as_it_stands(source, entry)
-        is_made_again = relation is None
-        if relation is None:
-            names = {each.column.name for each in own}
-            needed = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
-            needed += [
-                column.name for column in (*self.publication.roles.sensitive, *self.publication.roles.insensitive)
-            ]
-            needed += [name for name in entry.sensitive if name not in names]
-            shown = [name for name in dict.fromkeys(needed) if _is_in(name, entry.published_as_they_are)]
-            relation = make_again(source, entry, own, shown)
-        columns = source.engine.columns(relation)
-        return _Side(relation, own, entry.published_as_they_are, columns, is_made_again)
+        return _Side(relation, own, entry.published_as_they_are, source.engine.columns(relation))
 
     def _key_of(self, hierarchy: Hierarchy) -> tuple[str, str]:
         return hierarchy.column.name, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy)
@@ -194,13 +176,11 @@ class Joiner:
         in_one, joined_by, unlike = [], [], []
         for name in dict.fromkeys([*new.as_they_are, *old.as_they_are]):
             original = find_column(name, columns)
-            first, second = (
-                find_column(name, side.columns) if _is_in(name, side.as_they_are) else None for side in (new, old)
-            )
+            first, second = new.shown(name), old.shown(name)
             if original is None:
                 continue
             in_both = _is_in(name, new.as_they_are) and _is_in(name, old.as_they_are)
-            if in_both and not self._can_be_joined_by(name, entry, old):
+            if in_both and not self._can_be_joined_by(name, entry):
                 unlike.append(name)
             elif first is not None and second is not None:
                 ruled = folded(name) in self._by_rule  # values by a rule are not compared with those of the table
@@ -227,8 +207,7 @@ class Joiner:
             original = find_column(name, columns)
             if original is None or original.name in known:
                 continue
-            sides = [find_column(name, side.columns) if _is_in(name, side.as_they_are) else None for side in (new, old)]
-            first, second = sides
+            first, second = new.shown(name), old.shown(name)
             if first is not None and second is not None:
                 least = min(own.get(original.name, 2), theirs.get(original.name, 2))
                 found.append(SensitiveInBoth(original, first, second, least))
