@@ -355,14 +355,6 @@ LISTS = {
         "numbers": "DENSE_RANK() OVER (ORDER BY age NULLS FIRST) AS number_0",
     },
     "release/microaggregated": {"value": "source.age", "groups": "'1,2'", "size": "1"},
-    "release/mdav": {
-        "values": "source.age AS value_1, source.n AS value_2",
-        "known": "NOT source.age IS NULL",
-        "text": "CONCAT_WS(' ', source.age, source.n)",
-        "groups": "'1,2,1'",
-        "means": "AVG(value_1) AS mean_1, MAX(value_2) AS mean_2",
-        "size": "1",
-    },
     "release/date_shifts": {"person": "source.n", "hash": "SHA256(CAST(value AS TEXT))", "days": "30"},
     "release/alike": {"columns": "class, published_1", "order": "HASH(class, published_1)"},
     "risks/codes": {"value": "tuples.tuple", "codes": "own_values.code AS value_0"}
