@@ -379,9 +379,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     # 3. What the order says, and other releases.
     progress(Progress("Testing the order"))
     rows_out, classes = candidates.rows, candidates.number
-    attacks.append(
-        Order(no_order, rows_out) if no_order else order_of(engine, people, candidates, released, quasi_identifiers)
-    )
+    attacks.append(Order(no_order, rows_out) if no_order else order_of(engine, people, candidates, released))
     first = Side(engine, people, candidates, release.relation, columns)
     for other in others:
         progress(Progress("Joining releases"))

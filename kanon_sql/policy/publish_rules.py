@@ -4,7 +4,6 @@
     top:90, bottom:18    90 and more become one text, ``90+``; 18 and less become ``<=18``
     bins:0,18,65         ``<0``, ``[0,18)``, ``[18,65)`` and ``>=65``
     microaggregate:5     the mean of a group of at least 5 rows with values close to each other
-    mdav:5               the same, for groups of rows close to each other in all columns that have this rule
     shift-dates:365      moved by 1 to 365 days, forwards or backwards, the same for all dates of a person
     redact               e-mail addresses, phone numbers and the like inside a text become ``[e-mail]``, ``[phone]``
     hash                 the pseudonym of the value, as with ``--pseudonymize``
@@ -16,7 +15,7 @@ the manual of tau-ARGUS, with a text in the place of the replacement value, and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 NUMBERS = frozenset({"integer", "decimal", "float"})
 _FAMILIES = {
-    **dict.fromkeys(("round", "top", "bottom", "bins", "microaggregate", "mdav"), (NUMBERS, "numbers")),
+    **dict.fromkeys(("round", "top", "bottom", "bins", "microaggregate"), (NUMBERS, "numbers")),
     "shift-dates": (frozenset({"date", "timestamp"}), "dates"),
     "redact": (frozenset({"text"}), "texts"),
 }
@@ -42,7 +41,6 @@ _EXAMPLES = {
     "bottom": "bottom:18",
     "bins": "bins:0,18,65",
     "microaggregate": "microaggregate:5",
-    "mdav": "mdav:5",
     "shift-dates": "shift-dates:365",
     "redact": "redact",
     "hash": "hash",
@@ -55,7 +53,6 @@ PURPOSES = {
     "bottom": "hides how small the smallest values are",
     "bins": "hides exact values",
     "microaggregate": "hides exact values; groups are counted before rows are suppressed",
-    "mdav": "hides exact values; groups are counted before rows are suppressed",
     "shift-dates": "hides dates until one of the person is known; the time between them stays",
     "redact": "hides what patterns find inside; names and addresses stay",
     "hash": "hides the value; rows of one value stay tied together",
@@ -81,35 +78,20 @@ class PublishRule:
 
 @dataclass(frozen=True)
 class RuledColumn:
-    """A kept column, and the rules by which it is published.
-
-    Attributes:
-        together: the columns that are put into groups together, this one among them; by mdav.
-    """
+    """A kept column, and the rules by which it is published."""
 
     column: Column
     rules: tuple[PublishRule, ...]
-    together: tuple[Column, ...] = ()
 
     @property
     def kind(self) -> str:
         return self.rules[0].kind
 
     @property
-    def mean(self) -> str:
-        """The name that the mean of a group has where values are looked up."""
-        return f"mean_{self.together.index(self.column) + 1}" if self.together else "mean"
-
-    @property
     def decimals(self) -> int:
         """Digits after the decimal point of the numbers in the rules."""
         exponents = [int(number.normalize().as_tuple().exponent) for rule in self.rules for number in rule.numbers]
         return max(0, *(-exponent for exponent in exponents), 0)
-
-    @property
-    def has_means(self) -> bool:
-        """Whether a value becomes the mean of its group."""
-        return self.kind in {"microaggregate", "mdav"}
 
     @property
     def is_keyed(self) -> bool:
@@ -168,7 +150,6 @@ def _is_meant(rule: PublishRule) -> bool:
     return {
         "round": numbers[0] > 0,
         "microaggregate": whole and numbers[0] > 1,
-        "mdav": whole and numbers[0] > 1,
         "shift-dates": whole and 0 < numbers[0] <= _MOST_DAYS,
     }.get(rule.kind, True)
 
@@ -178,7 +159,7 @@ _WANTED = {
     "top": "The threshold is a number.",
     "bottom": "The threshold is a number.",
     "bins": "The bounds are numbers, each larger than the one before.",
-    **dict.fromkeys(("microaggregate", "mdav"), "The size of groups is a whole number, 2 or more."),
+    "microaggregate": "The size of groups is a whole number, 2 or more.",
     "shift-dates": f"The days are a whole number, 1 to {_MOST_DAYS}.",
     "redact": "It has no settings.",
     "hash": "It has no settings.",
@@ -209,20 +190,7 @@ def ruled_columns(
             f"{' and '.join(repr(ruled.column.name) for ruled in shifted)}: the dates of a person move by one number "
             "of days. Give the same."
         )
-    return tuple(_with_others(found[column.name], found, columns) for column in columns if column.name in found)
-
-
-def _with_others(ruled: RuledColumn, found: Mapping[str, RuledColumn], columns: Sequence[Column]) -> RuledColumn:
-    """Return a column with all that have the same rule, where they are put into groups together."""
-    if ruled.kind != "mdav":
-        return ruled
-    together = tuple(one for one in columns if one.name in found and found[one.name].rules == ruled.rules)
-    if len(together) == 1:
-        raise UsageError(
-            f"{ruled.text} puts rows into groups by several columns, and column {ruled.column.name!r} alone has this "
-            f"rule: give it to others too, or use microaggregate:{ruled.rules[0].number}."
-        )
-    return replace(ruled, together=together)
+    return tuple(found[column.name] for column in columns if column.name in found)
 
 
 def rules_that_help(column: Column) -> str | None:

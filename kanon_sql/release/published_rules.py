@@ -2,8 +2,7 @@
 
     kanon_hashed             values of columns with the rule hash, each once, with their pseudonyms
     kanon_shifted            each person with the days that their dates are moved by
-    kanon_microaggregated    values of a column, or of columns together, each with the mean of its group; a table for
-                             each column, or for all that are put into groups together
+    kanon_microaggregated    values of a column, each with the mean of its group; a table for each column
     kanon_ruled              the columns of the source that are read, those with a rule as they are published
 
 All statements that publish and verify, and the view of pseudonyms, read the last one instead of the source: what is not
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.roles import Roles
 
 _VALUE = "value"
-_SHIFTS = "shift-dates"
+_SHIFTS, _MEANS = "shift-dates", "microaggregate"
 _NOT_A_PSEUDONYM = "00" + _SHIFTS.encode().hex()
 """What stands before the person in the message that is hashed: else a published pseudonym of the person would tell the
 days. No text that is hashed for a pseudonym begins with a zero byte, unless the table has such a text."""
@@ -87,11 +86,10 @@ class PublishedRules:
         entity: the column that names the person.
         key: what pseudonyms and days are made with.
         tables: by column, the temporary table that its values are looked up in; of those that need one.
-        groups: by column that is microaggregated, the places where its groups start; or, of columns together, the
-            number of the group of each of their tuples.
+        groups: by column that is microaggregated, the places where its groups start.
         lost: by column that is microaggregated, the share of its variance that is lost.
         bench: the workbench beside the warehouse that has the source; None if it is in none.
-        values: by column that is microaggregated by itself, the relation that its values are read from.
+        values: by column that is microaggregated, the relation that its values are read from.
         unshifted: dates that are published as they are, beside dates that are shifted.
     """
 
@@ -179,13 +177,11 @@ class PublishedRules:
                 },
                 relations={"source": sql.aliased(self.origin, "source")},
             )
-        groups = self.groups[ruled.column.name]
-        if ruled.together:
-            return _mdav_query(self.origin, ruled, groups)
+        name = ruled.column.name
         return sql.query(
             "release/microaggregated",
-            values={"value": _value(ruled.column), "groups": groups, "size": int(ruled.rules[0].number)},
-            relations={"source": sql.aliased(self.values[ruled.column.name], "source")},
+            values={"value": _value(ruled.column), "groups": self.groups[name], "size": int(ruled.rules[0].number)},
+            relations={"source": sql.aliased(self.values[name], "source")},
         )
 
     def view_statement(self) -> exp.Create:
@@ -196,16 +192,13 @@ class PublishedRules:
             if ruled is None:
                 query = query.select(sql.column(column.name, "source"))
                 continue
-            place = f"rule_{self.names.index((*ruled.together, column)[0].name) + 1}"
+            place = f"rule_{self.names.index(column.name) + 1}"
             query = query.select(sql.named(_expression(ruled, place), column.name))
-            if (table := self.tables.get(column.name)) is not None and column not in ruled.together[1:]:
+            if (table := self.tables.get(column.name)) is not None:
                 own = {"hash": column, _SHIFTS: self.entity}.get(ruled.kind)
                 family = column.family if own is None else None
-                sought = {_VALUE: _value(column) if own is None else canonical_bytes(own)}
-                if ruled.together:
-                    sought = dict(zip(_value_names(ruled.together), map(_value, ruled.together), strict=True))
-                    family = None
-                same = sql.all_of(sql.same(value, sql.column(name, place), family) for name, value in sought.items())
+                sought = _value(column) if own is None else canonical_bytes(own)
+                same = sql.same(sought, sql.column(_VALUE, place), family)
                 query = query.join(sql.aliased(table, place), on=same, join_type="left")
         return sql.create_view(self.view.copy(), query, temporary=True)
 
@@ -231,14 +224,12 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
         name = ruled.column.name
         if (table := shared.get(ruled.kind)) is not None:
             tables[name] = table
-        if ruled.has_means and name not in tables:
-            grouped = [one.name for one in ruled.together or (ruled.column,)]
-            if not ruled.together:
-                values[name] = _values_of(source, ruled.column)
-            found, shares = _groups(engine, values.get(name, source.relation), ruled)
-            tables |= dict.fromkeys(grouped, engine.temporary_name("kanon_microaggregated"))
-            groups |= dict.fromkeys(grouped, found)
-            lost |= dict(zip(grouped, shares, strict=True))
+        if ruled.kind == _MEANS:
+            values[name] = source.relation
+            if source.in_warehouse:
+                values[name] = source.workbench.values_of(source.relation, [ruled.column])
+            groups[name], lost[name] = _groups(engine, values[name], ruled)
+            tables[name] = engine.temporary_name("kanon_microaggregated")
         if ruled.kind == "round":
             _require_room(source, ruled)
     return PublishedRules(
@@ -275,14 +266,8 @@ def refuse_in_warehouse(source: Source, policy: Policy) -> None:
 _KEY = "the key of pseudonyms would be in statements, which servers may write to their logs"
 _NOT_IN_WAREHOUSES = {
     **dict.fromkeys(KEYED, _KEY),
-    "mdav": "columns are put into groups together in DuckDB only",
     "redact": "its patterns are those of DuckDB's regular expressions, and others would find something else",
 }
-
-
-def _values_of(source: Source, column: Column) -> exp.Table:
-    """Return what has the values of a column: the table, or what is fetched of it from a warehouse, by one scan."""
-    return source.workbench.values_of(source.relation, [column]) if source.in_warehouse else source.relation
 
 
 # The value of a column by its rule
@@ -291,7 +276,7 @@ def _values_of(source: Source, column: Column) -> exp.Table:
 def _published_type(ruled: RuledColumn) -> str:
     if ruled.kind in {"round", _SHIFTS}:
         return ruled.column.type
-    return "DOUBLE" if ruled.has_means else PSEUDONYM_TYPE
+    return "DOUBLE" if ruled.kind == _MEANS else PSEUDONYM_TYPE
 
 
 def rule_check_query(rules: PublishedRules, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
@@ -353,9 +338,9 @@ def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr |
         return exp.NEQ(this=sql.cast(_rounded(ruled, value), column.type), expression=value.copy())
     if ruled.kind == "hash":
         return not_a_pseudonym(value)
-    if ruled.has_means and column.name in tables:
-        means = exp.select(sql.column(ruled.mean)).from_(tables[column.name].copy())
-        means = means.where(sql.column(ruled.mean).is_(exp.null()).not_())
+    if ruled.kind == _MEANS and column.name in tables:
+        means = exp.select(sql.column("mean")).from_(tables[column.name].copy())
+        means = means.where(sql.column("mean").is_(exp.null()).not_())
         there = value.copy().is_(exp.null()).not_()
         return exp.and_(there, exp.Not(this=exp.In(this=value, query=means.subquery())))
     if ruled.kind == "bins":
@@ -391,7 +376,7 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
     if ruled.kind == _SHIFTS:
         days = exp.Anonymous(this="TO_DAYS", expressions=[sql.column("days", place)])
         return sql.cast(exp.Add(this=_value(column), expression=days), column.type)
-    return sql.column(ruled.mean if ruled.has_means else "pseudonym", place)
+    return sql.column("mean" if ruled.kind == _MEANS else "pseudonym", place)
 
 
 def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
@@ -475,105 +460,33 @@ def _number(number: Decimal) -> exp.Expr:
 # What a column must be for its rule
 
 
-def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str, list[float]]:
-    """Return the groups of columns that are microaggregated, as the SQL has them, and SSE/SST of each column.
+def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str, float]:
+    """Return the places where the groups of a column start, as the SQL has them, and SSE/SST."""
+    from kanon_sql.release.microaggregation import group_starts, lost_share  # with numpy
 
-    Of one column, places where groups start; of several together, the number of the group of each of their tuples.
-    """
-    from kanon_sql.release.microaggregation import MOST_TUPLES, group_starts, lost_shares, mdav_groups  # with numpy
-
-    columns, size = ruled.together or (ruled.column,), int(ruled.rules[0].number)
-    _require_means(engine, origin, columns)
-    if ruled.together:
-        named = [*map(sql.column, _value_names(columns)), sql.cast(sql.column("n"), "BIGINT")]
-        query = exp.select(*named).from_("places").order_by(sql.column("place"))
-        query.set("with_", _mdav_query(origin, ruled, "").args["with_"])
-    else:
-        query = exp.select(sql.named(_value(ruled.column), _VALUE), sql.count_rows())
-        query = query.from_(sql.aliased(origin, "source")).where(_is_known(ruled.column))
-        query = query.group_by(_value(ruled.column)).order_by(sql.column(_VALUE))
-    title = f"values of {', '.join(column.name for column in columns)}"
-    if ruled.together:
-        (tuples,) = engine.row(exp.select(sql.count_rows()).from_(query.subquery("tuples")), f"different {title}")
-        if tuples > MOST_TUPLES:
+    column, size = ruled.column, int(ruled.rules[0].number)
+    if column.family == "float":
+        infinite = exp.Not(this=sql.finite(sql.column(column.name), "float"))
+        query = exp.select(sql.where(sql.count_rows(), infinite)).from_(origin.copy())
+        (found,) = engine.row(query, f"values of {column.name} that have no mean")
+        if found:
             raise UsageError(
-                f"Columns {_quoted(columns)} have {tuples:,} different tuples of values, and {ruled.text} puts no "
-                f"more than {MOST_TUPLES:,} into groups, since its time grows with their square: round values in a "
-                f"view, and anonymize that, or use microaggregate:{size} for each column by itself."
+                f"Column {column.name!r} has NaN or infinity in {found:,} rows, of which there is no mean: make "
+                "them NULL in a view, and anonymize that."
             )
-    found = [tuple(row) for row in engine.rows(query, title)]
-    if not found:
-        return "1", [0.0] * len(columns)
-    if (rows := sum(n for *_, n in found)) < size:
+    query = exp.select(sql.named(_value(column), _VALUE), sql.count_rows())
+    query = query.from_(sql.aliased(origin, "source")).where(sql.column(column.name, "source").is_(exp.null()).not_())
+    query = query.group_by(_value(column)).order_by(sql.column(_VALUE))
+    values = [(value, n) for value, n in engine.rows(query, f"values of {column.name}")]
+    if not values:
+        return "1", 0.0
+    if (rows := sum(n for _, n in values)) < size:
         raise UsageError(
-            f"{'Columns' if ruled.together else 'Column'} {_quoted(columns)} {'have' if ruled.together else 'has'} "
-            f"values in {rows:,} rows, and {ruled.text} makes groups of {size} rows or more: give a smaller number, "
-            f"or drop the {'columns' if ruled.together else 'column'}."
+            f"Column {column.name!r} has values in {rows:,} rows, and {ruled.text} makes groups of {size} rows or "
+            "more: give a smaller number, or drop the column."
         )
-    if ruled.together:
-        numbers = mdav_groups(found, size)
-        return ",".join(map(str, numbers)), lost_shares(found, numbers)
-    starts = group_starts(found, size)
-    numbers = [number for number, (start, end) in enumerate(pairwise([*starts, len(found)])) for _ in range(start, end)]
-    return ",".join(str(start + 1) for start in starts), lost_shares(found, numbers)
-
-
-def _require_means(engine: Engine, origin: exp.Table, columns: Sequence[Column]) -> None:
-    """Raise if values have no mean, or if only some columns of those that are grouped together have a value."""
-    for column in columns:
-        if column.family == "float":
-            infinite = exp.Not(this=sql.finite(sql.column(column.name), "float"))
-            query = exp.select(sql.where(sql.count_rows(), infinite)).from_(origin.copy())
-            (found,) = engine.row(query, f"values of {column.name} that have no mean")
-            if found:
-                raise UsageError(
-                    f"Column {column.name!r} has NaN or infinity in {found:,} rows, of which there is no mean: make "
-                    "them NULL in a view, and anonymize that."
-                )
-    if len(columns) == 1:
-        return
-    some, each = exp.or_(*map(_is_known, columns)), sql.all_of(map(_is_known, columns))
-    query = exp.select(sql.where(sql.count_rows(), exp.and_(some, exp.not_(each))))
-    (found,) = engine.row(query.from_(sql.aliased(origin, "source")), "rows with a value in some columns only")
-    if found:
-        raise UsageError(
-            f"{found:,} rows have NULL in some of the columns {_quoted(columns)}, and not in all: they cannot be put "
-            "into groups by all of them. Fill the values in, or make them NULL in all, in a view, and anonymize that."
-        )
-
-
-def _value_names(columns: Sequence[Column]) -> list[str]:
-    return [f"value_{number}" for number in range(1, len(columns) + 1)]
-
-
-def _mdav_query(origin: exp.Table, ruled: RuledColumn, groups: str) -> exp.Query:
-    """Return the query of tuples with their means; ``groups`` has the number of the group of each."""
-    names = _value_names(ruled.together)
-    values = [sql.named(_value(column), name) for column, name in zip(ruled.together, names, strict=True)]
-    means = [
-        sql.selected("release/microaggregated", "mean", part="means", columns={"value": sql.column(name)})
-        for name in names
-    ]
-    return sql.query(
-        "release/mdav",
-        values={
-            "values": values,
-            "text": exp.Anonymous(this="CONCAT_WS", expressions=[sql.literal(" "), *map(_value, ruled.together)]),
-            "known": sql.all_of(map(_is_known, ruled.together)),
-            "groups": groups,
-            "means": [sql.named(mean, f"mean_{number}") for number, mean in enumerate(means, start=1)],
-            "size": int(ruled.rules[0].number),
-        },
-        relations={"source": sql.aliased(origin, "source")},
-    )
-
-
-def _is_known(column: Column) -> exp.Expr:
-    return sql.column(column.name, "source").is_(exp.null()).not_()
-
-
-def _quoted(columns: Sequence[Column]) -> str:
-    return " and ".join(repr(column.name) for column in columns)
+    starts = group_starts(values, size)
+    return ",".join(str(start + 1) for start in starts), lost_share(values, starts)
 
 
 _SPARK_KEEPS, _SPARK_ADDS = 6, 36  # decimals that are kept in any case, and digits up to which all are

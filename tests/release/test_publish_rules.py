@@ -22,7 +22,7 @@ import kanon_sql as kanon
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.policy.publish_rules import parse_publish_rules
 from kanon_sql.policy.roles import NamedColumns
-from kanon_sql.release.microaggregation import group_starts
+from kanon_sql.release.microaggregation import group_starts, lost_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,6 +220,14 @@ def test_microaggregated_values_are_the_means_of_their_groups(kind: str) -> None
             means |= {value: mean for value, _ in group}
         for value, mean in zip(values, found, strict=True):
             assert (mean is None) if value is None else math.isclose(mean, means[value], rel_tol=1e-12, abs_tol=1e-12)
+
+
+def test_lost_shares_of_an_example_by_hand() -> None:
+    # 0, 2 | 6, 8: mean 4, SST 16 + 4 + 4 + 16, SSE 1 + 1 + 1 + 1. With 2 twice: mean 3.6, SST 12.96 + 2 * 2.56 + 5.76 +
+    # 19.36, SSE of 0, 2, 2 is 8 / 3.
+    assert lost_share([(0, 1), (2, 1), (6, 1), (8, 1)], [0, 2]) == pytest.approx(4 / 40)
+    assert lost_share([(0, 1), (2, 2), (6, 1), (8, 1)], [0, 2]) == pytest.approx((8 / 3 + 2) / 43.2)
+    assert lost_share([(7, 3)], [0]) == 0
 
 
 @pytest.mark.thorough

@@ -129,7 +129,6 @@ def require_as_defined(rows: Sequence[Sequence[Any]]) -> None:
 REFUSED = [
     ({"when": "shift-dates:5"}, "shift-dates:5 of column 'when'.*key of pseudonyms would be in statements"),
     ({"note": "hash"}, "hash of column 'note'.*key of pseudonyms would be in statements"),
-    ({"n": "mdav:3", "long": "mdav:3"}, "mdav:3 of column .n.*in DuckDB only"),
     ({"note": "redact"}, "redact of column 'note'.*regular expressions"),
     ({"n": "round:10"}, "rounds 1 values of column 'n' to numbers that its type"),
     ({"n": "microaggregate:9"}, "has values in 6 rows, and microaggregate:9"),

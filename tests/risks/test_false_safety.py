@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -165,34 +163,6 @@ def test_a_script_of_boxes_says_that_it_counts_no_classes(in_tmp: Path, kanon: C
         script = kanon(*asked, "--algorithm", algorithm).out
         assert ("leave out classes that are too small" in script) == recounts
         assert ("rows that came or went since are not counted" in script) != recounts
-
-
-def _rotated(n: int) -> list[int]:
-    return [*range(211, n), *range(211)]
-
-
-def _there_and_back(n: int) -> list[int]:
-    return [*range(0, n, 2), *reversed(range(1, n, 2))]
-
-
-def _shuffled_blocks(n: int) -> list[int]:
-    blocks = np.array_split(np.arange(n), 100)
-    return [int(row) for block in np.random.default_rng(4).permutation(100) for row in blocks[block]]
-
-
-@pytest.mark.parametrize("order", [_rotated, _there_and_back, _shuffled_blocks])
-def test_neighbours_that_stay_neighbours_are_an_order(order: Callable[[int], list[int]]) -> None:
-    """No correlation from one end to the other, but nearly all neighbours are neighbours still."""
-    original = pd.DataFrame({"q": ["a"] * 1000, "s": range(1000)})
-    asked: dict[str, Any] = {
-        "original": original, "quasi_identifiers": ["q"], "hierarchies": {"q": "flat"}, "sensitive": ["s"], **BY_ROWS,
-    }  # fmt: skip
-    found = kanon_of.attack(original.iloc[order(1000)].reset_index(drop=True), **asked)
-    assert verdict(found, "order").outcome == "succeeds"
-    assert "neighbours" in verdict(found, "order").found or "position" in verdict(found, "order").found
-    by_chance = kanon_of.attack(original.sample(frac=1, random_state=9).reset_index(drop=True), **asked)
-    assert verdict(by_chance, "order").outcome == "finds nothing"
-    json.dumps(found.summary())
 
 
 @pytest.fixture

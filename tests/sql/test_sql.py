@@ -176,13 +176,16 @@ CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2, 1, 1), (1, NULL, 1, 1, 2, 1), (1, 'bob', 1, 2, 3, 2))
     m(class, person, n, up_to, record, number);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
-CREATE TABLE scores AS FROM (VALUES (1, 1, 1.0, 2.0), (2, 1, 2.0, 1.0), (3, 1, 3.0, 3.0)) s(item, size, place, score);
+CREATE TABLE items AS FROM (VALUES (1, 0, '=ann', 1, 1.0), (2, 0, '', 1, 2.0), (3, 1, '=bob', 1, 3.0))
+    items(item, class, published_1, size, place);
+CREATE TABLE possible AS FROM (VALUES (0, 1, 1, 1.0), (1, 1, 1, 1.0), (2, 3, 1, 3.0)) p(position, item, size, place);
 CREATE TABLE valued AS FROM (VALUES (1, 'a', 'x'), (1, 'b', 'y'), (2, 'a', 'x')) v(class, link, value);
 CREATE TABLE linked AS FROM (VALUES (1, 'a', ''), (2, 'b', '')) l(class, link, value);
 CREATE TABLE who AS FROM persons;
 CREATE TABLE by_original AS FROM in_classes;
 CREATE TABLE by_release AS SELECT * REPLACE (n AS at_most) FROM in_classes;
-CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, published_1);
+CREATE TABLE released AS FROM (VALUES (1, 0, '=ann'), (2, 0, ''), (3, 1, '=bob'))
+    released(position, class, published_1);
 -- What two releases have in common: two groups, one of rows that the second release left out.
 CREATE TABLE first_found AS FROM (VALUES (1, 2, 1), (2, 2, 2)) f(tuple, n, found);
 CREATE TABLE second_found AS FROM (VALUES (1, 2, 1), (2, 2, 0)) f(tuple, n, found);
@@ -282,7 +285,9 @@ LISTS = {
     "attacks/joint_links": {"link": "published_1", "value": "'v'"},
     "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
     "attacks/people_by_number": {"value": "published_1"},
-    "attacks/neighbours": {"of_group": "size"},
+    "attacks/order_items": {"shown": "published_1"},
+    "attacks/order_possible": {"same": "items.published_1 = '=' || original.column_1"},
+    "attacks/order_in_place": {"same": "items.published_1 = released.published_1"},
     "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
     "files/kinds": {"of_kind": 'COUNT("integer") AS "integer"'},
@@ -356,14 +361,6 @@ LISTS = {
         "numbers": "DENSE_RANK() OVER (ORDER BY age NULLS FIRST) AS number_0",
     },
     "release/microaggregated": {"value": "source.age", "groups": "'1,2'", "size": "1"},
-    "release/mdav": {
-        "values": "source.age AS value_1, source.n AS value_2",
-        "known": "NOT source.age IS NULL",
-        "text": "CONCAT_WS(' ', source.age, source.n)",
-        "groups": "'1,2,1'",
-        "means": "AVG(value_1) AS mean_1, MAX(value_2) AS mean_2",
-        "size": "1",
-    },
     "release/date_shifts": {"person": "source.n", "hash": "SHA256(CAST(value AS TEXT))", "days": "30"},
     "release/alike": {"columns": "class, published_1", "order": "HASH(class, published_1)"},
     "risks/codes": {"value": "tuples.tuple", "codes": "own_values.code AS value_0"}

@@ -228,7 +228,7 @@ PublishOption = Annotated[
         "--publish",
         metavar="COLUMN=RULE",
         help="How a column that is kept is published: round:100  top:90  bottom:18  bins:0,18,65  microaggregate:5  "
-        "mdav:5  shift-dates:365  redact  hash. No privacy model counts on it.",
+        "shift-dates:365  redact  hash. No privacy model counts on it.",
     ),
 ]
 OriginalOption = Annotated[

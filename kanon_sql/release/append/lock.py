@@ -67,7 +67,7 @@ _VERSION = 1
 _FULL_DOMAIN, _LOCAL = "full-domain", "local"
 _UNITE = (KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity, AlphaKAnonymity)
 """Models that say nothing of rows outside of the class, and that a union of classes satisfies if each of them does."""
-_OF_OTHER_ROWS = frozenset({"microaggregate", "mdav", *KEYED})
+_OF_OTHER_ROWS = frozenset({"microaggregate", *KEYED})
 
 
 @dataclass(frozen=True)

@@ -141,11 +141,7 @@ class Joiner:
         if not own and not theirs:
             return True
         keyed = any(rule.partition(":")[0] in KEYED for rule in own)
-        together = [  # for mdav, with which columns matters
-            {column for column, texts in rules.items() if texts == own and own[0].startswith("mdav")}
-            for rules in (self._by_rule, entry.published_by_rule)
-        ]
-        return own == theirs and together[0] == together[1] and not keyed
+        return own == theirs and not keyed
 
     def _new(self) -> _Side:
         roles, columns = self.publication.roles, self.prepared.source.engine.columns(self.output)

@@ -266,8 +266,7 @@ class Side:
         """Return the classes, from 1, with what rows are joined by, and the values of a sensitive column."""
         shown = [*by, *([] if sensitive is None else [sensitive])]
         released = make_released(self._engine, self._relation, self._columns, shown, self.candidates)
-        for table in (released.relation, released.copy):
-            self._tables.keep(table)
+        self._tables.keep(released.relation)
         parts: list[exp.Expr] = []
         for number in range(len(by)):  # with its length, so that no values are like others when put together
             name = sql.column(shared_name(number))

@@ -65,12 +65,10 @@ class Released:
 
     Attributes:
         relation: the temporary table above.
-        copy: labels as they are written, then the shared columns as text; in the order of the release.
         shared: its columns ``published_1`` and so on.
     """
 
     relation: exp.Table
-    copy: exp.Table
     shared: tuple[Shared, ...]
 
 
@@ -99,7 +97,8 @@ def make_released(
     ).from_(sql.aliased(copy, "written"))
     query = _with_classes(query, candidates, _copied(len(labels)))
     relation = make_table(engine, "kanon_released", query, "the class of each row of the release")
-    return Released(relation, copy, tuple(shared))
+    engine.run(sql.drop(copy), "drop the release, in its order")
+    return Released(relation, tuple(shared))
 
 
 def class_values(

@@ -279,8 +279,6 @@ def _order(found: Order, *, with_original: bool) -> str:
     if not with_original:
         return "the rows follow position"
     distinct = f"{counted(found.rows_distinct, 'row')} of the release like no other can be told by their place"
-    if found.neighbours and not found.follows:
-        return f"neighbours were neighbours in the original (z = {found.z_neighbours:.1f}); {distinct}"
     if not found.follows or found.correlation is None:
         return f"the rows follow position: {found.rows_in_place or 0:,} stand where the original has one like them"
     return f"the rows follow position (correlation {found.correlation:.2f}); {distinct}"
