@@ -304,23 +304,34 @@ def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str)
     return resolved
 
 
-def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, ...]:
+_NAME = re.compile(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*))', re.DOTALL)
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the names in texts that are each a name or a list of names with commas between.
 
-    A column whose own name has a comma in it is found by its full name, and by its name in quotes in a list.
+    >>> split_names(["age,sex", '"income, net"'])
+    ('age', 'sex', 'income, net')
     """
-    names: list[str] = []
-    for text in texts:
-        parts = split_values(text)
-        if find_column(text, columns) is None:
-            names.extend(parts)
-        elif len(parts) > 1 and any(find_column(part, columns) for part in parts):
-            raise UsageError(
-                f"{text!r} is a column, and a list of columns too: put the name of the one column in quotes."
-            )
-        else:
-            names.append(text)
-    return tuple(names)
+    found = [part for text in texts for part in _NAME.findall(text)]
+    return tuple(quoted.replace('""', '"') if quoted else plain.strip() for quoted, plain in found)
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """Return both sides of NAME=VALUE, of which the name is in double quotes if it has ``=`` in it.
+
+    >>> name_and_value("zip=mask"), name_and_value('"a=b"=flat')
+    (('zip', 'mask'), ('a=b', 'flat'))
+    """
+    quoted = re.fullmatch(r'"((?:[^"]|"")*)"=(.*)', text, re.DOTALL)
+    name, _, value = text.partition("=") if quoted is None else (quoted[1].replace('""', '"'), "", quoted[2])
+    return name, value
+
+
+def written_name(name: str) -> str:
+    """Return a name as options take it in a list, or before ``=``."""
+    is_plain = name == name.strip() and not {*name} & {*',="\r\n'}
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def split_values(names: str) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column
+from kanon_sql.engine.base import find_column, written_name
 from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import NUMBERS
@@ -141,7 +141,7 @@ def _roles(*names: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """Return names as one value of an option."""
-    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
+    return shlex.quote(",".join(map(written_name, names)))
 
 
 def roles_are_confirmed(

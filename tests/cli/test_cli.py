@@ -134,19 +134,15 @@ def test_names_with_commas_and_equals_signs(kanon: Callable[..., Ended]) -> None
     with duckdb.connect("odd.duckdb") as connection:
         create_table(connection, "t", {name: ("BIGINT", [0, 1] * 5) for name in names})
     ended = kanon(
-        "anonymize", "odd.duckdb", "--qi", '"a,b",c=d', "--qi", "E", "--qi", 'f"g', "--hierarchy", "c=d=flat",
+        "anonymize", "odd.duckdb", "--qi", '"a,b",c=d', "--qi", "E", "--qi", 'f"g', "--hierarchy", '"c=d"=flat',
         "--into", "released", "--format", "json",
     )  # fmt: skip
     assert ended.code == 0, ended.err
     assert list(ended.json["levels"]) == names
     assert ended.json["hierarchies"]["c=d"] == {"origin": "flat", "chosen": False}
-    whole = kanon("check", "odd.duckdb", "t", "--qi", "a,b")
-    assert whole.code == 0
-    with duckdb.connect("odd.duckdb") as connection:
-        connection.execute("ALTER TABLE t ADD COLUMN a INTEGER")
+    assert kanon("check", "odd.duckdb", "t", "--qi", '"a,b"').code == 0
     both = kanon("check", "odd.duckdb", "t", "--qi", "a,b")
-    assert both.code == 2
-    assert "put the name of the one column in quotes" in both.err
+    assert (both.code, "has no column 'a'" in both.err) == (2, True)
 
 
 def test_a_table_may_be_left_out_where_there_is_one_only(clinic: Path, kanon: Callable[..., Ended]) -> None:

@@ -170,7 +170,10 @@ def test_shares_of_commands_in_percent(kanon: Callable[..., Ended], tmp_path: Pa
     spolg = ["--algorithm", "spolg", "--sample-rate", "100%", "--rest", "drop", "--out", str(tmp_path / "out.csv")]
     assert kanon("anonymize", str(path), "--qi", "sex", *spolg).code == 0
     wrong = kanon("anonymize", str(path), "--qi", "sex", *spolg[:3], "half")
-    assert (wrong.code, "a share is written as 0.05 or as 5%, not 'half'" in wrong.err) == (2, True)
+    assert (wrong.code, "sample_rate must be a share of rows above 0 and at most 1. Got 'half'." in wrong.err) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from profile_tables import TEN, Table, frame
 
 import kanon_sql as kanon
+from kanon_sql.engine.base import written_name
 from kanon_sql.policy.policy import read_policy
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def hostile(path: Path) -> None:
 @pytest.mark.thorough
 def test_hostile_names_end_in_a_policy_that_reads_back(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     hostile(in_tmp / "h.duckdb")
-    known = [argument for name in HOSTILE for argument in ("--qi", name)]
+    known = [argument for name in HOSTILE for argument in ("--qi", written_name(name))]
     ended = kanon("init", "h.duckdb", 'my "table', *known)
     assert ended.code == 0, ended.err
     policy, destination = read_policy(in_tmp / "kanon.toml")

@@ -116,11 +116,10 @@ def attack_command(
         group = None
         if control is not None:
             people = opened_control(opened, named.source, release, control)
-            known = tuple(split_names(names, opened.columns) for names in guessing.knows)
+            known = tuple(split_names(names) for names in guessing.knows)
             group = ControlGroup(prepared_beside(people, release, base, prepare), replace(guessing, knows=known))
         opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
-            opened.columns,
             base,
             quasi_identifiers=quasi_identifiers,
             keep=keep,

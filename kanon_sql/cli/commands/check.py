@@ -94,7 +94,6 @@ def check_command(
         opened = prepared_beside(opened, release, base, prepare)
         policy = overridden(
             base,
-            release.columns,
             roles={
                 "identifying": identifying,
                 "quasi_identifiers": quasi_identifiers,
@@ -104,7 +103,7 @@ def check_command(
             entity=entity,
             k=k,
             models=models,
-            hierarchies=assignments(hierarchy, "--hierarchy", release.columns),
+            hierarchies=assignments(hierarchy, "--hierarchy"),
             publish={},
             settings={
                 "count": count,

@@ -291,11 +291,11 @@ def _prepared(
     target: str | None = None,
     **said: Any,  # noqa: ANN401 - see the policy
 ) -> PreparedTable:
-    """Return an open source, prepared under ``generalizing_policy(opened.columns, base, **said)``.
+    """Return an open source, prepared under ``generalizing_policy(base, **said)``.
 
     A target without a role is published as it is: releases are compared by it.
     """
-    policy = generalizing_policy(opened.columns, base, **said)
+    policy = generalizing_policy(base, **said)
     if target is not None:
         (own,) = resolve_columns([target], opened.columns, opened.name)
         roles = policy.columns

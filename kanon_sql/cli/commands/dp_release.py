@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -24,11 +24,6 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kanon_sql.engine.base import Column
 
 _APART = {
     ("into", "out"): "a release goes to one place",
@@ -122,7 +117,7 @@ def release_command(
         raise UsageError(f"{out} keeps the budget and cannot be the release too.")
     opened = open_source(source, table, writable=into is not None and not sql)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        policy = _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies)
+        policy = _policy(quasi_identifiers, hierarchy, hierarchies)
         if epsilon is None:
             raise UsageError(
                 "Say how much may be spent: --epsilon 1, for example. A smaller one tells less of anybody."
@@ -132,7 +127,7 @@ def release_command(
             epsilon,
             delta=delta,
             k=k,
-            levels=None if levels is None else _levels(levels, opened.columns),
+            levels=None if levels is None else _levels(levels),
             epsilon_search=epsilon_search,
         )
         if sql:
@@ -156,22 +151,21 @@ def release_command(
 
 
 def _policy(
-    columns: Sequence[Column],
     quasi_identifiers: list[str] | None,
     hierarchy: list[str] | None,
     hierarchies: Path | None,
 ) -> Policy:
     return Policy(
-        columns=NamedColumns(quasi_identifiers=split_names(quasi_identifiers or [], columns)),
-        hierarchies=assignments(hierarchy, "--hierarchy", columns),
+        columns=NamedColumns(quasi_identifiers=split_names(quasi_identifiers or [])),
+        hierarchies=assignments(hierarchy, "--hierarchy"),
         hierarchy_directory=hierarchies,
     )
 
 
-def _levels(texts: list[str], columns: Sequence[Column]) -> dict[str, int]:
+def _levels(texts: list[str]) -> dict[str, int]:
     """Return the level of each column that is named."""
     parts = [part for text in texts for part in re.split(r"(?<=\d),", text)]
-    named = assignments([part.strip() for part in parts], "--levels", columns)
+    named = assignments([part.strip() for part in parts], "--levels")
     for column, level in named.items():
         if not re.fullmatch(r"[0-9]{1,4}", level):
             raise UsageError(f"The level of column {column!r} is a whole number from 0, not {level!r}.")

@@ -13,7 +13,7 @@ from kanon_sql.cli.options.policy_options import assignments, overridden
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.base import resolve_columns, split_names
+from kanon_sql.engine.base import resolve_columns, split_names, written_name
 from kanon_sql.engine.sources.addresses import is_warehouse, without_secrets
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
@@ -194,9 +194,8 @@ def fit_command(
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = overridden(
             Policy(),
-            opened.columns,
             roles={"quasi_identifiers": quasi_identifiers},
-            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+            hierarchies=assignments(hierarchy, "--hierarchy"),
             settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
         )
         origins = _origins(opened, policy)
@@ -400,7 +399,7 @@ def suggest_command(
     check_options(context)
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        columns = columns_to_suggest(opened, split_names(quasi_identifiers or [], opened.columns))
+        columns = columns_to_suggest(opened, split_names(quasi_identifiers or []))
         left_out = [column.name for column in opened.columns if column not in columns]
         if left_out and not quasi_identifiers:
             talk.note(f"left out, because their names say that they identify a person: {', '.join(left_out)}")
@@ -440,5 +439,5 @@ def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], source: str, op
     if lacking:
         name, suggestion = lacking[0]
         print_prose("This prints the query that lists the values which it lacks, here for the first that lacks some:")
-        assignment = f"{name}={suggestion.rule}"
+        assignment = f"{written_name(name)}={suggestion.rule}"
         print_command(command("hierarchy check", source, opened, "--hierarchy", assignment, "--sql"))

@@ -132,7 +132,7 @@ def _opened(source: str, arguments: list[str], *, writable: bool) -> Iterator[tu
         raise UsageError("Give at least one COLUMN=FILE or COLUMN=RULE.")
     opened = open_source(source, table, writable=writable)
     with opened.engine:
-        rules = assignments(texts, "The hierarchy", opened.columns)
+        rules = assignments(texts, "The hierarchy")
         columns = resolve_columns(rules, opened.columns, opened.name)
         opened.bring(columns)
         yield opened, {column.name: rule for column, rule in zip(columns, rules.values(), strict=True)}
@@ -256,5 +256,5 @@ def _column(source: str, arguments: list[str]) -> tuple[str | None, str, str | N
     with opened.engine:
         if find_column(last, opened.columns) is not None:
             return table, last, None
-        ((column, rule),) = assignments([last], "The hierarchy", opened.columns).items()
+        ((column, rule),) = assignments([last], "The hierarchy").items()
     return table, column, rule

@@ -76,7 +76,6 @@ def known_command(
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
-            release.columns,
             base,
             quasi_identifiers=quasi_identifiers,
             keep=keep,

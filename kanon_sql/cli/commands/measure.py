@@ -147,7 +147,6 @@ def measure_command(
             others = prepared_beside(opened_control(opened, named.source, release, control), release, base, prepare)
         opened = prepared_beside(opened, release, base, prepare)
         policy = generalizing_policy(
-            opened.columns,
             base,
             quasi_identifiers=quasi_identifiers,
             keep=keep,

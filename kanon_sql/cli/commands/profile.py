@@ -119,12 +119,12 @@ def profile_command(
                 return
     opened = open_source(source, table)
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
-        rules = preparing(prepare, opened.columns)
+        rules = preparing(prepare)
         opened, to_prepare = prepared_for_profile(opened, rules)
         found = profile_of(
             opened,
-            quasi_identifiers=split_names(quasi_identifiers or [], opened.columns),
-            sensitive=split_names(sensitive or [], opened.columns),
+            quasi_identifiers=split_names(quasi_identifiers or []),
+            sensitive=split_names(sensitive or []),
             entity=entity,
             sample=sample,
             prepared=to_prepare,
@@ -216,10 +216,10 @@ def init_command(
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         opened, found = proposal_of(
             opened,
-            preparing(prepare, opened.columns),
+            preparing(prepare),
             standards,
-            quasi_identifiers=split_names(quasi_identifiers or [], opened.columns),
-            sensitive=split_names(sensitive or [], opened.columns),
+            quasi_identifiers=split_names(quasi_identifiers or []),
+            sensitive=split_names(sensitive or []),
             entity=entity,
             sample=sample,
         )

@@ -12,7 +12,7 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
-from kanon_sql.engine.base import find_column, split_names
+from kanon_sql.engine.base import name_and_value, split_names
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.engine.time_zones import zone_in_force
 from kanon_sql.errors import UsageError, counted
@@ -27,7 +27,6 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
-    from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.models.base import PrivacyModel
@@ -95,22 +94,21 @@ class RequestedPolicy:
     def prepared(self, opened: Source, policy: Policy) -> tuple[Source, Policy]:
         """Return a table with its columns prepared, and the policy with what the command line says of it."""
         source, policy = prepared_by(opened, policy, self.said["prepare"])
-        return with_dates(source, self.over(policy, source.columns))
+        return with_dates(source, self.over(policy))
 
-    def over(self, policy: Policy, columns: Sequence[Column]) -> Policy:
-        """Return a policy with what the command line says of a table with these columns (see ``overridden``)."""
+    def over(self, policy: Policy) -> Policy:
+        """Return a policy with what the command line says (see ``overridden``)."""
         said = self.said
         return overridden(
             policy,
-            columns,
             roles={role: said[role] for role in _ROLES if role in said},
             rest=said["rest"],
             entity=said["entity"],
             k=said["k"],
             models=self.models,
-            hierarchies=assignments(said["hierarchy"], "--hierarchy", columns),
-            publish=_publish_rules(said["publish"], columns),
-            levels=assignments(said["levels"], "--levels", columns),
+            hierarchies=assignments(said["hierarchy"], "--hierarchy"),
+            publish=_publish_rules(said["publish"]),
+            levels=assignments(said["levels"], "--levels"),
             settings={
                 **{name: said[name] for name in _SETTINGS},
                 "hierarchy_directory": said["hierarchies"] and said["hierarchies"].absolute(),
@@ -167,7 +165,6 @@ def policy_in(policy_file: Path | None) -> tuple[Policy, Destination]:
 
 
 def generalizing_policy(
-    columns: Sequence[Column],
     base: Policy,
     *,
     quasi_identifiers: list[str] | None,
@@ -187,13 +184,12 @@ def generalizing_policy(
     """
     return overridden(
         base,
-        columns,
         roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "insensitive": keep},
         rest="drop",
         entity=entity,
         k=k,
         models=models,
-        hierarchies=assignments(hierarchy, "--hierarchy", columns),
+        hierarchies=assignments(hierarchy, "--hierarchy"),
         publish=None,  # of columns that do not matter
         settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
     )
@@ -218,68 +214,59 @@ def note_findings(findings: Sequence[Finding], talk: Talk) -> None:
 
 def prepared_by(opened: Source, policy: Policy, texts: list[str] | None) -> tuple[Source, Policy]:
     """Return a table with its columns prepared by a policy and by texts of ``--prepare``, and the policy with these."""
-    rules = _with_preparing(policy, opened.columns, texts)
+    rules = _with_preparing(policy, texts)
     return with_prepared(opened, rules), replace(policy, prepare=rules)
 
 
 def prepared_beside(opened: Source, release: Source, policy: Policy, texts: list[str] | None) -> Source:
     """Return the original of a release with its columns prepared as ``prepared_by`` does."""
-    said = preparing(texts, opened.columns)
-    return prepared_original(opened, release, _with_preparing(policy, opened.columns, texts), said)
+    said = preparing(texts)
+    return prepared_original(opened, release, _with_preparing(policy, texts), said)
 
 
-def _with_preparing(policy: Policy, columns: Sequence[Column], texts: list[str] | None) -> dict[str, Rules]:
+def _with_preparing(policy: Policy, texts: list[str] | None) -> dict[str, Rules]:
     """Return the rules of a policy with those of the command line; a column that it names has these alone."""
-    said = preparing(texts, columns)
-    named = {_key(name, columns) for name in said}
-    return {**{name: rules for name, rules in policy.prepare.items() if _key(name, columns) not in named}, **said}
+    said = preparing(texts)
+    named = {folded(name) for name in said}
+    return {**{name: rules for name, rules in policy.prepare.items() if folded(name) not in named}, **said}
 
 
-def preparing(texts: list[str] | None, columns: Sequence[Column]) -> dict[str, Rules]:
+def preparing(texts: list[str] | None) -> dict[str, Rules]:
     """Return the rules that texts of ``--prepare`` give columns, those of one column in their order."""
     found: dict[str, list[str]] = {}
     for text in texts or []:
-        ((column, rule),) = assignments([text], "--prepare", columns).items()
-        known = next((name for name in found if _key(name, columns) == _key(column, columns)), column)
+        ((column, rule),) = assignments([text], "--prepare").items()
+        known = next((name for name in found if folded(name) == folded(column)), column)
         found.setdefault(known, []).append(rule)
     return rules_of(found)
 
 
-def assignments(texts: list[str] | None, option: str, columns: Sequence[Column]) -> dict[str, str]:
-    """Return ``COLUMN=VALUE`` arguments as a dictionary.
-
-    Both sides may hold ``=`` themselves: the name ends where a column of the table ends, else at the first one.
-    """
+def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
+    """Return ``COLUMN=VALUE`` arguments as a dictionary; a name with ``=`` in it is in double quotes."""
     found: dict[str, str] = {}
-    named: set[str] = set()
     for text in texts or []:
-        ends = [place for place, character in enumerate(text) if character == "="]
-        end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
-        column, value = text[:end], text[end + 1 :]
+        column, value = name_and_value(text)
         if not column or not value:
             own = {"--prepare": "COLUMN=RULE", "--publish": "COLUMN=RULE", "--levels": "COLUMN=LEVEL"}
-            forms = own.get(option, "COLUMN=FILE or COLUMN=RULE")
-            raise UsageError(f"{option} is written {forms}, not {text!r}.")
-        if (key := _key(column, columns)) in named:
+            raise UsageError(f"{option} is written {own.get(option, 'COLUMN=FILE or COLUMN=RULE')}, not {text!r}.")
+        if folded(column) in map(folded, found):
             raise UsageError(f"{option} names column {column!r} twice.")
-        named.add(key)
         found[column] = value
     return found
 
 
-def _publish_rules(texts: list[str] | None, columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+def _publish_rules(texts: list[str] | None) -> dict[str, tuple[str, ...]]:
     """Return the rules of ``--publish`` by column, of which one may have several."""
     found: dict[str, tuple[str, ...]] = {}
     for text in texts or []:
-        ((name, rule),) = assignments([text], "--publish", columns).items()
-        column = _key(name, columns)
+        ((name, rule),) = assignments([text], "--publish").items()
+        column = next((known for known in found if folded(known) == folded(name)), name)
         found[column] = (*found.get(column, ()), rule)
     return found
 
 
 def overridden(
     policy: Policy,
-    columns: Sequence[Column],
     *,
     roles: dict[str, list[str] | None],
     rest: Literal["keep", "drop"] | None = None,
@@ -298,7 +285,6 @@ def overridden(
 
     Args:
         policy: what the file says.
-        columns: those of the table.
         roles: for each role, the texts of its option: names, or lists of names with commas between.
         rest: what happens to columns without a role.
         entity: the column that names the person; the one of the file stays identifying.
@@ -309,14 +295,14 @@ def overridden(
         levels: for columns, the levels that may be chosen.
         settings: other settings of the policy; None was not said.
     """
-    named = {role: split_names(texts, columns) for role, texts in roles.items() if texts}
-    said = _with_roles(policy.columns, columns, named, entity)
+    named = {role: split_names(texts) for role, texts in roles.items() if texts}
+    said = _with_roles(policy.columns, named, entity)
     if rest is not None:
         said = replace(said, rest=rest)
     given = {name: value for name, value in (settings or {}).items() if value is not None}
     if entity is not None:  # the command line goes before the file, which may count rows
         given.setdefault("count", "people")
-    rules = {} if publish is None else _published_by(policy, columns, named, publish)
+    rules = {} if publish is None else _published_by(policy, named, publish)
     keyed = any(rule.partition(":")[0].strip() in KEYED for texts in rules.values() for rule in texts)
     if not said.pseudonymize and not keyed:  # the command line took the column that the file pseudonymizes another role
         given.setdefault("key_file", None)
@@ -329,37 +315,34 @@ def overridden(
         ),
         hierarchies=_with_rules(
             policy,
-            columns,
             said,
             policy.hierarchies,
             {column: rule_from_anywhere(rule) for column, rule in (hierarchies or {}).items()},
         ),
-        levels=_with_rules(policy, columns, said, policy.levels, levels or {}),
+        levels=_with_rules(policy, said, policy.levels, levels or {}),
         publish=rules,
         **given,
     )
 
 
-def _with_roles(
-    file: NamedColumns, columns: Sequence[Column], named: dict[str, tuple[str, ...]], entity: str | None
-) -> NamedColumns:
+def _with_roles(file: NamedColumns, named: dict[str, tuple[str, ...]], entity: str | None) -> NamedColumns:
     """Return the roles of a file with those that the command line names; what it names loses its role in the file."""
-    moved = {_key(name, columns) for names in named.values() for name in names}
+    moved = {folded(name) for names in named.values() for name in names}
     of_file = {role: getattr(file, role) for role in _ROLES}
     if entity is not None:
-        moved.add(_key(entity, columns))
+        moved.add(folded(entity))
         if file.entity is not None:  # this column may not be published for that
             of_file["identifying"] = (*file.identifying, file.entity)
     united: dict[str, Any] = {}
     for role, names in of_file.items():
-        own = {_key(name, columns): name for name in named.get(role, ())}
+        own = {folded(name): name for name in named.get(role, ())}
         gone = moved - own.keys()
         if role == "pseudonymize" and entity is not None:  # people are counted by the values behind pseudonyms
-            gone -= {_key(entity, columns)}
+            gone -= {folded(entity)}
         # In the order of the file, also where the command line names a column of the same role again.
-        kept = {_key(name, columns): name for name in names if _key(name, columns) not in gone}
+        kept = {folded(name): name for name in names if folded(name) not in gone}
         united[role] = tuple((kept | own).values())
-    proposed = tuple(name for name in file.proposed if _key(name, columns) not in moved)
+    proposed = tuple(name for name in file.proposed if folded(name) not in moved)
     return replace(file, **united, entity=file.entity if entity is None else entity, proposed=proposed)
 
 
@@ -372,33 +355,25 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
 
 def _with_rules(
     policy: Policy,
-    columns: Sequence[Column],
     said: NamedColumns,
     of_file: Mapping[str, Any],
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what a file says of columns with what the command line does, without columns that it gave another role."""
-    generalized = {_key(name, columns) for name in said.quasi_identifiers}
-    moved = {_key(name, columns) for name in policy.columns.quasi_identifiers} - generalized
-    replaced = {_key(name, columns) for name in given}
-    kept = {name: rule for name, rule in of_file.items() if _key(name, columns) not in moved | replaced}
+    generalized = {folded(name) for name in said.quasi_identifiers}
+    moved = {folded(name) for name in policy.columns.quasi_identifiers} - generalized
+    replaced = {folded(name) for name in given}
+    kept = {name: rule for name, rule in of_file.items() if folded(name) not in moved | replaced}
     return {**kept, **given}
 
 
 def _published_by(
     policy: Policy,
-    columns: Sequence[Column],
     named: Mapping[str, Sequence[str]],
     publish: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Return the rules of a file with those of the command line, without those of columns that it gave another role."""
-    moved = {_key(name, columns) for role, names in named.items() if role != "insensitive" for name in names}
-    replaced = {_key(name, columns) for name in publish}
-    kept = {name: rules for name, rules in policy.publish.items() if _key(name, columns) not in moved | replaced}
+    moved = {folded(name) for role, names in named.items() if role != "insensitive" for name in names}
+    replaced = {folded(name) for name in publish}
+    kept = {name: rules for name, rules in policy.publish.items() if folded(name) not in moved | replaced}
     return {**kept, **publish}
-
-
-def _key(name: str, columns: Sequence[Column]) -> str:
-    """Return what is the same for all names of one column."""
-    column = find_column(name, columns)
-    return folded(name) if column is None else column.name

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column
+from kanon_sql.engine.base import find_column, written_name
 from kanon_sql.engine.sources.layout import say
 from kanon_sql.engine.sources.preparing import Value, parse_preparing, with_prepared
 from kanon_sql.errors import counted
@@ -100,7 +100,7 @@ def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
 def _note_on_codes(name: str, codes: Mapping[str, int], before: Rules) -> str:
     rules = (*before, f"null:{','.join(codes)}")
     stands = ", ".join(f"{code} in {counted(rows, 'row')}" for code, rows in codes.items())
-    option = " ".join(shlex.join(["--prepare", f"{name}={rule}"]) for rule in rules)
+    option = " ".join(shlex.join(["--prepare", f"{written_name(name)}={rule}"]) for rule in rules)
     return f"{name}: {stands}. If it stands for a missing value, write {rules[-1]} under [prepare], or {option}"
 
 
@@ -141,7 +141,7 @@ def _parts_of_identity(column: Column) -> str:
         "region": f"left({name}, 6)",
         "birth_date": f"try_cast(try_strptime(substr({name}, 7, 8), '%Y%m%d') AS DATE)",
     }
-    options = " ".join(shlex.join(["--prepare", f"{part}={made}"]) for part, made in parts.items())
+    options = " ".join(shlex.join(["--prepare", f"{written_name(part)}={made}"]) for part, made in parts.items())
     return (
         f"{column.name}: identity numbers of China, whose first six digits are a region and the next eight a date of "
         f"birth. Columns of these, to be generalized, are made under [prepare], or by {options}."
@@ -191,7 +191,7 @@ def _way_to_read(
     if len(ways) > 1:
         notes.append(
             f"{column.name}: its values can be read by {' and by '.join(ways)}, and are left as texts. Say which "
-            f"is right, under [prepare] or as --prepare '{column.name}={ways[0]}'."
+            f"is right, under [prepare] or as --prepare '{written_name(column.name)}={ways[0]}'."
         )
     if len(ways) != 1:
         return None
@@ -321,7 +321,7 @@ def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
     ways = {column.name: tuple(_that_read_all(source, column, (), has_codes=False)) for column in left}
     dates: dict[str, Rules] = {name: way for name, way in ways.items() if len(way) == 1 and way[0].startswith("date:")}
     for name, (rule,) in dates.items():
-        option = shlex.join(["--prepare", f"{name}={rule}"])
+        option = shlex.join(["--prepare", f"{written_name(name)}={rule}"])
         say(f"{name}: texts that are dates in one form are read as dates, as by {option}")
     if not dates:
         return source, policy

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from kanon_sql.engine.base import written_name
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule, parse_rule
 
@@ -325,7 +326,7 @@ def hierarchy_lines(profile: Profile, where: Sequence[str], section: str | None 
         yield f"{toml_line(name, rule).rstrip()}  # {comment_text(_in_words(rule))}\n"
         if (near := profile.nearly_fitting.get(name)) and name not in {column.name for column in profile.prepared}:
             values = f"{near.missing:,} of {near.distinct:,} values"
-            command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", name])
+            command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", written_name(name)])
             yield f"#   {near.rule} fits but for {values}: {comment_text(command)} tells how to list them\n"
 
 

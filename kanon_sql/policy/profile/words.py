@@ -7,6 +7,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kanon_sql.engine.base import written_name
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.publish_rules import rules_that_help
 
@@ -83,7 +84,7 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
         )
     for column in profile.prepared:
         if column.reason is not None:
-            rules = " ".join(shlex.join(["--prepare", f"{column.name}={rule}"]) for rule in column.rules)
+            rules = " ".join(shlex.join(["--prepare", f"{written_name(column.name)}={rule}"]) for rule in column.rules)
             done = (
                 f"read so here; for kanon anonymize, add: {rules}" if policy is None else f"see [prepare] in {policy}."
             )
