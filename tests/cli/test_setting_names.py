@@ -169,11 +169,8 @@ def test_shares_of_commands_in_percent(kanon: Callable[..., Ended], tmp_path: Pa
     assert attacks[0] == attacks[1] != attacks[2]
     spolg = ["--algorithm", "spolg", "--sample-rate", "100%", "--rest", "drop", "--out", str(tmp_path / "out.csv")]
     assert kanon("anonymize", str(path), "--qi", "sex", *spolg).code == 0
-    wrong = kanon("anonymize", str(path), "--qi", "sex", *spolg[:3], "half")
-    assert (wrong.code, "sample_rate must be a share of rows above 0 and at most 1. Got 'half'." in wrong.err) == (
-        2,
-        True,
-    )
+    wrong = kanon("anonymize", str(path), "--qi", "sex", *spolg[:3], "half", *spolg[4:])
+    assert (wrong.code, "sample_rate must be a share of rows above 0" in wrong.err) == (2, True)
 
 
 @pytest.mark.parametrize(
