@@ -24,13 +24,13 @@ WITH texts AS (
     REGEXP_FULL_MATCH(value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
     AND NOT TRY_CAST(value AS TIMESTAMP) IS NULL AS "timestamp",
     REGEXP_FULL_MATCH(
-      value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?) *'
+      value, ' *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][01][0-9](:?[0-9]{2})?) *'
     )
     AND NOT TRY_CAST(value AS TIMESTAMP WITH TIME ZONE) IS NULL AS "zoned",
     REGEXP_FULL_MATCH(value, ' *([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)? *')
     AND NOT TRY_CAST(value AS TIME) IS NULL AS "time",
-    TRY_STRPTIME(value, $dateformat) >= CAST('1000-01-01' AS TIMESTAMP) AS "dateformat",
-    TRY_STRPTIME(value, $timestampformat) >= CAST('1000-01-01' AS TIMESTAMP) AS "timestampformat",
+    REGEXP_MATCHES(value, '[0-9]') AND TRY_STRPTIME(value, $dateformat) >= CAST('1000-01-01' AS TIMESTAMP) AS "dateformat",
+    REGEXP_MATCHES(value, '[0-9]') AND TRY_STRPTIME(value, $timestampformat) >= CAST('1000-01-01' AS TIMESTAMP) AS "timestampformat",
     NOT REGEXP_FULL_MATCH(value, ' *-?[1-9][0-9]{0,2}[.,][0-9]{3} *') AND REGEXP_MATCHES(value, '[.,]') AS clear
   FROM texts
 )

@@ -448,3 +448,54 @@ def test_empty_texts_of_several_files(tmp_path: Path) -> None:
         (None, None, 2024, "x"),
         (None, 2, 2024, ""),
     ]
+
+
+@each(
+    ("files", "stated", "columns", "rows"),
+    [
+        (["x\n1\n\n", "x\n2\n"], {}, ["x"], [(1,), (2,)]),
+        (["x\n\n1\n", "x\n2\n\n\n", "x\n\n"], {}, ["x"], [(None,), (1,), (2,)]),
+        (["A,b\nNA,2\n", "a,b\n3,4\n"], {}, ["A", "b"], [("NA", 2), ("3", 4)]),
+        (["A;b\n1,5;2\n", "a;b\n2,5;4\n"], {"decimal_separator": ","}, ["A", "b"], [(1.5, 2), (2.5, 4)]),
+        (["n\n1.234.5\n1.234\n"], {"thousands": ".", "delim": ";"}, ["n"], [("1.234.5",), ("1.234",)]),
+        (["n\n1.234,5\n1.234\n"], {"thousands": ".", "delim": ";"}, ["n"], [(1234.5,), (1234,)]),
+        (
+            ["d;e\nepoch;x\n31.01.2024;y\n"],
+            {"dateformat": "%d.%m.%Y"},
+            ["d", "e"],
+            [("epoch", "x"), ("31.01.2024", "y")],
+        ),
+        (["t;e\n2024-01-31 10:30+25:00;x\n"], {"header": True}, ["t", "e"], [("2024-01-31 10:30+25:00", "x")]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.* is text")
+def test_what_an_adversary_found_in_the_reader(
+    tmp_path: Path, files: list[str], stated: dict[str, object], columns: list[str], rows: list[tuple[object, ...]]
+) -> None:
+    """Rows that were lost, values that were changed; each failed before."""
+    for number, text in enumerate(files):
+        written(tmp_path / f"f{number}.csv", text)
+    assert read(DataFile(tmp_path / "f*.csv", **stated)) == (columns, rows)
+
+
+@pytest.mark.filterwarnings("ignore:.* is text")
+def test_a_decimal_comma_counts_also_where_a_later_value_is_of_another_kind(tmp_path: Path) -> None:
+    rows = "".join(f"2,5\t{number}\n" for number in range(600))
+    path = written(tmp_path / "t.csv", f"a\tb\n1,5\t1\nNA\t2\n{rows}2,5\t1.234\n")
+    assert read(path)[1][-1] == ("2,5", "1.234")
+
+
+def test_a_carriage_return_alone_before_quotes_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'a,b\n1,\r""\n2,3\n')
+    with pytest.raises(SourceError):
+        read(path)
+
+
+def test_a_release_of_one_column_with_missing_values_says_what_an_encoding_lacks(
+    in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    written(in_tmp / "t.csv", "age\n31\n名\n\n名\n\n")
+    asked = ("--read", "header=true", "--read", "delim=|", "--qi", "age", "-k", 1, "--out", "o.csv")
+    ended = kanon("anonymize", "t.csv", *asked, "--out-encoding", "cp1252")
+    assert (ended.code, "cp1252 lacks characters that the release has, in 1 column ('age')" in ended.err) == (2, True)

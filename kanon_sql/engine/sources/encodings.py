@@ -153,18 +153,18 @@ def _leave_out(file: Path, layout: Layout) -> None:
 def decode(file: Path, copy: Path, encoding: str) -> None:
     """Write a file as UTF-8; a SourceError where it is not so encoded."""
     try:
-        _write_as(file, encoding, copy, UTF_8)
+        _write_as(file, encoding, copy, UTF_8, without="\ufeff")
     except UnicodeError:
-        with copy.open("rb") as written:
-            lines = sum(1 for _ in written) or 1
-        raise SourceError(f"{file} is not valid {encoding} near line {lines:,}. {_STATE}.") from None
+        with file.open(encoding=encoding, errors="replace", newline="") as text:
+            line = next((number for number, line in enumerate(text, start=1) if "\ufffd" in line), 1)
+        raise SourceError(f"{file} is not valid {encoding} near line {line:,}. {_STATE}.") from None
     except OSError as error:
         raise SourceError(f"{error.filename or file} cannot be read as {encoding}: {error.strerror}.") from None
 
 
-def _write_as(file: Path, encoding: str, target: Path, into: str) -> None:
+def _write_as(file: Path, encoding: str, target: Path, into: str, *, without: str = "") -> None:
     with file.open(encoding=encoding, newline="") as text, target.open("w", encoding=into, newline="") as new:
-        new.write(text.read(_BLOCK).removeprefix("\ufeff"))
+        new.write(text.read(_BLOCK).removeprefix(without))
         shutil.copyfileobj(text, new, _BLOCK)
 
 
@@ -199,13 +199,16 @@ def _what_lacks(file: Path, encoding: str, delimiter: str) -> str:
     columns: dict[str, None] = {}
     lines = 0
     limit = csv.field_size_limit(LONGEST_LINE)
-    with file.open(encoding=UTF_8, newline="") as text:
-        for row in csv.reader(text, delimiter=delimiter):
-            names = names or row
-            lacking = [name for name, value in zip(names, row, strict=True) if not _has(value, encoding)]
-            columns |= dict.fromkeys(lacking)
-            lines += bool(lacking)
-    csv.field_size_limit(limit)
+    try:
+        with file.open(encoding=UTF_8, newline="") as text:
+            for row in csv.reader(text, delimiter=delimiter):
+                names = names or row
+                # A missing value of one column is a blank line, which has no values.
+                lacking = [name for name, value in zip(names, row, strict=False) if not _has(value, encoding)]
+                columns |= dict.fromkeys(lacking)
+                lines += bool(lacking)
+    finally:
+        csv.field_size_limit(limit)
     listed = ", ".join(map(repr, sorted(columns, key=names.index)))
     return (
         f"{encoding} lacks characters that the release has, in {counted(len(columns), 'column')} ({listed}) and "

@@ -78,6 +78,12 @@ def _date_format(value: Any) -> str:  # noqa: ANN401 - what a policy file or an 
     return value
 
 
+def _day_format(value: Any) -> str:  # noqa: ANN401 - as above
+    if re.search("%-?[HIMSfgnpXc]", found := _date_format(value)):
+        raise ValueError("a format without a time of day, which timestampformat is for")
+    return found
+
+
 def _text(value: Any) -> str:  # noqa: ANN401 - as above
     if not isinstance(value, str) or not value:
         raise ValueError("a text")
@@ -92,6 +98,12 @@ def _sign(value: Any) -> str:  # noqa: ANN401 - as above
     found = _spelled_out(value)
     if not isinstance(found, str) or len(found) > 1:
         raise ValueError(f"one character, or its name ({', '.join(DELIMITERS)})")
+    return found
+
+
+def _thousands(value: Any) -> str:  # noqa: ANN401 - as above
+    if (found := _sign(value)) in {*"0123456789+-"}:
+        raise ValueError("one character that is no digit, plus or minus")
     return found
 
 
@@ -188,9 +200,9 @@ class Layout:
     skip_footer: int | None = _key(_count, _TABLES)
     encoding: str | None = _key(encoding_named, _TEXT_FILES)
     decimal_separator: str | None = _key(decimal_sign)
-    thousands: str | None = _key(_sign)
+    thousands: str | None = _key(_thousands)
     nullstr: tuple[str, ...] | None = _key(_texts)
-    dateformat: str | None = _key(_date_format)
+    dateformat: str | None = _key(_day_format)
     timestampformat: str | None = _key(_date_format)
     sheet: str | None = _key(_text, frozenset({EXCEL}))
     duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)

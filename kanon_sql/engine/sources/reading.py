@@ -31,6 +31,7 @@ from kanon_sql.engine.sources.records import (
 )
 from kanon_sql.errors import NoRoomError, SourceError, counted
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -121,6 +122,7 @@ class _Part:
         files: that are there.
         names: of their columns.
         notes: on names that were changed.
+        records: how many there are, in a file of one column: blank lines at its end are none. None of others.
         skip: lines above the header.
         nameless: columns behind the first one that have no name in the file.
     """
@@ -129,6 +131,7 @@ class _Part:
     files: tuple[Path, ...]
     names: tuple[str, ...]
     notes: Sequence[str]
+    records: int | None
     skip: int
     nameless: frozenset[str]
 
@@ -195,19 +198,22 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
 
 def _parts(read: Files, heads: Mapping[Path, Head]) -> list[_Part]:
     """Return the files by their headers, with names that SQL can tell apart."""
-    alike: dict[tuple[tuple[str, ...], int], list[Path]] = {}
+    alike: dict[tuple[tuple[str, ...], int, Path | None], list[Path]] = {}
     for file, head in heads.items():
-        alike.setdefault((head.fields[str(read.layout.delim)], head.skip), []).append(file)
-    parts = []
-    for (fields, skip), of_them in alike.items():
-        names, notes = names_of_columns(str(read.path), fields, read.layout)
+        fields = head.fields[str(read.layout.delim)]
+        alike.setdefault((fields, head.skip, file if len(fields) == 1 else None), []).append(file)
+    parts, spelled = [], dict[str, str]()
+    for (fields, skip, alone), of_them in alike.items():
+        given, notes = names_of_columns(str(read.path), fields, read.layout)
+        names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
         place: exp.Expr = sql.literal(read.pattern)
         if len(of_them) < len(read.files):
             places = [sql.literal(glob.escape(str(file))) for file in of_them]
             place = places[0] if len(places) == 1 else exp.Array(expressions=places)
+        records = None if alone is None else counted_records(read.engine, alone, skip, read.layout, one_column=True)
         is_nameless = [not own.strip() and place > 0 for place, own in enumerate(fields)]
         nameless = frozenset(name for name, without in zip(names, is_nameless, strict=True) if without)
-        parts.append(_Part(place, tuple(of_them), names, notes, skip, nameless))
+        parts.append(_Part(place, tuple(of_them), names, notes, records, skip, nameless))
     return parts
 
 
@@ -236,6 +242,12 @@ class _Facts:
     @property
     def any(self) -> bool:
         return self.values + self.codes > 0
+
+    @property
+    def has_commas(self) -> bool:
+        """Whether commas can only be the decimal signs of all values."""
+        commas, points = (self.of_kind.get(kind, 0) for kind in ("comma", "point"))
+        return self.clear > 0 and points < commas == self.values
 
     def others(self, kind: str) -> int:
         """Return how many values are words, if all others are of a kind; else 0."""
@@ -272,33 +284,30 @@ class _Reading:
         """Read the files into a table; return the statement, and the kinds of columns that are no text."""
         engine, name = self.read.engine, self.read.path.name
         self.layout.require_drops(self.names, self.read.path)
-        kinds = self._kinds_by_first_rows()
-        # Blank lines at the end are no rows of a file of one column; there is none to see in others.
-        limit = self._records() if len(self.names) == 1 and len(self.parts) == 1 else None
+        facts, asked = self._looked_at()
+        kinds = self._told(facts, asked)
         with ThreadPoolExecutor(max_workers=1) as beside:
             lines = beside.submit(self._lines)
             try:
-                engine.run(self._create(relation, kinds, limit, checked=True), f"read {name}")
+                engine.run(self._create(relation, kinds, checked=True), f"read {name}")
             except NoRoomError:
                 raise
             except SourceError:
                 if not kinds:
                     raise
                 # A later value is of another kind; or a line is malformed, which the next statement says.
-                kinds = self._told(self._facts(kinds, self._kinds()), dict.fromkeys(kinds, self._kinds()))
-                engine.run(self._create(relation, kinds, limit, checked=True), f"read {name}")
+                facts |= self._facts(kinds, self._kinds())
+                kinds = self._told(facts, dict.fromkeys(kinds, self._kinds()))
+                engine.run(self._create(relation, kinds, checked=True), f"read {name}")
             try:
                 self._require_all(relation, lines.result())
             except SourceError:
                 engine.run(sql.drop(relation), f"forget {name}")
                 raise
-        return self._create(relation, kinds, limit), kinds
+        return self._create(relation, kinds), kinds
 
-    def _create(
-        self, relation: exp.Table, kinds: Mapping[str, str], limit: int | None, *, checked: bool = False
-    ) -> exp.Create:
-        query = self.query(kinds, checked=checked)
-        return sql.create_table(relation, query if limit is None else query.limit(limit), temporary=True)
+    def _create(self, relation: exp.Table, kinds: Mapping[str, str], *, checked: bool = False) -> exp.Create:
+        return sql.create_table(relation, self.query(kinds, checked=checked), temporary=True)
 
     def _records(self) -> int:
         """Return how many records Python's csv finds behind the headers."""
@@ -348,7 +357,10 @@ class _Reading:
                 sql.named(self._value(name, kinds[name], checked=checked), name) for name in part.names if name in kinds
             ]
             query = exp.select(exp.Star(replace=values) if values else exp.Star())
-            query = query.from_(read_from("read_csv", part.place, self._settings(part)))
+            rows: exp.Expr = read_from("read_csv", part.place, self._settings(part))
+            if part.records is not None:
+                rows = exp.select("*").from_(rows).limit(part.records).subquery("records")
+            query = query.from_(rows)
             if self.layout.drops is not None:
                 text = exp.func("COALESCE", sql.cast(sql.column(self.layout.drops), "VARCHAR"), sql.literal(""))
                 has_value = exp.NEQ(this=text, expression=sql.literal(""))
@@ -390,7 +402,8 @@ class _Reading:
         own: exp.Expr = sql.column(name)
         if self.layout.thousands is None:
             return own
-        grouped = rf"^ *-?[0-9]{{1,3}}({re.escape(self.layout.thousands)}[0-9]{{3}})+([.,][0-9]+)? *$"
+        decimals = "".join(sign for sign in ".," if sign != self.layout.thousands)
+        grouped = rf"^ *-?[0-9]{{1,3}}({re.escape(self.layout.thousands)}[0-9]{{3}})+([{decimals}][0-9]+)? *$"
         without = sql.replaced(own.copy(), self.layout.thousands, "")
         return exp.Case().when(sql.matches(own.copy(), grouped), without).else_(own)
 
@@ -411,11 +424,11 @@ class _Reading:
         other = exp.Anonymous(this="error", expressions=[sql.literal(f"{name} has a value of another kind")])
         return exp.Case().when(is_of_kind, value.copy()).when(sql.negated(is_blank), other)
 
-    def _kinds_by_first_rows(self) -> dict[str, str]:
-        """Return the kinds of columns by their first values; of those that do not tell, by all of them."""
+    def _looked_at(self) -> tuple[dict[str, _Facts], dict[str, list[str]]]:
+        """Return what the first texts of columns are, or all if these do not tell; and of which kinds they may be."""
         if self.read.as_text:
             asked = {name: ["comma"] for name in self.names if self.layout.decimal_separator == ","}
-            return self._told(self._facts(asked, ["comma"]), asked) if asked else {}
+            return self._facts(asked, ["comma"]) if asked else {}, asked
         facts = self._facts(self.names, self._kinds(), limit=_SAMPLE)
         if self.layout.may_lack_header:
             self._require_header(facts)
@@ -428,9 +441,8 @@ class _Reading:
             elif fitting or near:
                 unsure[name] = fitting or near
         if unsure:
-            tried = [kind for kind in self._kinds() if any(kind in kinds for kinds in unsure.values())]
-            facts |= self._facts(unsure, tried)
-        return self._told(facts, sure | unsure)
+            facts |= self._facts(unsure, self._kinds())
+        return facts, sure | unsure
 
     def _facts(self, names: Collection[str], kinds: Sequence[str], limit: int | None = None) -> dict[str, _Facts]:
         """Return what texts of columns are: whether they are of these kinds, in the first rows or in all."""
@@ -452,17 +464,12 @@ class _Reading:
 
     def _told(self, facts: Mapping[str, _Facts], asked: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """Return the kinds of columns, of those asked for, and say why a column is text that nearly is of a kind."""
-        found = {}
+        # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
+        as_points = self.layout.delim != ";" and not any(own.has_commas for own in facts.values())
+        kinds_of = {}
         for name, kinds in asked.items():
             own = facts[name]
-            fitting = (kind for kind in kinds if own.values and own.of_kind[kind] == own.values)
-            found[name] = next(fitting, None)
-        # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
-        commas = any(kind == "comma" and facts[name].clear for name, kind in found.items())
-        as_points = self.layout.delim != ";" and not commas
-        kinds_of = {}
-        for name, kind in found.items():
-            own = facts[name]
+            kind = next((kind for kind in kinds if own.values and own.of_kind[kind] == own.values), None)
             unclear = kind == "comma" or (kind == "point" and not as_points)
             if kind is not None and own.codes:
                 say(f"{name} is text because of {counted(own.codes, 'value')}: --read nullstr={own.code}")
@@ -474,7 +481,7 @@ class _Reading:
                 )
             elif kind is not None:
                 kinds_of[name] = kind
-            elif 0 < (few := min(filter(None, map(own.others, asked[name])), default=0)) <= _FEW:
+            elif 0 < (few := min(filter(None, map(own.others, kinds)), default=0)) <= _FEW:
                 words = f"{counted(few, 'value')} (a total, or a code?)"
                 say(f"{name} is text because of {words}: --read skip_footer=LINES or nullstr=TEXT")
         return kinds_of

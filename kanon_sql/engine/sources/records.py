@@ -106,9 +106,10 @@ def ended_lines(file: Path, layout: Layout) -> int:
             has_alone = b"\r" in block and block.count(b"\r") > block.count(b"\r\n")
             parts = [block]
             if quote and quote in block:
-                signs = block if has_alone else block.translate(None, all_else)
-                parts = signs.replace(2 * quote, b"").split(quote)  # nothing ends between two quotes
-            outside = b"".join(parts[inside::2])
+                # Nothing ends between two quotes; a carriage return before them may be alone.
+                signs = block if has_alone else block.translate(None, all_else).replace(2 * quote, b"")
+                parts = signs.split(quote)
+            outside = quote.join(parts[inside::2])
             inside ^= len(parts) % 2 == 0
             lines += outside.count(b"\n")
             alone += has_alone and outside.count(b"\r") - outside.count(b"\r\n")
@@ -151,6 +152,8 @@ def _records_of(
     try:
         with lines_of(engine, file) as lines:
             yield records(lines)
+    except UnicodeDecodeError:
+        raise not_utf8(file) from None
     finally:
         csv.field_size_limit(limit)
 
@@ -190,5 +193,3 @@ def require_even(engine: Engine, file: Path, above: int, width: int, layout: Lay
             f"{file}, behind line {line:,}: a quote has no end, or text stands behind it. Mend it, or "
             "state what quotes are: --read quote=SIGN (none if there are none) or escape=SIGN."
         ) from None
-    except UnicodeDecodeError:
-        raise not_utf8(file) from None
