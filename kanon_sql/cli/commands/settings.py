@@ -16,7 +16,7 @@ def settings_command(output_format: shared.FormatOption = "table") -> None:
     if output_format == "json":
         print_json({"settings": listed})
         return
-    rows = [(one["setting"], "" if one["default"] is None else one["default"], _told(one)) for one in listed]
+    rows = [(one["setting"], "" if one["default"] is None else str(one["default"]), _told(one)) for one in listed]
     print_table(["setting", "default", "what it is"], rows, prose="what it is")
     print_prose(
         "On the command line: --set KEY=VALUE, and most have an option of the same name. In kanon.toml: a section, and "
