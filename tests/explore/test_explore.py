@@ -477,7 +477,7 @@ def test_a_state_is_its_url(shared: Explorer) -> None:
         ("k=1", "k is a whole number from 2 to 999,999,999, not &#39;1&#39;."),
         ("k=many", "k is a whole number from 2"),
         ("limit=2", "max_suppressed must be between 0 and 1"),
-        ("algorithm=magic", "Got &#39;magic&#39;"),
+        ("algorithm=magic", "There is no algorithm &#39;magic&#39;"),
         ("role.age=king", "There is no role &#39;king&#39;"),
         ("role.height=quasi", "There is no column &#39;height&#39; in the table."),
         ("what=this", "There is no setting &#39;what&#39;"),
