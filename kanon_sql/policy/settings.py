@@ -59,7 +59,7 @@ class Setting:
 
     def value(self, given: Any) -> Any:  # noqa: ANN401 - of each setting its own
         """Return the value that a policy has of what was given, or raise a UsageError."""
-        if given is None or (given == self.default and type(given) is type(self.default)):
+        if given == self.default and type(given) is type(self.default):
             return given
         with suppress(TypeError, ValueError):
             if self._may_be(given):

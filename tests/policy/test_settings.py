@@ -26,6 +26,7 @@ from kanon_sql.cli.main import root
 from kanon_sql.cli.options.policy_options import RequestedPolicy, said_by_set
 from kanon_sql.engine.base import Column
 from kanon_sql.policy.policy import SECTIONS, make_policy, parse_policy, policy_text
+from kanon_sql.policy.policy import SETTINGS as POLICY_SETTINGS
 from kanon_sql.policy.requirements import model_settings
 
 FILE = Path("kanon.toml")
@@ -288,6 +289,13 @@ def test_what_cannot_be_set(text: str, says: str) -> None:
     with pytest.raises(kanon.UsageError) as error:
         said_by_set([text])
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize("name", [name for name, one in POLICY_SETTINGS.items() if one.default is not None])
+def test_none_is_no_value_of_a_setting_with_a_default(name: str) -> None:
+    """None of count would have left out that people are counted."""
+    with pytest.raises(kanon.UsageError, match=f"{name} must be .* Got None"):
+        kanon.Policy(**{name: None})
 
 
 def test_what_is_set_is_what_options_give() -> None:
