@@ -1,7 +1,7 @@
 """Settings of a policy, each declared once; and what other values of a kanon.toml must be.
 
-A setting is a field of ``Policy`` that is made by ``setting``. Its keyword, its option, its place in kanon.toml, what
-``kanon settings`` says of it and the sentence of its error come from there.
+A setting is a field of ``Policy`` that is made by ``setting``. Its keyword, its option, its place in kanon.toml, its line in
+``kanon settings`` and the sentence of its error come from there.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Setting:
     Attributes:
         name: of the field, of the keyword and in kanon.toml; the option has hyphens for underscores.
         default: what holds if it is not given.
-        about: what it is, as the help says it.
+        about: one line of help.
         section: of kanon.toml.
         takes: the words that it may be, or the type of its option.
         must: what a value must be, as an error says it.
-        read: returns the value of a policy, or raises a ValueError; None takes it as it is.
+        read: returns the value of a policy, or raises a ValueError; None keeps the given value.
         metavar: what stands for a value in the help.
         is_written: whether a kanon.toml that is written has it if it is the default, too.
     """
@@ -58,7 +58,7 @@ class Setting:
         return f"--{self.name.replace('_', '-')}"
 
     def value(self, given: Any) -> Any:  # noqa: ANN401 - of each setting its own
-        """Return the value that a policy has of what was given, or raise a UsageError."""
+        """Return a given value as a policy has it, or raise a UsageError."""
         if given == self.default and type(given) is type(self.default):
             return given
         with suppress(TypeError, ValueError):

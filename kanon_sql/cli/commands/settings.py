@@ -17,7 +17,7 @@ def settings_command(output_format: shared.FormatOption = "table") -> None:
         print_json({"settings": listed})
         return
     rows = [(one["setting"], "" if one["default"] is None else str(one["default"]), _told(one)) for one in listed]
-    print_table(["setting", "default", "what it is"], rows, prose="what it is")
+    print_table(["setting", "default", "meaning"], rows, prose="meaning")
     print_prose(
         "On the command line: --set KEY=VALUE, and most have an option of the same name. In kanon.toml: a section, and "
         "a name in it. In Python: the name is a keyword, and models are objects."
@@ -30,7 +30,7 @@ def _told(one: dict[str, Any]) -> str:
 
 
 def listed_settings() -> list[dict[str, Any]]:
-    """Return each setting with its section, its default, its values and what it is."""
+    """Return each setting with its section, its default, its values and its meaning."""
     found = [
         {
             "setting": f"{one.section}.{one.name}",

@@ -83,7 +83,7 @@ def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layou
 def _first_record(lines: Iterable[str], delimiter: str, layout: Layout) -> list[str]:
     try:
         return next(csv_reader(lines, replace(layout, delim=delimiter)), [])
-    except csv.Error:  # a quote without an end, which is said when all is read
+    except csv.Error:  # a quote without an end: ``require_even`` names its line
         return next(iter(lines), "").split(delimiter)
 
 
@@ -123,7 +123,7 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple
 
 
 def may_be_data(name: str) -> bool:
-    """Tell whether the name of a column may be a value: a number or a date.
+    """Return True if the name of a column may be a value: a number or a date.
 
     >>> may_be_data("17.5"), may_be_data("2024-01-31"), may_be_data("age"), may_be_data("x1")
     (True, True, False, False)

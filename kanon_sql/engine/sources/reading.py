@@ -1,8 +1,8 @@
-"""CSV files: the layout is found by one rule, and DuckDB is told it; nothing is skipped, padded or guessed.
+"""CSV files: one rule finds the layout, and DuckDB gets it; nothing is skipped, padded or guessed.
 
 1. The header is the first line that is not blank, behind ``sep=;`` if there is one. The delimiter is the one of
    ``, ; tab |`` that splits it into most names such that all other lines have as many fields (``header``).
-2. All columns are looked at as texts. A column is of numbers, dates or times if all of its values are written in one
+2. All columns are read as texts first. A column is of numbers, dates or times if all of its values are written in one
    way that loses nothing (``sql/files/kinds.sql``); else it is text.
 3. The files are read with these types, and the rows are compared with a plain count of the records (``records``).
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.header import Head
 
-_FEW = 3  # values that are no numbers or dates: so few are said to be why a column is text
-_SAMPLE = 512  # rows of which the kinds are tried; the rest is then tried for one kind only
+_FEW = 3  # values that are no numbers or dates: a note gives so few as the reason for a text column
+_SAMPLE = 512  # rows that are tried for all kinds; the rest is then read as one kind
 _TYPES = {
     "timestampformat": "TIMESTAMP",
     "dateformat": "DATE",
@@ -101,7 +101,7 @@ class Files:
         path: what a person pointed at.
         pattern: the same as DuckDB takes it.
         files: those that it stands for.
-        layout: what is stated of them.
+        layout: as stated.
         as_text: whether values of CSV stay as they are written, and those of JSON that would be floats or dates.
     """
 
@@ -143,7 +143,7 @@ class FileRead:
     Attributes:
         create: the statement that made the table.
         columns: of the table.
-        layout: what is known of the layout now: what was stated, the encoding, the decimal sign.
+        layout: as stated, with the encoding and the decimal sign that were found.
         delimiter: of a CSV file; else a comma.
         formats: how dates are written that are not written as in SQL, by column.
         sheet: of an Excel file with several.
@@ -265,7 +265,7 @@ class _Reading:
     Attributes:
         read: the files, with the delimiter in their layout.
         parts: the same by their headers.
-        strict: whether DuckDB refuses what is not as the standard has it.
+        strict: whether DuckDB refuses what the standard for CSV does not allow.
     """
 
     read: Files
@@ -323,7 +323,7 @@ class _Reading:
         return sum(ended_lines(file, self.layout) - part.skip - header for part in self.parts for file in part.files)
 
     def _require_all(self, relation: exp.Table, lines: int) -> None:
-        """Raise unless each record of the files is a row, or was left out as it was asked for."""
+        """Raise unless each record of the files is a row, or was left out on request."""
         engine, path = self.read.engine, self.read.path
         (rows,) = engine.row(sql.select_count(relation), "count the rows that were read")
         if self.layout.drops is not None:
@@ -425,7 +425,7 @@ class _Reading:
         return exp.Case().when(is_of_kind, value.copy()).when(sql.negated(is_blank), other)
 
     def _looked_at(self) -> tuple[dict[str, _Facts], dict[str, list[str]]]:
-        """Return what the first texts of columns are, or all if these do not tell; and of which kinds they may be."""
+        """Return facts of the first texts of columns, or of all if these do not decide; and the kinds that fit."""
         if self.read.as_text:
             asked = {name: ["comma"] for name in self.names if self.layout.decimal_separator == ","}
             return self._facts(asked, ["comma"]) if asked else {}, asked
