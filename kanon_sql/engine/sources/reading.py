@@ -416,7 +416,9 @@ class _Reading:
             value = sql.replaced(value, ",", ".")
         elif kind.endswith("format"):
             value = exp.Anonymous(this="strptime", expressions=[value, sql.literal(getattr(self.layout, kind))])
-        value = value if self.read.as_text else sql.cast(value, _TYPES[kind])
+        if not self.read.as_text:  # checked, a value is cast as the predicate casts it, which DuckDB does once
+            cast = exp.TryCast if checked else exp.Cast
+            value = cast(this=value, to=exp.DataType.build(_TYPES[kind], dialect="duckdb"))
         if not checked:
             return value
         columns = {"value": text}
