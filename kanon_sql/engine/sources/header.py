@@ -35,7 +35,7 @@ class Head:
     skip: int
 
 
-def head_of(engine: Engine, file: Path, layout: Layout) -> Head:
+def header_of(engine: Engine, file: Path, layout: Layout) -> Head:
     delimiters = [*SHOWN] if layout.delim is None else [layout.delim]
     with lines_of(engine, file, limit=layout.above + _LINES_OF_HEADER) as lines:
         try:

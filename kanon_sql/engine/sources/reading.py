@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.header import head_of, may_be_data, names_of_columns, refuse_header
+from kanon_sql.engine.sources.header import header_of, may_be_data, names_of_columns, refuse_header
 from kanon_sql.engine.sources.layout import Layout, say
 from kanon_sql.engine.sources.records import (
     LONGEST_LINE,
@@ -165,7 +165,7 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
         UsageError: the header may be a row, or has columns of the same name that must not be.
     """
     layout = read.layout
-    heads = {file: head for file in read.files if (head := head_of(read.engine, file, layout)).fields}
+    heads = {file: head for file in read.files if (head := header_of(read.engine, file, layout)).fields}
     if not heads:
         raise SourceError(f"{read.path} has no header and no rows. Was it written to its end?")
     first, *others = heads.values()
@@ -312,7 +312,9 @@ class _Reading:
     def _records(self) -> int:
         """Return how many records Python's csv finds behind the headers."""
         return sum(
-            counted_records(self.read.engine, file, part.skip, self.layout, one_column=len(part.names) == 1)
+            counted_records(self.read.engine, file, part.skip, self.layout, one_column=False)
+            if part.records is None
+            else part.records
             for part in self.parts
             for file in part.files
         )
@@ -450,9 +452,11 @@ class _Reading:
         """Return what texts of columns are: whether they are of these kinds, in the first rows or in all."""
         rows = exp.select(*(sql.named(self._text(name), name) for name in names))
         rows = rows.from_(self.query({}).subquery("texts"))
-        is_of = {kind: exp.and_(sql.negated(sql.column("code")), sql.column(kind)) for kind in kinds}
-        numbers = [exp.Sum(this=exp.Case().when(one, sql.column("n")).else_(sql.literal(0))) for one in is_of.values()]
-        of_kind = [sql.named(number, kind) for number, kind in zip(numbers, kinds, strict=True)]
+        of_kind = []
+        for kind in kinds:
+            is_of_kind = exp.and_(sql.negated(sql.column("code")), sql.column(kind))
+            rows_of_kind = exp.Case().when(is_of_kind, sql.column("n")).else_(sql.literal(0))
+            of_kind.append(sql.named(exp.Sum(this=rows_of_kind), kind))
         statement = sql.statement(
             "files/kinds",
             values={**self._formats, "of_kind": of_kind},
