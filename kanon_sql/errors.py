@@ -25,10 +25,11 @@ from __future__ import annotations
 import re
 import shlex
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 # The names of settings in messages: options on the command line; keywords, methods and classes in Python.
@@ -74,6 +75,15 @@ _COMMAND = re.compile(r"(?m:^  kanon [^\n]*$)|\bkanon (?:dp |hierarchy )?[a-z-]+
 _WORDS = "optimal|local|loss|keep|drop|relaxed|set|range|gaussian|warehouse|view"
 _VALUE = rf"NAME|FILE|COLUMN=FILE|(?:{_WORDS})(?=\W|$)|[A-Z](?:,[A-Z])+(?!\w)|\d+(?:\.\d+|e-?\d+)?(?:,\d+)*"
 _OPTION = re.compile(rf"(?<![\w-])(?:--(?P<name>[a-z][a-z-]*)|-(?P<short>k)\b)(?:[ ](?P<value>{_VALUE}))?")
+
+
+def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = repr) -> str:
+    """Return a question after the nearest of known names, behind a blank; nothing if none is near.
+
+    >>> did_you_mean("los", ["loss", "gcp"]), did_you_mean("x", ["loss"])
+    (" Did you mean 'loss'?", '')
+    """
+    return "".join(f" Did you mean {shown(near)}?" for near in get_close_matches(name, known, 1))
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

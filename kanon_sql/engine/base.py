@@ -6,10 +6,9 @@ import csv
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, did_you_mean
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -298,8 +297,7 @@ def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str)
         column = find_column(name, columns)
         if column is None:
             known = [column.name for column in columns]
-            meant = "".join(f" Did you mean {close!r}?" for close in get_close_matches(name, known, 1))
-            raise UsageError(f"{table} has no column {name!r}. It has: {_in_short(known)}.{meant}")
+            raise UsageError(f"{table} has no column {name!r}. It has: {_in_short(known)}.{did_you_mean(name, known)}")
         resolved.append(column)
     return resolved
 

@@ -40,6 +40,7 @@ from kanon_sql.policy.settings import (
     column_names,
     listed_texts,
     moved_rule,
+    names_in,
     one_of,
     positive,
     setting,
@@ -460,15 +461,13 @@ def with_settings(call: Call) -> Call:
 SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", *READERS_OF},
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k", "population", "standards", *model_settings()},
-    "search": set(),
+    "privacy": {"k", "population", "standards", *model_settings(), *names_in("privacy", SETTINGS)},
+    "search": names_in("search", SETTINGS),
     "release": {
         *("into", "as", "out", "in_place", "backup", "replace", "spreadsheet_safe", "delimiter", "encoding", "decimal"),
-        "lock",
+        *("lock", *names_in("release", SETTINGS)),
     },
 }
-for _one in SETTINGS.values():
-    SECTIONS[_one.section].add(_one.name)
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 TABLES = "tables"
 """The section of a policy of several tables (see ``kanon_sql.policy.tables``)."""

@@ -6,7 +6,6 @@ kanon.toml, its line in ``kanon settings`` and the sentence of its error.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from contextlib import suppress
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.files import relative_path
-from kanon_sql.errors import PolicyError, UsageError
+from kanon_sql.errors import PolicyError, UsageError, did_you_mean
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
@@ -64,8 +63,7 @@ class Setting:
         with suppress(TypeError, ValueError):
             if self._may_be(given):
                 return given if self.read is None else self.read(given)
-        near = difflib.get_close_matches(str(given), self.takes, 1) if isinstance(self.takes, tuple) else []
-        meant = f" Did you mean {near[0]!r}?" if near else ""
+        meant = did_you_mean(str(given), self.takes) if isinstance(self.takes, tuple) else ""
         raise UsageError(f"{self.name} must be {self.must}. Got {given!r}.{meant}")
 
     def of_text(self, text: str) -> Any:  # noqa: ANN401 - as above
@@ -140,6 +138,11 @@ def settings_of_section(
         if one.section == section and value is not None and (one.is_written or value != one.default):
             found[name] = relative_path(value, directory) if isinstance(value, Path) else value
     return found
+
+
+def names_in(section: str, settings: Mapping[str, Setting]) -> set[str]:
+    """Return the names of the settings in a section of kanon.toml."""
+    return {one.name for one in settings.values() if one.section == section}
 
 
 def positive(value: Any) -> Any:  # noqa: ANN401 - what is given

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, did_you_mean
 from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
@@ -125,9 +124,7 @@ def standard_named(name: str) -> Standard:
     if name not in known:
         if settings := [one for one in known if one.partition(":")[0] == name]:
             raise UsageError(f"Standard {name!r} depends on who gets the table: write {', '.join(settings)}.")
-        close = get_close_matches(name, known, 1)
-        meant = f"Did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"There is no standard {name!r}. {meant}There is: {', '.join(known)}.")
+        raise UsageError(f"There is no standard {name!r}.{did_you_mean(name, known)} There is: {', '.join(known)}.")
     stem, _, setting = name.partition(":")
     document = _documents()[stem]
     return Standard(

@@ -70,6 +70,7 @@ from kanon_sql.policy.settings import (
     checked,
     column_names,
     moved_rule,
+    names_in,
     one_of,
     settings_in,
     settings_of_section,
@@ -314,11 +315,9 @@ _SETTINGS = {name: SETTINGS[name] for name in ("max_suppressed", "time_limit", "
 _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     "privacy": {"k", "km"},
-    "search": set(),
-    "release": {"into_schema", "out", "out_directory", "in_place", "backup"},
+    "search": names_in("search", _SETTINGS),
+    "release": {"into_schema", "out", "out_directory", "in_place", "backup", *names_in("release", _SETTINGS)},
 }
-for _one in _SETTINGS.values():
-    _SECTIONS[_one.section].add(_one.name)
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
 _OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
 _NOT_YET = "a policy of several tables does not have it yet"

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -23,11 +23,17 @@ from each import each
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import root
-from kanon_sql.cli.options.policy_options import RequestedPolicy, said_by_set
+from kanon_sql.cli.options.policy_options import RequestedPolicy
+from kanon_sql.cli.options.shared import said_by_set
 from kanon_sql.engine.base import Column
 from kanon_sql.policy.policy import SECTIONS, make_policy, parse_policy, policy_text
 from kanon_sql.policy.policy import SETTINGS as POLICY_SETTINGS
 from kanon_sql.policy.requirements import model_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ended
 
 FILE = Path("kanon.toml")
 PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
@@ -296,6 +302,16 @@ def test_none_is_no_value_of_a_setting_with_a_default(name: str) -> None:
     """None of count would have left out that people are counted."""
     with pytest.raises(kanon.UsageError, match=f"{name} must be .* Got None"):
         kanon.Policy(**{name: None})
+
+
+def test_a_time_zone_is_set_once(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """It holds before the table is opened; fails before: the one of --set was ignored beside the option."""
+    (in_tmp / "t.csv").write_text("age\n" + "30\n" * 9, encoding="utf-8")
+    asked = ("anonymize", "t.csv", "--qi", "age", "--out", "o.csv", "-q", "--set", "time_zone=Asia/Tokyo")
+    twice = kanon(*asked, "--time-zone", "UTC")
+    assert (twice.code, "time_zone is given twice" in twice.err) == (2, True)
+    assert kanon(*asked, "--save-policy", "p.toml").code == 0
+    assert 'time_zone = "Asia/Tokyo"' in (in_tmp / "p.toml").read_text(encoding="utf-8")
 
 
 def test_what_is_set_is_what_options_give() -> None:

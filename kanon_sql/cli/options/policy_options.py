@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
+from kanon_sql.cli.options.shared import RequestedModels, said_by_set, with_models, with_options
 from kanon_sql.engine.base import name_and_value, split_names
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.engine.time_zones import zone_in_force
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination, prepared_original
-from kanon_sql.policy.policy import SETTINGS, K, Policy, k_apart, read_policy
+from kanon_sql.policy.policy import SETTINGS, Policy, k_apart, read_policy
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.policy.publish_rules import KEYED
-from kanon_sql.policy.requirements import model_settings, with_required_models
+from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.policy.settings import rule_from_anywhere
 from kanon_sql.sql.names import folded
 
@@ -131,31 +130,6 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
         command(**given, requested=RequestedPolicy(added, models, population))
 
     return with_models(with_options(command, _OPTIONS, call, ("requested",), after="table"))
-
-
-def said_by_set(texts: list[str] | None) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return the settings and the models that texts of ``--set`` give, such as ``search.cut=node`` or ``l=3``."""
-    settings: dict[str, Any] = {}
-    models: dict[str, list[str]] = {}
-    known = dict.fromkeys(["k", *model_settings()], "privacy") | {name: one.section for name, one in SETTINGS.items()}
-    for text in texts or []:
-        key, equals, value = text.partition("=")
-        section, _, name = key.strip().rpartition(".")
-        if not equals or not value:
-            raise UsageError("--set is written KEY=VALUE, such as --set search.cut=node.")
-        if name not in known or section not in {"", known[name]}:
-            near = difflib.get_close_matches(name, known, 1)
-            meant = f" Did you mean {known[near[0]]}.{near[0]}?" if near else ""
-            raise UsageError(f"There is no setting {key.strip()!r}.{meant} kanon settings lists all.")
-        if name in settings:
-            raise UsageError(f"--set gives {name} twice.")
-        if name in SETTINGS:
-            settings[name] = SETTINGS[name].of_text(value)
-        elif name == "k":
-            settings[name] = K.of_text(value)
-        else:
-            models.setdefault(name, []).append(value)
-    return settings, models
 
 
 def policy_in(policy_file: Path | None) -> tuple[Policy, Destination]:

@@ -18,10 +18,11 @@ from kanon_sql.engine.files import copied_stream, is_in_private_directory
 from kanon_sql.engine.sources.layout import READERS, READERS_OF, Layout, layout_of_texts, reading_as
 from kanon_sql.engine.sources.records import PACKED
 from kanon_sql.engine.time_zones import UTC, computing_in
-from kanon_sql.errors import KanonError, UsageError
+from kanon_sql.errors import KanonError, UsageError, did_you_mean
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.algorithms import Choice
-from kanon_sql.policy.policy import SETTINGS, Count, Measure, time_zone_of
+from kanon_sql.policy.policy import SETTINGS, Count, K, Measure, time_zone_of
+from kanon_sql.policy.requirements import model_settings
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
 # opened offers nothing: a shell has no place for an error, and the command will say it.
@@ -402,15 +403,40 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(command, _RESOURCES, call)
 
 
+def said_by_set(texts: list[str] | None) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return the settings and the models that texts of ``--set`` give, such as ``search.cut=node`` or ``l=3``."""
+    settings: dict[str, Any] = {}
+    models: dict[str, list[str]] = {}
+    known = dict.fromkeys(["k", *model_settings()], "privacy") | {name: one.section for name, one in SETTINGS.items()}
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        section, _, name = key.strip().rpartition(".")
+        if not equals or not value:
+            raise UsageError("--set is written KEY=VALUE, such as --set search.cut=node.")
+        if name not in known or section not in {"", known[name]}:
+            meant = did_you_mean(name, known, lambda near: f"{known[near]}.{near}")
+            raise UsageError(f"There is no setting {key.strip()!r}.{meant} kanon settings lists all.")
+        if name in settings:
+            raise UsageError(f"--set gives {name} twice.")
+        if name in SETTINGS:
+            settings[name] = SETTINGS[name].of_text(value)
+        elif name == "k":
+            settings[name] = K.of_text(value)
+        else:
+            models.setdefault(name, []).append(value)
+    return settings, models
+
+
 def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that works in the time zone of the option, or of the policy file, if it takes a policy file."""
     if "policy_file" not in inspect.signature(command, eval_str=True).parameters:
         return command
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        path, texts = given["policy_file"], [text.partition("=") for text in given.get("settings") or []]
-        by_set = [value for key, _, value in texts if key.strip() in {"time_zone", "release.time_zone"}]
-        zone = added["time_zone"] or next(iter(by_set), None)
+        path, by_set = given["policy_file"], said_by_set(given.get("settings"))[0].get("time_zone")
+        if added["time_zone"] and by_set:
+            raise UsageError("time_zone is given twice: by its option, and by --set.")
+        zone = added["time_zone"] or by_set
         with computing_in(zone or (UTC if path is None else time_zone_of(path))):
             command(**given)
 
