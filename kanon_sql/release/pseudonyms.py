@@ -217,10 +217,7 @@ def pseudonyms_query(columns: Sequence[Column], origin: exp.Table) -> exp.Select
         exp.select(sql.named(canonical_bytes(column), _VALUE)).from_(sql.aliased(origin, "source"))
         for column in columns
     ]
-    first, *others = values
-    distinct: exp.Query = first.distinct()
-    for query in others:
-        distinct = exp.union(distinct, query, distinct=True, copy=False)
+    distinct = sql.union_distinct(values)
     pseudonym = exp.Left(this=keyed_hash(sql.column(_VALUE)), expression=sql.literal(DIGITS))
     return exp.select(sql.column(_VALUE), sql.named(pseudonym, _PSEUDONYM)).from_(distinct.subquery("found"))
 

@@ -498,6 +498,15 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     return union
 
 
+def union_distinct(queries: Sequence[exp.Select]) -> exp.Query:
+    """Return each row of some queries once, of which there is at least one."""
+    first, *rest = queries
+    union: exp.Query = first.distinct()
+    for query in rest:
+        union = exp.union(union, query, distinct=True, copy=False)
+    return union
+
+
 def values(name: str, columns: Sequence[str], rows: Iterable[Iterable[Value | exp.Expr]]) -> exp.Values:
     """Return ``(VALUES ...) AS name(columns)``."""
     tuples = [exp.Tuple(expressions=[literal(cell) for cell in row]) for row in rows]

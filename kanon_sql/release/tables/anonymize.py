@@ -14,7 +14,6 @@ import secrets
 import time
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import lcm
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -38,7 +37,6 @@ from kanon_sql.release.tables.coded import CodedTables
 from kanon_sql.release.tables.found import FoundTables, TableCounts
 from kanon_sql.release.tables.gate import require_nothing_across
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
-from kanon_sql.release.tables.prepared import PreparedPart
 from kanon_sql.release.tables.script import tables_script
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
@@ -47,12 +45,10 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Listener
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.base import Cost
     from kanon_sql.release.script import Script
     from kanon_sql.release.tables.opened import Member, OpenedTables
@@ -267,45 +263,47 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
     key = draw_key() if policy.key_file is None else read_key(policy.key_file)
     progress(Progress("Counting"))
     with timed(seconds, "count"):
-        preparing = Preparing(opened)
-        prepared = preparing.parts
-    search = TablesSearch([one.part for one in prepared], _lattice(opened))
+        coded = CodedTables(opened)
+        parts = parts_of(coded)
+    lattice = Lattice(tuple(one.height for one in opened.hierarchies))
+    common, cells = _common(parts), sum(part.rows * len(part.own) for part in parts)
+    search = TablesSearch(parts, lattice)
     if policy.km > 1:
         with timed(seconds, "fetch"):
             from kanon_sql.release.tables.known_events import KnownEvents  # with arrays
 
-            search.measure = KnownEvents(preparing.coded, prepared)
+            search.measure = KnownEvents(coded, parts)
 
     def told(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
-        cells = sum(one.rows * len(one.own) for one in prepared) * _common(prepared)
-        shown = [None if cost is None or not cells else float(Fraction(cost) / cells) for cost in (best, bound)]
+        whole = cells * common
+        shown = [None if cost is None or not whole else float(Fraction(cost) / whole) for cost in (best, bound)]
         progress(Progress("Searching", nodes_tested, shown[0], shown[1]))
 
     with timed(seconds, "search"):
-        search.run(_deadline(policy, opened, begun), told)
+        search.run(_deadline(policy, lattice, begun), told)
     if policy.time_limit is not None:
         allow_to_finish(policy.time_limit, begun)
-    preparing.coded.drop()
-    for one in prepared:
-        opened.engine.run(sql.drop(one.part.evidence.problem.frequency.relation), "drop a frequency set")
+    coded.drop()
+    for part in parts:
+        opened.engine.run(sql.drop(part.evidence.problem.frequency.relation), "drop a frequency set")
     if search.best is None:
         raise TypeError("A search without a result raises")
     node, cost = search.best
+    levels = {one.column.name: level for one, level in zip(opened.hierarchies, node, strict=True)}
     with timed(seconds, "gate"):
-        require_nothing_across(opened, _levels(opened, node))
+        require_nothing_across(opened, levels)
     progress(Progress("Finding what is left"))
     found_at = len(opened.engine.statements)
     with timed(seconds, "rows"):
-        rows = ReleasedRows(opened, _levels(opened, node), key)
+        rows = ReleasedRows(opened, levels, key)
         rows.make()
         left_at = len(opened.engine.statements)
-        people_in, people_out, counts = counted_rows(opened, rows)
+        counts, people_out = tuple(_counted(opened, rows)), rows.people_out()
     if people_out < policy.k:
         raise NoSolutionError(
             f"Fewer than {policy.k:,} people would be left in the tables, so that none is released. Ask for a smaller "
             "k, allow less to be suppressed (max_suppressed), or take more people."
         )
-    common = _common(prepared)
     return TablesRelease(
         policy=policy,
         opened=opened,
@@ -313,11 +311,11 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         counts=counts,
         key=key,
         seconds=seconds,
-        people_in=people_in,
+        people_in=rows.people_in,
         people_out=people_out,
         cost=Fraction(cost) / common,
         bound=Fraction(search.bound) / common,
-        cells=sum(one.rows * len(one.own) for one in prepared),
+        cells=cells,
         nodes_tested=search.nodes_tested,
         stopped=search.stopped,
         found_at=found_at,
@@ -325,104 +323,75 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
     )
 
 
-def _deadline(policy: TablesPolicy, opened: OpenedTables, begun: float) -> float | None:
+def _deadline(policy: TablesPolicy, lattice: Lattice, begun: float) -> float | None:
     now = time.monotonic()
     if policy.time_limit is None:
-        return None if _lattice(opened).size <= LISTABLE else now + UNLISTED_SECONDS
+        return None if lattice.size <= LISTABLE else now + UNLISTED_SECONDS
     left = begun + policy.time_limit - now
     return now + max(0.0, left - min(_FINISHING * policy.km**2 * (now - begun), 0.8 * left))
 
 
-def _columns(opened: OpenedTables) -> list[Hierarchy]:
-    """Return the hierarchies of all quasi-identifiers, in the order of the lattice."""
-    return [hierarchy for member in opened.members for hierarchy in member.hierarchies]
+def _common(parts: Sequence[Part]) -> int:
+    return lcm(*(part.costs.unit for part in parts))
 
 
-def _lattice(opened: OpenedTables) -> Lattice:
-    return Lattice(tuple(hierarchy.height for hierarchy in _columns(opened)))
+def parts_of(coded: CodedTables) -> list[Part]:
+    """Return the parts of the search: the tables with quasi-identifiers."""
+    made: list[Part] = []
+    for member in coded.opened.members:
+        if member.hierarchies:
+            made.append(_part(coded, member, made))
+    common = _common(made)
+    return [replace(part, weight=common // part.costs.unit) for part in made]
 
 
-def _levels(opened: OpenedTables, node: Node) -> dict[str, int]:
-    return {hierarchy.column.name: level for hierarchy, level in zip(_columns(opened), node, strict=True)}
+def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
+    opened, policy = coded.opened, coded.opened.policy
+    engine, people = opened.engine, opened.people
+    hierarchies = tuple(coded.known(member))
+    entity = None if member is people else PERSON_NUMBER
+
+    def missing() -> str:
+        view = engine.temporary_name("kanon_rows")
+        title = f"the rows of {member.name} with the person of each"
+        engine.run(sql.create_view(view, opened.raw_rows(member), temporary=True), title)
+        return missing_messages(engine, view, hierarchies)
+
+    codes = [coded.codes(hierarchy) for hierarchy in hierarchies]
+    frequency = frequency_of_coded(engine, coded.of(member), codes, hierarchies, entity, missing)
+    others = {  # what its rows have of other tables costs nothing there
+        hierarchies.index(one.hierarchies[column]): (one.evidence.problem.frequency, column)
+        for one in before
+        for column in one.own_columns
+        if one.hierarchies[column] in hierarchies
+    }
+    labels = make_labels(frequency, hierarchies, others)
+    places = [one.column.name for one in opened.hierarchies]
+    columns = tuple(places.index(one.column.name) for one in hierarchies)
+    own = frozenset(places.index(one.column.name) for one in member.hierarchies)
+    (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
+    mine = costs.of_columns([column for column, place in enumerate(columns) if place in own])
+    all_of_them = not isinstance(policy.max_suppressed, str) and policy.max_suppressed >= 1 and member is not people
+    # People are those of its events, where no other table has any: k rows are left, or no release.
+    least = policy.k if people is None and len(opened.events) == 1 and frequency.rows >= policy.k else 0
+    problem = Problem(
+        frequency,
+        Lattice(tuple(one.height for one in hierarchies)),
+        (KAnonymity(policy.k, None if entity is None else PERSON),),
+        Objective(mine),
+        labels,
+        frequency.rows - least if all_of_them else rows_allowed(policy.max_suppressed, frequency.rows, policy.k),
+    )
+    return Part(member.name, hierarchies, EvidenceOfPart(problem), columns, own, 1)
 
 
-def _common(prepared: list[PreparedPart]) -> int:
-    return lcm(*(one.unit for one in prepared))
-
-
-@dataclass(frozen=True)
-class Preparing:
-    """Makes the parts of the search.
-
-    Attributes:
-        opened: the tables.
-    """
-
-    opened: OpenedTables
-
-    @cached_property
-    def coded(self) -> CodedTables:
-        return CodedTables(self.opened)
-
-    @cached_property
-    def parts(self) -> list[PreparedPart]:
-        made: list[PreparedPart] = []
-        for member in self.opened.members:
-            if member.hierarchies:
-                made.append(self._part(member, made))
-        common = _common(made)
-        return [replace(one, part=replace(one.part, weight=common // one.unit)) for one in made]
-
-    def _part(self, member: Member, before: Sequence[PreparedPart]) -> PreparedPart:
-        opened, policy = self.opened, self.opened.policy
-        engine, people = opened.engine, opened.people
-        hierarchies = tuple(self.coded.known(member))
-        entity = None if member is people else PERSON_NUMBER
-
-        def missing() -> str:
-            view = engine.temporary_name("kanon_rows")
-            title = f"the rows of {member.name} with the person of each"
-            engine.run(sql.create_view(view, opened.raw_rows(member), temporary=True), title)
-            return missing_messages(engine, view, hierarchies)
-
-        codes = [self.coded.codes(hierarchy) for hierarchy in hierarchies]
-        frequency = frequency_of_coded(engine, self.coded.of(member), codes, hierarchies, entity, missing)
-        others = {  # what its rows have of other tables costs nothing there
-            hierarchies.index(hierarchy): (one.part.evidence.problem.frequency, number)
-            for one in before
-            for number, hierarchy in enumerate(one.hierarchies)
-            if hierarchy in one.member.hierarchies and hierarchy in hierarchies
-        }
-        labels = make_labels(frequency, hierarchies, others)
-        places = [name.column.name for name in _columns(opened)]
-        columns = tuple(places.index(one.column.name) for one in hierarchies)
-        own = frozenset(places.index(one.column.name) for one in member.hierarchies)
-        (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
-        mine = costs.of_columns([place for place, column in enumerate(columns) if column in own])
-        all_of_them = not isinstance(policy.max_suppressed, str) and policy.max_suppressed >= 1 and member is not people
-        # People are those of its events, where no other table has any: k rows are left, or no release.
-        least = policy.k if people is None and len(opened.events) == 1 and frequency.rows >= policy.k else 0
-        problem = Problem(
-            frequency,
-            Lattice(tuple(one.height for one in hierarchies)),
-            (KAnonymity(policy.k, None if entity is None else PERSON),),
-            Objective(mine),
-            labels,
-            frequency.rows - least if all_of_them else rows_allowed(policy.max_suppressed, frequency.rows, policy.k),
-        )
-        part = Part(member.name, EvidenceOfPart(problem), columns, own, 1)
-        return PreparedPart(member, part, hierarchies, labels, costs.unit, frequency.rows)
-
-
-def counted_rows(opened: OpenedTables, rows: ReleasedRows) -> tuple[int, int, tuple[TableCounts, ...]]:
-    """Return how many people there are and are released, and what became of the rows of each table."""
-    engine, counts = opened.engine, []
+def _counted(opened: OpenedTables, rows: ReleasedRows) -> Iterator[TableCounts]:
+    """Yield the rows of each table, before and after."""
     for member in opened.members:
-        (rows_in,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")
+        (rows_in,) = opened.engine.row(sql.select_count(member.relation), f"rows of {member.name}")
         if member.roles is None:
-            counts.append(TableCounts(member.name, "kept", rows_in, 0, rows_in, {}))
+            yield TableCounts(member.name, "kept", rows_in, 0, rows_in, {})
             continue
         of_nobody = rows_in - rows.of_people[member.name]
         levels = {column.name: rows.levels[member.names[column.name]] for column in member.quasi_identifiers}
-        counts.append(TableCounts(member.name, member.policy.rows, rows_in, of_nobody, rows.rows_out(member), levels))
-    return rows.people_in, rows.people_out(), tuple(counts)
+        yield TableCounts(member.name, member.policy.rows, rows_in, of_nobody, rows.rows_out(member), levels)

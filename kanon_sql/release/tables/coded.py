@@ -41,7 +41,7 @@ class CodedTables:
         self.opened = opened
         self._made: dict[str, exp.Table] = {}
         self._kinds: list[tuple[exp.Table, Literal["TABLE", "VIEW"]]] = []
-        self._columns = [hierarchy.column.name for member in opened.members for hierarchy in member.hierarchies]
+        self._columns = [hierarchy.column.name for hierarchy in opened.hierarchies]
 
     @cached_property
     def people(self) -> exp.Table:

@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.release.tables.coded import CodedTables
-    from kanon_sql.release.tables.prepared import PreparedPart
+    from kanon_sql.release.tables.opened import Member
+    from kanon_sql.search.full_domain.several_tables import Part
 
     Worth = NDArray[np.float64]
 
@@ -115,7 +116,7 @@ class _Rows:
         through: where the row is that each goes through, in the rows of its table; None if they go through nothing.
     """
 
-    part: PreparedPart
+    part: Part
     person: Numbers
     n: Numbers
     codes: list[Numbers]
@@ -139,13 +140,13 @@ class _Rows:
         n = np.where(left, self.n, 0)
         rows, total = int(n.sum()), 0
         suppressed = self.part.rows - rows
-        if suppressed > self.part.part.evidence.problem.limit:
+        if suppressed > self.part.evidence.problem.limit:
             return IMPOSSIBLE
         for own in self.charged:
             level = node[own.place]
             lost = int((n * own.costs[level][self.codes[own.column]]).sum()) if level < len(own.costs) else None
             total += own.weight * ((rows * own.full if lost is None else lost) + suppressed * own.full)
-        return total * self.part.part.weight
+        return total * self.part.weight
 
     def worth(self, node: Node) -> Worth:
         """Return how much less the rows of each combination cost at a node than where they are lost, in cells."""
@@ -284,15 +285,10 @@ class _Most:
 
 
 class KnownEvents:
-    """Says what nodes cost.
+    """The cost of nodes: the ``Measure`` of a search among tables with quasi-identifiers."""
 
-    Attributes:
-        opened: the tables.
-        prepared: those with quasi-identifiers.
-    """
-
-    def __init__(self, coded: CodedTables, prepared: Sequence[PreparedPart]) -> None:
-        self.opened, self.prepared, self._coded = coded.opened, prepared, coded
+    def __init__(self, coded: CodedTables, parts: Sequence[Part]) -> None:
+        self.opened, self.parts, self._coded = coded.opened, parts, coded
         opened = coded.opened
         self._begun: tuple[Node, _Rounds] | None = None
         self._most: OrderedDict[Node, _Most] = OrderedDict()
@@ -341,13 +337,13 @@ class KnownEvents:
     @cached_property
     def _cell(self) -> int:
         """What a lost cell costs."""
-        (cell,) = {one.part.weight * one.unit for one in self.prepared}
+        (cell,) = {part.weight * part.costs.unit for part in self.parts}
         return cell
 
     @cached_property
     def _everything(self) -> int:
         """What it costs if all rows are lost."""
-        return sum(one.part.weight * one.rows * sum(one.part.evidence.problem.costs.full) for one in self.prepared)
+        return sum(part.weight * part.rows * sum(part.costs.full) for part in self.parts)
 
     def _cost(self, node: Node, items: _Items, left: Chosen) -> Cost | float:
         total: Cost | float = 0
@@ -440,7 +436,7 @@ class KnownEvents:
             n = np.zeros(len(self._person))
             n[self._begin[name] : self._begin[name] + len(own.n)] = own.n
             tables.append((own, most.of_events(n)))
-        return all(own.part.rows - left <= own.part.part.evidence.problem.limit for own, left in tables)
+        return all(own.part.rows - left <= own.part.evidence.problem.limit for own, left in tables)
 
     # The rows
 
@@ -449,22 +445,24 @@ class KnownEvents:
         (self._people,) = engine.row(sql.select_count(self._coded.people), "people in the tables")
         lookups: dict[str, _Lookup] = {}
         found: dict[str, _Rows] = {}
-        for one in self.prepared:
-            known = opened.known_with(one.member)
+        for part in self.parts:
+            member = opened.member(part.name)
+            known = opened.known_with(member)
             for hierarchy in known:
                 if hierarchy.column.name not in lookups:
                     lookups[hierarchy.column.name] = _lookup(engine, hierarchy)
-            found[one.member.name] = self._fetch(one, known, lookups, found)
+            found[member.name] = self._fetch(part, member, known, lookups, found)
         return found
 
     def _fetch(
         self,
-        one: PreparedPart,
+        part: Part,
+        member: Member,
         known: list[Hierarchy],
         lookups: dict[str, _Lookup],
         before: dict[str, _Rows],
     ) -> _Rows:
-        opened, member = self.opened, one.member
+        opened, costs = self.opened, part.costs
         names = [own.column.name for own in known]
         codes = [sql.column(code) for own in known for code in self._coded.codes(own)]
         query = sql.query(
@@ -472,19 +470,19 @@ class KnownEvents:
         )
         person, *words, n = _arrays(opened.engine, query, f"the rows of {member.name} as arrays")
         of_words = iter(words)
-        of_columns = [[next(of_words) for _ in own.words] for own in known]
-        rows = [_places(lookups[name].words, own) for name, own in zip(names, of_columns, strict=True)]
-        first = len(one.hierarchies) - len(known)
-        costs = one.part.evidence.problem.costs
+        codes_of = [[next(of_words) for _ in own.words] for own in known]
+        rows = [_places(lookups[name].words, own) for name, own in zip(names, codes_of, strict=True)]
+        first = len(part.hierarchies) - len(known)
+        labels = part.evidence.problem.labels
         charged = [
             _Charged(
                 place - first,
-                one.part.columns[place],
-                _costs(opened.engine, one.hierarchies[place], one.labels[place], lookups[names[place - first]]),
+                part.columns[place],
+                _costs(opened.engine, part.hierarchies[place], labels[place], lookups[names[place - first]]),
                 costs.full[place] // costs.weights[place],
                 costs.weights[place],
             )
-            for place in one.own
+            for place in part.own_columns
             if costs.weights[place]
         ]
         further = opened.path(member)[1:]
@@ -494,16 +492,8 @@ class KnownEvents:
             whole = before[above.name]
             mine = [person, *rows[len(rows) - len(whole.codes) :]]
             through = above.name, _places([whole.person, *whole.codes], mine)
-        return _Rows(
-            one,
-            person,
-            n,
-            rows,
-            [lookups[name] for name in names],
-            list(one.part.columns[first:]),
-            charged,
-            through,
-        )
+        of_columns = [lookups[name] for name in names]
+        return _Rows(part, person, n, rows, of_columns, list(part.columns[first:]), charged, through)
 
 
 def _lookup(engine: DuckDBEngine, hierarchy: Hierarchy) -> _Lookup:

@@ -161,6 +161,11 @@ class OpenedTables:
     def events(self) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.policy.rows == "events")
 
+    @property
+    def hierarchies(self) -> list[Hierarchy]:
+        """Those of all quasi-identifiers, in the order of the lattice."""
+        return [hierarchy for member in self.members for hierarchy in member.hierarchies]
+
     def member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)
 
@@ -259,11 +264,7 @@ def everybody(opened: OpenedTables) -> exp.Subquery:
     """Return a relation with each person once."""
     if opened.people is not None:
         return opened.rows(opened.people, []).subquery("rows_of_people")
-    queries = [opened.rows(member, []) for member in opened.events]
-    first, *others = queries
-    every: exp.Query = first.distinct()
-    for query in others:
-        every = exp.union(every, query, distinct=True, copy=False)
+    every = sql.union_distinct([opened.rows(member, []) for member in opened.events])
     return every.subquery("rows_of_people")
 
 

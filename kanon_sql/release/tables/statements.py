@@ -357,10 +357,7 @@ class ReleasedRows:
         """Return how many people are released; without a table of people, those who have a row that is left."""
         query = exp.select(exp.Count(this=sql.column(CLASS), big_int=True)).from_(self.people.copy())
         if self.opened.people is None:
-            first, *others = (exp.select(PERSON_NUMBER).from_(left.copy()) for left in self._left.values())
-            people: exp.Query = first.distinct()
-            for other in others:
-                people = exp.union(people, other, distinct=True, copy=False)
+            people = sql.union_distinct([exp.select(PERSON_NUMBER).from_(left.copy()) for left in self._left.values()])
             query = exp.select(sql.count_rows()).from_(people.subquery("people"))
         return int(self.opened.engine.row(query, "people who are released")[0])
 

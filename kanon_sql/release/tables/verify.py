@@ -258,11 +258,7 @@ class ReleasedTables:
             for relation, condition in joins:
                 query = query.join(relation, on=condition)
             queries.append(query)
-        first, *others = queries
-        everybody: exp.Query = first.distinct()
-        for other in others:
-            everybody = exp.union(everybody, other, distinct=True, copy=False)
-        return everybody
+        return sql.union_distinct(queries)
 
     def _texts(self, member: Member) -> list[exp.Expr]:
         """Return what is published of a row, as texts."""

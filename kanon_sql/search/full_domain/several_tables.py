@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.classes.lattice import Node
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.costs import Costs
     from kanon_sql.search.problem import SearchProgress, Stopped
 
 
@@ -61,18 +63,33 @@ class Part:
     """A table among those that are released together.
 
     Attributes:
-        name: of the table.
+        hierarchies: of all columns that its rows are known by, which are those of its lattice.
         evidence: tests of its nodes, with costs of its own columns.
-        columns: for each column of its lattice, the place in the lattice of all tables.
-        own: the places of its own columns.
-        weight: what one unit of its cost is in the common unit.
+        columns: the place of each column of its lattice in the lattice of all tables.
+        own: the places of its own columns there.
+        weight: common units in one unit of its cost.
     """
 
     name: str
+    hierarchies: tuple[Hierarchy, ...]
     evidence: Evidence
     columns: tuple[int, ...]
     own: frozenset[int]
     weight: int
+
+    @property
+    def rows(self) -> int:
+        """Its rows of people."""
+        return self.evidence.problem.frequency.rows
+
+    @property
+    def costs(self) -> Costs:
+        return self.evidence.problem.costs
+
+    @property
+    def own_columns(self) -> list[int]:
+        """The places of its own columns in its own lattice."""
+        return [column for column, place in enumerate(self.columns) if place in self.own]
 
     def node(self, node: Node) -> Node:
         return tuple(node[place] for place in self.columns)
@@ -85,11 +102,11 @@ class Part:
 
     def total(self, place: int, level: int) -> int:
         """Return what all rows cost in one of its own columns at a level."""
-        return self.evidence.problem.costs.totals[self.columns.index(place)][level] * self.weight
+        return self.costs.totals[self.columns.index(place)][level] * self.weight
 
     def least_of_column(self, place: int, level: int, suppressed: int) -> int:
         column = self.columns.index(place)
-        return self.evidence.problem.costs.least_of_column(column, level, suppressed) * self.weight
+        return self.costs.least_of_column(column, level, suppressed) * self.weight
 
 
 class Measure(Protocol):

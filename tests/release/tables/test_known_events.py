@@ -20,7 +20,8 @@ from kanon_sql.engine.keys import draw_key
 from kanon_sql.errors import NoSolutionError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.policy.tables import parse_tables_policy
-from kanon_sql.release.tables.anonymize import Preparing
+from kanon_sql.release.tables.anonymize import parts_of
+from kanon_sql.release.tables.coded import CodedTables
 from kanon_sql.release.tables.known_events import KnownEvents
 from kanon_sql.release.tables.opened import OpenedTables, open_policy
 from kanon_sql.release.tables.statements import ReleasedRows
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import random
 
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.release.tables.prepared import PreparedPart
+    from kanon_sql.search.full_domain.several_tables import Part
 
 IMPOSSIBLE = float("inf")
 KINDS = 1 << 40  # a table's kinds of events are numbered from a multiple of it on
@@ -110,9 +111,10 @@ def opened(
     return open_policy(connection, parse_tables_policy(text, Path("kanon.toml")))
 
 
-def prepared(tables: OpenedTables) -> tuple[KnownEvents, list[PreparedPart]]:
-    preparing = Preparing(tables)
-    return KnownEvents(preparing.coded, preparing.parts), preparing.parts
+def prepared(tables: OpenedTables) -> tuple[KnownEvents, list[Part]]:
+    coded = CodedTables(tables)
+    parts = parts_of(coded)
+    return KnownEvents(coded, parts), parts
 
 
 def nodes(tables: OpenedTables) -> list[Node]:
@@ -150,7 +152,7 @@ def left_on_arrays(known: KnownEvents, node: Node) -> Counter[frozenset[int]]:
     return Counter(map(frozenset, events.values()))
 
 
-def cost_by_statements(tables: OpenedTables, parts: list[PreparedPart], node: Node) -> Fraction | float:
+def cost_by_statements(tables: OpenedTables, parts: list[Part], node: Node) -> Fraction | float:
     """Return how many cells are lost: of a label with M of N leaves, (M - 1)/(N - 1) of one; all of suppressed rows."""
     engine, rows, total, possible = tables.engine, released_rows(tables, node), Fraction(0), True
     for member in tables.members:
@@ -164,7 +166,7 @@ def cost_by_statements(tables: OpenedTables, parts: list[PreparedPart], node: No
         for joined, condition in joins:
             query = query.join(joined, on=condition)
         left = engine.rows(query, "labels of what is left")
-        (limit,) = [one.part.evidence.problem.limit for one in parts if one.member is member]
+        (limit,) = [one.evidence.problem.limit for one in parts if one.name == member.name]
         possible = possible and len(everything) - len(left) <= limit
         for place, own in enumerate(member.hierarchies):
             level = rows.levels[own.column.name]
@@ -186,9 +188,9 @@ def cost_by_statements(tables: OpenedTables, parts: list[PreparedPart], node: No
     return total if possible else IMPOSSIBLE
 
 
-def cells(parts: list[PreparedPart], cost: Any) -> Fraction | float:
+def cells(parts: list[Part], cost: Any) -> Fraction | float:
     """Return a cost in lost cells."""
-    return cost if cost == IMPOSSIBLE else Fraction(cost) / (parts[0].part.weight * parts[0].unit)
+    return cost if cost == IMPOSSIBLE else Fraction(cost) / (parts[0].weight * parts[0].costs.unit)
 
 
 @pytest.mark.thorough
@@ -230,7 +232,7 @@ def test_the_search_finds_what_looking_at_all_nodes_finds(
     tables = opened(rows, 2, km, most, with_people=with_people, flat=True)
     known, parts = prepared(tables)
     costs = {node: cost_by_statements(tables, parts, node) for node in nodes(tables)}
-    search = TablesSearch([one.part for one in parts], Lattice(max(costs)))
+    search = TablesSearch(parts, Lattice(max(costs)))
     if km > 1:
         search.measure = known
     try:
