@@ -137,6 +137,11 @@ class TablePolicy:
             self._require_people()
         self._require_columns_once()
 
+    @property
+    def reference(self) -> str | None:
+        """The column that leads to the person, or to the row that does."""
+        return self.person.column if isinstance(self.person, Through) else self.person
+
     def _require_nothing_of_persons(self) -> None:
         given = {"person": self.person, "key": self.key, **vars(self.columns), "hierarchies": self.hierarchies}
         if said := [name for name, value in given.items() if value]:
@@ -288,8 +293,13 @@ class TablesPolicy:
             if table.person is not None:
                 self.path(table)  # complains of a circle
 
+    @property
+    def people(self) -> TablePolicy | None:
+        """The table that has a row for each person, if there is one."""
+        return next((table for table in self.tables if table.rows == "people"), None)
+
     def table(self, name: str) -> TablePolicy | None:
-        """Return the policy of a table by its name, in whatever case; None where it is not there."""
+        """Return the policy of a table by its name, in any case, if it is there."""
         return next((table for table in self.tables if folded(table.name) == folded(name)), None)
 
     def path(self, table: TablePolicy) -> tuple[TablePolicy, ...]:

@@ -22,7 +22,6 @@ from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import stored_hierarchies
-from kanon_sql.policy.tables import Through
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
 from kanon_sql.release.in_place.publish import (
     bytes_used,
@@ -44,16 +43,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from kanon_sql.engine.base import Column
     from kanon_sql.release.in_place.facts import TableFacts
     from kanon_sql.release.in_place.publish import HowInPlace
     from kanon_sql.release.in_place.rewrite import Rewrite
     from kanon_sql.release.tables.found import FoundTables
-    from kanon_sql.release.tables.opened import Member
+    from kanon_sql.release.tables.opened import Member, OpenedTables
 
 
 def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) -> PublishedTables:
     """Put the release in the place of its tables; see ``TablesRelease.in_place`` and the plan above."""
-    engine, file = release.opened.engine, _file_of(release)
+    opened, file = release.opened, _file_of(release)
+    engine = opened.engine
     real = require_replaceable(file)
     check_backup(file, how.backup)
     require_apart(release.policy.key_file, [how.backup], "the backup")
@@ -77,12 +78,9 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
                 with timed(release.seconds, "publish"):
                     run_rewrite(engine, rewrite, current_database(engine))
                 # 4. What is in it.
-                schema = engine.current_schema()
+                places = {one.name: opened.place_of(one.relation) for one in opened.members}
                 verification = publishing.verified(
-                    {
-                        one.name: sql.relation(one.relation.name, one.relation.db or schema, attached)
-                        for one in release.opened.members
-                    }
+                    {name: sql.relation(table, schema, attached) for name, (schema, table) in places.items()}
                 )
                 engine.detach(attached)
             finally:
@@ -111,12 +109,11 @@ def _file_of(release: FoundTables) -> Path:
 
 
 def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts]]:
-    """Return what stands around the tables that are replaced, by their names in the policy, and around those that go.
+    """Return the facts of the tables that are replaced, by their names in the policy, and of those that go.
 
-    A table that is kept as it is stays where it is, like all that the policy does not name.
+    A table that is kept stays where it is, like all that the policy does not name.
     """
     engine, opened = release.opened.engine, release.opened
-    schema = engine.current_schema()
     people = [member for member in opened.members if member.roles is not None]
     if views := [member.name for member in people if engine.kind_of(member.relation) != "TABLE"]:
         raise UsageError(
@@ -124,7 +121,7 @@ def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts
             "own: name the tables behind them in the policy, or give the release another place."
         )
     gone = [table for table in opened.dropped if engine.kind_of(table) == "TABLE"]
-    places = [(table.db or schema, table.name) for table in (*(one.relation for one in people), *gone)]
+    places = [opened.place_of(table) for table in (*(one.relation for one in people), *gone)]
     going = frozenset(places)
     require_copyable(engine, [table for table in tables_of(engine) if (table.schema, table.name) not in going])
     facts = [facts_of_table(engine, *place, going) for place in places]
@@ -132,34 +129,28 @@ def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts
 
 
 def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts], new: str) -> Rewrite:
-    engine, seed = release.opened.engine, release.policy.seed or 0
+    engine, opened, seed = release.opened.engine, release.opened, release.policy.seed or 0
     substitutes = [
         Substitute(
             replaced[member.name],
             {column.name: column.type for column in release.rows.published_columns(member)},
             [*_unchanged(release, member)],
             release.rows.released(member, seed),
-            {key.column.name: _referred(release, member, key.column.name) for key in member.keys},
+            {key.column.name: _referred(opened, member, key.column) for key in member.keys},
         )
-        for member in release.opened.members
+        for member in opened.members
         if member.name in replaced
     ]
-    stored = stored_hierarchies(engine).values()
-    tables, old, views = tables_of(engine), current_database(engine), _views_dropped(release)
-    return rewrite_of(substitutes, tables, stored, old, new, left_out, views)
-
-
-def _views_dropped(release: FoundTables) -> list[exp.Table]:
-    """Return the views that the policy drops, with their schemas."""
-    engine = release.opened.engine
-    views = [one for one in release.opened.dropped if engine.kind_of(one) == "VIEW"]
-    return [sql.relation(one.name, one.db or engine.current_schema()) for one in views]
+    views = [one for one in opened.dropped if engine.kind_of(one) == "VIEW"]
+    with_schemas = [sql.relation(name, schema) for schema, name in map(opened.place_of, views)]
+    stored, tables, old = stored_hierarchies(engine).values(), tables_of(engine), current_database(engine)
+    return rewrite_of(substitutes, tables, stored, old, new, left_out, with_schemas)
 
 
 def _siblings(
     release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts]
 ) -> dict[str, tuple[str, ...]]:
-    """Return tables that stay and may hold raw values, by names and types of columns, with these columns."""
+    """Return tables that stay and may hold raw values by names and types of columns, with these columns."""
     engine = release.opened.engine
     found: dict[str, tuple[str, ...]] = {}
     for member in release.opened.members:
@@ -176,30 +167,20 @@ def _siblings(
 
 def _unchanged(release: FoundTables, member: Member) -> Iterator[str]:
     """Yield the published columns whose values are those of the table, in their type."""
-    raw = {column.name: column for column in member.published}
-    apart = {key.column.name for key in member.keys}
-    apart |= {one.name for one in member.quasi_identifiers if release.rows.levels[member.names[one.name]]}
+    raw, as_they_are = {column.name: column for column in member.published}, release.rows.as_they_are(member)
     for column in release.rows.published_columns(member):
         own = raw[column.name]
-        if own.name not in apart and column.type == own.type == published_type(own):
+        if own.name in as_they_are and column.type == own.type == published_type(own):
             yield own.name
 
 
-def _referred(release: FoundTables, member: Member, column: str) -> tuple[str, str, str] | None:
-    """Return what a key refers to where every row that is released leads there: schema, table and column, folded."""
-    reference = member.reference
-    if reference is None or reference.name != column:
+def _referred(opened: OpenedTables, member: Member, column: Column) -> tuple[str, str, str] | None:
+    """Return the schema, table and column, folded, that a key refers to if every released row leads there."""
+    owner = opened.referred(member)
+    if owner is None or column != member.reference:
         return None
-    people, person = release.opened.people, member.policy.person
-    if isinstance(person, Through):
-        owner = release.opened.member(person.table)
-        there = owner.key_column.name
-    elif people is not None and people is not member:
-        owner, there = people, people.reference_column.name
-    else:
-        return None
-    schema = owner.relation.db or release.opened.engine.current_schema()
-    return schema, folded(owner.relation.name), folded(there)
+    schema, name = opened.place_of(owner.relation)
+    return schema, folded(name), folded(opened.referred_column(owner).name)
 
 
 def _outcome(

@@ -10,7 +10,6 @@ import csv
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,11 +51,10 @@ _VIEWS = {"VIEW", "MATERIALIZED VIEW"}
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column of a table that names persons or rows, and is published as pseudonyms.
+    """A column that names persons or rows, and is published as pseudonyms.
 
     Attributes:
-        column: the column.
-        domain: table and column whose values it has; the table is None for persons, if no table has a row for each.
+        domain: table and kind of its values; the table is None for persons, if no table has a row for each.
     """
 
     column: Column
@@ -68,11 +66,8 @@ class Member:
     """One of the tables.
 
     Attributes:
-        policy: what is required of it.
-        source: the table.
         roles: of its columns; None of a table that is kept as it is.
         hierarchies: of its quasi-identifiers, with the names that these have where rows are put together.
-        keys: the columns that name persons and rows.
         names: of its columns where rows are put together.
     """
 
@@ -107,20 +102,18 @@ class Member:
     @property
     def reference(self) -> Column | None:
         """The column that leads to the person, or to the row that does."""
-        person = self.policy.person
-        name = person.column if isinstance(person, Through) else person
+        name = self.policy.reference
         return None if name is None else find_column(name, self.source.columns)
 
     @property
     def reference_column(self) -> Column:
-        """The same, of a table that must have one."""
         if (found := self.reference) is None:
             raise TypeError(f"{self.name} refers to nothing")
         return found
 
     @property
     def key_column(self) -> Column:
-        """The column that other rows refer to; raises where the policy names none."""
+        """The column that other rows refer to; raises if the policy names none."""
         (column,) = resolve_columns([self.policy.key or ""], self.source.columns, self.name)
         return column
 
@@ -130,16 +123,13 @@ class OpenedTables:
     """The tables of a policy, ready to be searched.
 
     Attributes:
-        engine: that has them; to be closed.
-        place: what messages call the database.
-        policy: what is required.
+        place: the name of the database in messages.
         members: the tables, each after those that it goes through, people first; without dropped ones.
-        schema: that has released tables; None where they are files.
+        schema: of released tables; None if they are files.
         not_in_policy: beside released tables, the tables and views of their schemas, or files of their directory, that
             the policy does not publish; without views that show nothing but released tables.
-        elsewhere: how many tables and views other schemas of the database have, where tables were released.
-        dropped: tables that are not released.
-        file: of a DuckDB database that was opened by its path; else None.
+        elsewhere: beside released tables, the number of tables and views of other schemas.
+        file: of a DuckDB database that was opened by its path.
     """
 
     engine: DuckDBEngine
@@ -169,12 +159,24 @@ class OpenedTables:
     def member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)
 
+    def place_of(self, table: exp.Table) -> tuple[str, str]:
+        """Return the schema and the name of a table of the database."""
+        return table.db or self.engine.current_schema(), table.name
+
     def path(self, member: Member) -> list[Member]:
         """Return a table and those that it goes through, up to the one that has the person."""
-        found = [member]
-        while isinstance(through := found[-1].policy.person, Through):
-            found.append(self.member(through.table))
-        return found
+        return [self.member(table.name) for table in self.policy.path(member.policy)]
+
+    def referred(self, member: Member) -> Member | None:
+        """Return the table that the rows of a table refer to: the one that they go through, or that of people."""
+        person = member.policy.person
+        if isinstance(person, Through):
+            return self.member(person.table)
+        return None if member is self.people else self.people
+
+    def referred_column(self, member: Member) -> Column:
+        """Return the column of a table that others refer to."""
+        return member.reference_column if member is self.people else member.key_column
 
     def known_with(self, member: Member) -> list[Hierarchy]:
         """Return the hierarchies of what an event is known by: its own, and those of the events it goes through."""
@@ -185,43 +187,31 @@ class OpenedTables:
         return next((own for own in self.path(member) if own.quasi_identifiers), None)
 
     def is_referred_to(self, member: Member) -> bool:
-        """Tell whether events of another table go through those of this one."""
-        people = [own.policy.person for own in self.events]
-        return any(isinstance(person, Through) and person.table == member.name for person in people)
+        """Return True if events of another table go through those of this one."""
+        return any(self.referred(own) is member for own in self.events)
 
     def rows(
         self, member: Member, columns: Sequence[exp.Expr], lookups: Sequence[tuple[exp.Expr, exp.Expr]] = ()
     ) -> exp.Select:
-        """Return the query of the rows of a table with the person of each.
+        """Return the query of the rows of a table with the person of each, and ``lookups`` joined.
 
-        Args:
-            member: the table; its columns, and those of tables that it goes through, are qualified by their names.
-            columns: what is selected.
-            lookups: further relations that are joined, with their conditions.
+        Columns of the table, and of those that lead from it to the person, are qualified by the names of these.
         """
-        path, people = self.path(member), self.people
-        joins = []
-        for own, referred in pairwise(path):
-            key = referred.policy.key or ""
-            joins.append(_joined(own, referred, key))
-        last = path[-1]
-        person = last.policy.person if isinstance(last.policy.person, str) else ""
-        found: exp.Expr = of_table(last, person)
-        if people is not None and people is not last:
-            name = people.policy.person if isinstance(people.policy.person, str) else ""
-            joins.append(_joined(last, people, name))
-            found = of_table(people, name)
+        path, joins = [member], []
+        while (referred := self.referred(path[-1])) is not None:
+            own, key = of_table(path[-1], path[-1].reference_column.name), self.referred_column(referred).name
+            joins.append((sql.aliased(referred.relation, referred.name), own.eq(of_table(referred, key))))
+            path.append(referred)
         return sql.select(
             "tables/rows",
-            values={"person": found, "columns": list(columns)},
+            values={"person": of_table(path[-1], path[-1].reference_column.name), "columns": list(columns)},
             relations={"source": sql.aliased(member.relation, member.name)},
             joins={"referred": [*joins, *lookups]},
         )
 
     def raw_rows(self, member: Member) -> exp.Select:
-        """Return the rows of a table with the values of what its classes are made of."""
-        made_of = [*([self.people] if self.people is not None else []), *self.path(member)]
-        owners = {own.name: own for own in made_of}.values()
+        """Return the rows of a table with the values that its classes are made of."""
+        owners = {own.name: own for own in (self.people or member, *self.path(member))}.values()
         columns = [
             sql.named(of_table(own, column.name), own.names[column.name])
             for own in owners
@@ -232,14 +222,11 @@ class OpenedTables:
     def labelled(
         self, member: Member, levels: Mapping[str, int]
     ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
-        """Return the columns of a table that are published, with labels for values; and the joins that give these.
+        """Return the published columns of a table but its keys, with labels for values; and the joins to the labels.
 
-        Keys are not among them.
-
-        ``levels`` are those of the columns, by the names that they have where rows are put together.
+        ``levels`` have the names of columns where rows are put together.
         """
-        columns: list[exp.Expr] = []
-        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        columns, joins = list[exp.Expr](), list[tuple[exp.Expr, exp.Expr]]()
         for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True):
             name, level = member.names[column.name], levels[member.names[column.name]]
             if level == 0:
@@ -269,12 +256,12 @@ def everybody(opened: OpenedTables) -> exp.Subquery:
 
 
 def with_numbers(people: exp.Table) -> exp.Select:
-    """Return the query of the rows of a table of people with a number for each, from 0 on: where it stands there."""
+    """Return the query of the rows of a table of people, each with its place there as a number."""
     return exp.select(sql.named(sql.column("rowid"), PERSON_NUMBER), "*").from_(people.copy())
 
 
 def beside(name: str, wanted: str) -> str:
-    """Return what a relation is called beside one of that name."""
+    """Return the wanted name of a relation, or another one beside a relation of that name."""
     return f"{wanted}_" if folded(name) == folded(wanted) else wanted
 
 
@@ -283,19 +270,8 @@ def of_table(member: Member, column: str) -> exp.Column:
     return sql.column(column, member.name)
 
 
-def _joined(own: Member, referred: Member, key: str) -> tuple[exp.Expr, exp.Expr]:
-    same = exp.EQ(this=of_table(own, own.reference_column.name), expression=of_table(referred, key))
-    return sql.aliased(referred.relation, referred.name), same
-
-
 def open_policy(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
-    """Return the tables of a policy in their database.
-
-    Raises:
-        UsageError: it is no DuckDB or PostgreSQL database, or its tables are not as the policy says.
-        SourceError: it cannot be opened.
-        HierarchyError: a hierarchy cannot be made or read.
-    """
+    """Open the tables of a policy in their database, and refuse what the policy cannot be applied to."""
     opened = open_tables(source, resources)
     if opened is None:
         raise UsageError(
@@ -313,7 +289,6 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
     _require_all(opened, tables)
     wanted = [(table.name, column.name) for table in policy.tables for column in tables[table.name].columns]
     named = dict(zip(wanted, unused_names([".".join(pair) for pair in wanted], [PERSON, *tables]), strict=True))
-    directory = policy.directory
     refers = _declared_references(opened, policy, tables)
     for table in _in_order(policy):
         own = tables[table.name]
@@ -326,18 +301,20 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
         keys = tuple(_keys(table, policy, own))
         columns = replace(table.columns, pseudonymize=tuple(key.column.name for key in keys))
         roles = assign_roles(columns, own.columns, own.name, may_have_none=True)
+        member = Member(table, own, roles, (), keys, names)
         if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
-            own.engine.bring_rows(own.relation, Member(table, own, roles, (), keys, names).published)
-        require_canonical([key.column for key in keys])
+            own.engine.bring_rows(own.relation, member.published)
+        of_keys = [key.column for key in keys]
+        require_canonical(of_keys)
         pass_before(own, Policy(columns=columns, count="rows"), roles)
-        require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *(key.column for key in keys)])
-        made = make_hierarchies(own, roles.quasi_identifiers, GivenHierarchies(table.hierarchies, directory=directory))
+        require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *of_keys])
+        given = GivenHierarchies(table.hierarchies, directory=policy.directory)
+        made = make_hierarchies(own, roles.quasi_identifiers, given)
         hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
-        member = Member(table, own, roles, hierarchies, keys, names)
-        apart = {column.name for column in (*member.quasi_identifiers, *(key.column for key in keys))}
+        apart = {column.name for column in (*roles.quasi_identifiers, *of_keys)}
         _require_no_keys(member, [one for one in member.published if one.name not in apart], policy, refers)
         _require_keys(member, policy, tables)
-        yield member
+        yield replace(member, hierarchies=hierarchies)
 
 
 def _source(opened: OpenDatabase, name: str) -> Source:
@@ -364,14 +341,14 @@ def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Sourc
 
 
 def _view(opened: OpenDatabase, name: str) -> list[tuple[str, str]]:
-    """Return the schema and the name of a view, or none. Only those that a policy names are looked at."""
+    """Return the schema and the name of the view of a name, or none."""
     *schemas, bare = name.rsplit(".", 1)
     pairs = [(opened.schema, name), *((schema, bare) for schema in schemas)]
     return [pair for pair in pairs if opened.engine.kind_of(sql.relation(pair[1], pair[0])) in _VIEWS]
 
 
 def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
-    """Raise where a schema of the tables has others that the policy says nothing of."""
+    """Raise if a schema of the tables has others that are not in the policy."""
     named = {(source.relation.db or opened.schema, source.relation.name) for source in tables.values()}
     schemas = {schema for schema, _ in named}
     if left := [table for table in opened.tables if table[0] in schemas and table not in named]:
@@ -389,30 +366,28 @@ def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
 
 def _in_order(policy: TablesPolicy) -> list[TablePolicy]:
     """Return the tables, each after those that it goes through, people first; without those that are dropped."""
-    by_depth = [(len(policy.path(table)) if table.person is not None else 0, table) for table in policy.tables]
-    rank = {_PEOPLE: 0, "events": 1, "kept": 2}
-    left = [(rank[table.rows], depth, table) for depth, table in by_depth if table.rows != "dropped"]
-    return [table for *_, table in sorted(left, key=lambda one: one[:2])]
+
+    def rank(table: TablePolicy) -> tuple[int, int]:
+        return ((_PEOPLE, "events", "kept").index(table.rows), len(policy.path(table)))
+
+    return sorted((table for table in policy.tables if table.rows != "dropped"), key=rank)
 
 
 def _keys(table: TablePolicy, policy: TablesPolicy, source: Source) -> Iterator[KeyColumn]:
-    """Return the columns of a table that name persons and rows, each once."""
-    people = next((own for own in policy.tables if own.rows == _PEOPLE), None)
-    if isinstance(table.person, str):
-        (column,) = resolve_columns([table.person], source.columns, source.name)
-        yield KeyColumn(column, (people.name if people is not None else None, _PEOPLE))
+    """Yield the columns of a table that name persons and rows, each once."""
+    domain: tuple[str | None, str] = (policy.people.name if policy.people is not None else None, _PEOPLE)
     if isinstance(table.person, Through):
-        (column,) = resolve_columns([table.person.column], source.columns, source.name)
-        yield KeyColumn(column, (table.person.table, "rows"))
-    if table.key is not None:
-        (column,) = resolve_columns([table.key], source.columns, source.name)
-        yield KeyColumn(column, (table.name, "rows"))
+        domain = (table.person.table, "rows")
+    for name, of_column in ((table.reference, domain), (table.key, (table.name, "rows"))):
+        if name is not None:
+            (column,) = resolve_columns([name], source.columns, source.name)
+            yield KeyColumn(column, of_column)
 
 
 def _declared_references(
     opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, Source]
 ) -> Mapping[tuple[str, str], str]:
-    """Return the columns that a foreign key of the database says to have the values of a key of the policy."""
+    """Return the columns that refer to a key of the policy by a foreign key of the database, with that key."""
     keys = {
         (folded(tables[table.name].relation.name), folded(name)): f"{table.name}.{name}"
         for table in policy.tables
@@ -431,12 +406,11 @@ def _declared_references(
 def _require_no_keys(
     member: Member, published: Sequence[Column], policy: TablesPolicy, refers: Mapping[tuple[str, str], str]
 ) -> None:
-    """Raise where columns that are published as they are have the names of keys, or refer to one.
+    """Raise if columns that are published as they are have the names of keys, or refer to one.
 
     A table that is kept may have a key of its own of such a name, if that says no more than a number ("id").
     """
-    names = {folded(name) for table in policy.tables for name in (table.key, table.person) if isinstance(name, str)}
-    names |= {folded(table.person.column) for table in policy.tables if isinstance(table.person, Through)}
+    names = {folded(name) for table in policy.tables for name in (table.key, table.reference) if name is not None}
     for column in published:
         owner = refers.get((member.relation.name, column.name))
         if owner is None and (folded(column.name) not in names or _is_key_of_its_own(member, column)):
@@ -462,7 +436,7 @@ def _is_key_of_its_own(member: Member, column: Column) -> bool:
 
 
 def _counted_values(member: Member, column: Column) -> tuple[int, int]:
-    """Return how many rows of a table have a value in a column, and how many different values these are.
+    """Return the number of rows of a table with a value in a column, and of different values.
 
     Integers that lie close together are counted by a bit for each, in a tenth of the time.
     """
@@ -484,21 +458,20 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
 
 def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Source]) -> None:
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
-    engine, table = member.source.engine, member.policy
+    engine, table, reference = member.source.engine, member.policy, member.reference_column
     if isinstance(table.person, str):
-        refused = refused_of(entity_names_people(member.source, table.columns, member.reference_column))
+        refused = refused_of(entity_names_people(member.source, table.columns, reference))
         if refused is not None:
             raise UsageError(
                 f"{member.name}: {refused.text}. Name the column that numbers people (person = ...). If that is "
                 f"{table.person}, give it another name in the database."
             )
-    unique = [table.key] if table.key is not None else []
-    if table.rows == _PEOPLE and isinstance(table.person, str):
-        unique.append(table.person)
-    for name in unique:
-        (column,) = resolve_columns([name], member.source.columns, member.name)
+    for key in member.keys:
+        column, what = key.column, "person" if key.column == reference else "key"
+        if what == "person" and table.rows != _PEOPLE:
+            continue
         rows, values = _counted_values(member, column)
-        if name == table.key:
+        if what == "key":
             (everything,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")
             if everything != rows:
                 raise UsageError(
@@ -506,49 +479,35 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
                     "to be its key: give them one, or leave key out if no other table refers to it."
                 )
         if rows != values:
-            what = "person" if name == table.person else "key"
             raise UsageError(
                 f"{member.name}: {rows - values:,} of the {rows:,} values of {column.name!r}, which is to be its "
                 f"{what}, are repeated: rows that refer to them would be of several."
                 + (' Is each row an event (rows = "events")?' if what == "person" else "")
             )
-    for reference, owner, key in _references(member, policy):
-        (referred,) = resolve_columns([key], tables[owner].columns, owner)
-        if reference.family != referred.family:
-            raise UsageError(
-                f"{member.name}.{reference.name} is of type {reference.type} and refers to {owner}.{referred.name}, of "
-                f"type {referred.type}: cast one of them in the database."
-            )
+    owner, key_of_owner = _referred(table, policy)
+    (referred,) = resolve_columns([key_of_owner], tables[owner].columns, owner)
+    if reference.family != referred.family:
+        raise UsageError(
+            f"{member.name}.{reference.name} is of type {reference.type} and refers to {owner}.{referred.name}, of "
+            f"type {referred.type}: cast one of them in the database."
+        )
 
 
-def _references(member: Member, policy: TablesPolicy) -> Iterator[tuple[Column, str, str]]:
-    """Return the columns of a table that refer to another one, with the table and the column they refer to.
+def _referred(table: TablePolicy, policy: TablesPolicy) -> tuple[str, str]:
+    """Return the table and the column that the rows of a table refer to; of people, their own.
 
     Without a table of people, the first one that names a person stands for it.
     """
-    reference = member.reference
-    person = member.policy.person
-    if reference is None:
-        return
-    if isinstance(person, Through):
-        owner = next(table for table in policy.tables if table.name == person.table)
-        yield reference, owner.name, owner.key or ""
-        return
-    naming = [table for table in policy.tables if isinstance(table.person, str)]
-    people = next((table for table in naming if table.rows == _PEOPLE), naming[0])
-    if people.name != member.name and isinstance(people.person, str):
-        yield reference, people.name, people.person
+    if isinstance(table.person, Through):
+        return table.person.table, policy.path(table)[1].key or ""
+    owner = policy.people or next(each for each in policy.tables if isinstance(each.person, str))
+    return owner.name, owner.reference or ""
 
 
 def open_released(
     source: object, policy: TablesPolicy, schema: str | None, resources: Resources | None = None
 ) -> OpenedTables:
-    """Return released tables as a policy describes them, with neither hierarchies nor what is known of their originals.
-
-    Raises:
-        UsageError: a table, a key or a quasi-identifier is not there.
-        SourceError: the database cannot be opened.
-    """
+    """Return released tables as a policy describes them, without hierarchies and facts of their originals."""
     directory = Path(source) if isinstance(source, str | os.PathLike) and Path(source).is_dir() else None
     database = open_tables(source, resources) if directory is None else _open_files(directory, policy, resources)
     if database is None:
@@ -581,7 +540,7 @@ def open_released(
 
 
 def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
-    """Return the tables that a release was made from as ``open_released`` does, to count people in them."""
+    """Open the tables that a release was made from as ``open_released`` does, to count people in them."""
     database = open_tables(source, resources)
     if database is None:
         raise UsageError("The originals of released tables are a DuckDB or PostgreSQL database: name it (--original).")
@@ -642,7 +601,7 @@ def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> S
 
 
 def _names(table: str) -> list[str]:
-    """Return the names that a released table may have: as the policy says, then without what is before a point.
+    """Return the names that a released table may have: as in the policy, then without what is before a point.
 
     That may be a schema; but the name of a table can have points too.
     """

@@ -60,11 +60,8 @@ class PublishedTables:
 
     Attributes:
         destination: the schema, the file or the directory.
-        kind: which of these it is.
-        verification: what was found in them.
         seconds: by step.
-        not_remembered: why they could not be written into the ledger; None if they were.
-        in_place: what became of the file and its tables, where the release took their place.
+        not_remembered: why the ledger could not be written; None if it was.
     """
 
     destination: str
@@ -106,15 +103,13 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
                 publishing.make(member, targets[member.name])
         verification = publishing.verified(targets)
         lift_deadlines()
-        publishing.remember("table", {own: (name, target.name) for own, target in targets.items()}, targets)
+        places = {own: (name, target.name) for own, target in targets.items()}
+        publishing.remember("table", places, publishing.fingerprints(targets))
     return PublishedTables(name, "schema", verification, release.seconds, publishing.unwritable)
 
 
 def preview(release: FoundTables, name: str) -> TablesVerification:
-    """Make and verify the tables of a schema in memory, and drop them again; nothing is written anywhere.
-
-    The statements are logged: they are what a release to that schema is made by.
-    """
+    """Make and verify the tables of a schema in memory, drop them again, and leave the statements in the log."""
     engine, members = release.opened.engine, release.opened.members
     _require_own_names(members)
     publishing = publishing_of(release, ignore=True)
@@ -228,12 +223,11 @@ def _require_own_names(members: tuple[Member, ...]) -> None:
 
 @dataclass
 class TablesPublishing:
-    """What every destination does.
+    """The steps of all destinations.
 
     Attributes:
-        release: what is published.
-        ignore: whether to publish it whatever earlier releases there are.
-        unwritable: why it cannot be remembered; None if it can.
+        ignore: whether to publish whatever earlier releases there are.
+        unwritable: why the release cannot be remembered; None if it can.
     """
 
     release: FoundTables
@@ -245,43 +239,37 @@ class TablesPublishing:
         return self.release.policy.seed or 0
 
     def open(self, *, required: bool) -> None:
-        """Open the database for writing; where it is not ``required``, note why that cannot be."""
-        engine = self.release.opened.engine
-        if self.release.writable:
+        """Open the database for writing; if that is not ``required``, note why it cannot be."""
+        release = self.release
+        if release.writable:
             return
         try:
-            changed = engine.make_writable()
-        except InUseError as error:
-            if required or not self.ignore:
-                raise
-            self.unwritable = str(error)
-            return
+            changed = release.opened.engine.make_writable()
         except SourceError as error:
-            if required:
+            if required or (isinstance(error, InUseError) and not self.ignore):
                 raise
             self.unwritable = str(error)
             return
         if changed:
             raise VerificationError(
-                f"Another process changed {self.release.opened.place} after it was read; nothing was written. Run it "
-                "again."
+                f"Another process changed {release.opened.place} after it was read; nothing was written. Run it again."
             )
-        self.release.writable = True
+        release.writable = True
 
     def recording(self) -> AbstractContextManager[object]:
-        """Return a transaction of the ledger; none where it cannot be written."""
+        """Return a transaction of the ledger; none if it cannot be written."""
         return nullcontext() if self.unwritable is not None else self.release.opened.engine.keeping()
 
     def check(self) -> None:
-        """Raise where there are earlier releases of any of the tables."""
+        """Raise if any of the tables has an earlier release."""
         if self.ignore:
             return
-        schema = self.release.opened.engine.current_schema()
-        sources = [(member.relation.db or schema, member.relation.name) for member in self._released()]
-        earlier = [entry for entry in entries_of(self.release.opened.engine) if any(map(entry.is_of, sources))]
+        opened = self.release.opened
+        sources = [opened.place_of(member.relation) for member in opened.members if member.roles is not None]
+        earlier = [entry for entry in entries_of(opened.engine) if any(map(entry.is_of, sources))]
         if earlier:
             last = earlier[-1]
-            forget = command_line("ledger", [self.release.opened.place], "--forget", str(last.number))
+            forget = command_line("ledger", [opened.place], "--forget", str(last.number))
             raise JointReleaseError(
                 f"{last.source_name} has an earlier release, {last.name} ({last.made_at:%Y-%m-%d}), and whether tables "
                 "that are released together go with earlier releases cannot be checked. Nothing was published. Publish "
@@ -289,16 +277,12 @@ class TablesPublishing:
                 f"{forget}"
             )
 
-    def _released(self) -> list[Member]:
-        return [member for member in self.release.opened.members if member.roles is not None]
-
     def make(self, member: Member, target: exp.Table) -> None:
         """Make a released table in the database of the originals, or in one that is attached."""
         query = self.release.rows.released(member, self.seed)
         self.release.opened.engine.run(sql.create_table(target, query), f"make the released {member.name}")
 
     def drop(self, target: exp.Table) -> None:
-        """Drop what has the name of a released table."""
         self.release.opened.engine.run(sql.drop(target), "drop the table of that name")
 
     def verified(self, outputs: Mapping[str, exp.Expr]) -> TablesVerification:
@@ -317,47 +301,38 @@ class TablesPublishing:
         }
 
     def remember(
-        self,
-        kind: ReleaseKind,
-        places: Mapping[str, tuple[str | None, str]],
-        prints: Mapping[str, str] | Mapping[str, exp.Table],
+        self, kind: ReleaseKind, places: Mapping[str, tuple[str | None, str]], prints: Mapping[str, str]
     ) -> None:
-        """Write an entry for each table into the ledger."""
+        """Write an entry for each table into the ledger, by its place and its fingerprint."""
         if self.unwritable is not None:
             return
-        engine, opened = self.release.opened.engine, self.release.opened
-        number = max((each.number for each in entries_of(engine)), default=0)
-        counts = {one.name: one for one in self.release.counts}
+        opened = self.release.opened
+        engine = opened.engine
+        first = max((each.number for each in entries_of(engine)), default=0) + 1
         now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)  # as it is written
-        found = {name: one for name, one in prints.items() if isinstance(one, str)}
-        tables = {name: one for name, one in prints.items() if isinstance(one, exp.Table)}
-        found |= self.fingerprints(tables) if tables else {}
-        for member in opened.members:
-            number += 1
+        for number, (member, counts) in enumerate(zip(opened.members, self.release.counts, strict=True), first):
             roles = member.roles or Roles((), (), member.source.columns, (), ())
-            policy = Policy(columns=member.policy.columns, models=(KAnonymity(opened.policy.k),))
+            models = (KAnonymity(opened.policy.k),) if member.roles is not None else ()  # nothing of kept tables
+            policy = Policy(columns=member.policy.columns, models=models)
             remembered = remembered_policy(policy, roles, member.source.time_zone)
             remembered[OF_SEVERAL_TABLES] = {"km": opened.policy.km, "tables": [one.name for one in opened.members]}
-            if member.roles is None:
-                remembered["models"] = []  # nothing is promised of a table that is kept as it is
             quasi_identifiers, _, sensitive = _fingerprinted(member, "")
             hierarchies = tuple(
                 KeptHierarchy(column.name, None, fingerprint.of_hierarchy(engine, hierarchy))
                 for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)
             )
-            schema = engine.current_schema()
             entry = Entry(
                 number,
                 now,
-                (member.relation.db or schema, member.relation.name),
+                opened.place_of(member.relation),
                 kind,
                 places[member.name],
-                counts[member.name].rows_in,
-                counts[member.name].rows_out,
+                counts.rows_in,
+                counts.rows_out,
                 remembered,
                 None,
                 hierarchies,
-                found[member.name],
+                prints[member.name],
                 fingerprint.of_source(engine, member.relation, [*quasi_identifiers, *sensitive]),
             )
             remember(engine, entry)
@@ -365,11 +340,7 @@ class TablesPublishing:
 
 @dataclass
 class _PublishingInWarehouse(TablesPublishing):
-    """The same from the tables of a warehouse, whose release is made on the workbench and sent there.
-
-    Attributes:
-        bench: the workbench.
-    """
+    """The same from the tables of a warehouse, whose release is made on the workbench and sent there."""
 
     bench: Workbench = field(kw_only=True)
 
@@ -379,12 +350,7 @@ class _PublishingInWarehouse(TablesPublishing):
             return
         query: exp.Query = self.release.rows.released(member, self.seed)
         if member.roles is not None:
-            labelled = {
-                one.name for one in member.quasi_identifiers if self.release.rows.levels[member.names[one.name]]
-            }
-            apart = labelled | {key.column.name for key in member.keys}
-            as_there = [column.name for column in member.published if column.name not in apart]
-            typed = {name: sql.column(name, "source") for name in as_there}
+            typed = {name: sql.column(name, "source") for name in self.release.rows.as_they_are(member)}
             query = self.bench.carried(query, member.relation, typed, f"the rows of the released {member.name}")
         self.bench.warehouse.run(sql.create_table(target, query), f"make the released {member.name}")
         written = self.bench.mirror(target)
@@ -398,7 +364,7 @@ class _PublishingInWarehouse(TablesPublishing):
 
 
 def publishing_of(release: FoundTables, *, ignore: bool) -> TablesPublishing:
-    """Return what publishes a release; raise where its rows are gone."""
+    """Return what publishes a release; raise if its rows are gone."""
     if release.gone:
         raise UsageError(
             f"The tables of {release.opened.place} were anonymized in place: the rows that they had are gone. Open it "
@@ -412,6 +378,6 @@ def publishing_of(release: FoundTables, *, ignore: bool) -> TablesPublishing:
 
 
 def _fingerprinted(member: Member, title: str) -> tuple[list[str], str, list[str]]:
-    """Return the columns that a fingerprint is of, as the ledger takes them: quasi-identifiers and sensitive ones."""
+    """Return the arguments of a fingerprint: quasi-identifiers, its title, and sensitive columns."""
     sensitive = () if member.roles is None else member.roles.sensitive
     return [one.name for one in member.quasi_identifiers], title, [one.name for one in sensitive]

@@ -434,8 +434,14 @@ class ReleasedRows:
             joins={"needed": joins},
         )
 
+    def as_they_are(self, member: Member) -> list[str]:
+        """Return the columns of a table whose values are published as they are."""
+        apart = {key.column.name for key in member.keys}
+        apart |= {one.name for one in member.quasi_identifiers if self.levels[member.names[one.name]]}
+        return [column.name for column in member.published if column.name not in apart]
+
     def published_columns(self, member: Member) -> Iterator[Column]:
-        """Return the columns of a released table, with their types."""
+        """Yield the columns of a released table, with their types."""
         keys = {key.column.name for key in member.keys}
         levels = {one.name: self.levels[member.names[one.name]] for one in member.quasi_identifiers}
         for column in member.published:

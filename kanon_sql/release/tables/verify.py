@@ -19,7 +19,6 @@ from sqlglot import exp
 from kanon_sql.engine.equality import as_text
 from kanon_sql.errors import VerificationError, counted
 from kanon_sql.hierarchy.expressions import level_name
-from kanon_sql.policy.tables import Through
 from kanon_sql.release.tables.opened import beside
 from kanon_sql.sql import build as sql
 
@@ -235,7 +234,7 @@ class ReleasedTables:
         path = self.opened.path(member)
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         for own, referred in pairwise(path):
-            key = self._key_value(self._key(referred), referred.name)
+            key = self._key_value(self.opened.referred_column(referred).name, referred.name)
             same = exp.EQ(this=self._key_value(own.reference_column.name, own.name), expression=key)
             joins.append((self._output(referred), same))
         last = path[-1].reference
@@ -334,7 +333,7 @@ class ReleasedTables:
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         person = self._key_value(member.reference_column.name, member.name)
         kind: exp.Expr | None = None
-        if (referred := self._referred(member)) is not None:
+        if (referred := self.opened.referred(member)) is not None:
             alias = beside(member.name, "kanon_referred")
             same = exp.EQ(this=person, expression=sql.column(_KEY, alias))
             joins.append((sql.aliased(sql.relation(known[referred.name]), alias), same))
@@ -351,7 +350,7 @@ class ReleasedTables:
             kind = own if kind is None else exp.Add(this=exp.Mul(this=kind, expression=kinds), expression=own)
         columns = [sql.named(person, _PERSON), sql.named(sql.literal(0) if kind is None else kind, "kind")]
         if has_key:
-            columns.insert(0, sql.named(self._key_value(self._key(member), member.name), _KEY))
+            columns.insert(0, sql.named(self._key_value(self.opened.referred_column(member).name, member.name), _KEY))
         return sql.query(
             "tables/known",
             values={"columns": columns},
@@ -381,21 +380,11 @@ class ReleasedTables:
 
     # 2. Integrity
 
-    def _referred(self, member: Member) -> Member | None:
-        """Return the table that the rows of a table refer to: the one that they go through, or that of people."""
-        if isinstance(member.policy.person, Through):
-            return self.opened.member(member.policy.person.table)
-        return None if member is self.opened.people else self.opened.people
-
-    def _key(self, member: Member) -> str:
-        """Return the column of a table that others refer to."""
-        return member.reference_column.name if member is self.opened.people else member.key_column.name
-
     def _orphans(self, member: Member) -> int:
-        if (referred := self._referred(member)) is None:
+        if (referred := self.opened.referred(member)) is None:
             return 0
         same = exp.EQ(
-            this=self._key_value(self._key(referred), "referred"),
+            this=self._key_value(self.opened.referred_column(referred).name, "referred"),
             expression=self._key_value(member.reference_column.name, "own"),
         )
         # No subquery: a name of an outer table in it may be that of a column with fields.
@@ -411,7 +400,7 @@ class ReleasedTables:
         A column whose rows all lead to one of a released table has values of its key alone, which is looked at there.
         """
         found = []
-        refers = self._referred(member) is not None
+        refers = self.opened.referred(member) is not None
         for key in member.keys:
             name = key.column.name
             if refers and not orphans and name == member.reference_column.name:
