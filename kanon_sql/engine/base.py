@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from kanon_sql.errors import UsageError, did_you_mean
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded
+from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -180,13 +180,18 @@ class Engine(Protocol):
 
     dialect: str
     statements: list[Logged]
-    listener: Callable[[Logged], None] | None
-    has_collations: bool
-    tests_together: bool  # whether nodes of a lattice are better tested several at once, by a query for each
-    joins_masks: bool  # whether they are where tuples are few, by a join to the masks of each
+    listener: Callable[[Logged], None] | None = None
+    has_collations: bool = False
+    tests_together: bool = False  # nodes of a lattice are better tested several at once, by a query for each
+    joins_masks: bool = False  # ... or, if tuples are few, by a join to the masks of each
+    all_or_nothing: bool = True  # the statements of a transaction take effect together
+    is_shared: bool = True  # others may change tables, or files, between two statements
+    _temporary: list[exp.Table]
+    _names: set[str] | None = None  # that temporary tables must not take; read once
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
+        self.rows(statement, title)
 
     def rows(
         self,
@@ -213,6 +218,8 @@ class Engine(Protocol):
         parameters: Mapping[str, Any] | None = None,
     ) -> tuple[Any, ...]:
         """Return the single row of a query."""
+        (only,) = self.rows(statement, title, parameters)
+        return only
 
     def load(
         self,
@@ -224,42 +231,49 @@ class Engine(Protocol):
         """Create a temporary table from Python lists of equal length, all columns of one type."""
 
     def share_done(self) -> float | None:
-        """Return how much of the statement that runs is done, 0 to 1; None if that is not known. For any thread."""
+        """Return how much of the statement that runs is done, 0 to 1; None if unknown. For any thread."""
+        return None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a table or subquery in their order."""
 
-    def is_sealed(self, relation: exp.Table) -> bool:
-        """Tell whether the tuples of a relation may not be read here: they are to stay in their warehouse."""
+    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
+        """Return True if the tuples of a relation are to stay in their warehouse."""
+        return False
 
-    def may_read(self, relation: exp.Table) -> bool:
-        """Tell whether this user may read a table of kanon's own; whether it exists is not checked."""
+    def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
+        """Return True if this user may read a table of kanon's own; whether it exists is not checked."""
+        return True
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all statements take effect together, or none does."""
 
-    @property
-    def all_or_nothing(self) -> bool:
-        """Whether the statements of a transaction take effect together."""
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the connection has another owner, who may change its tables between two statements."""
-
     def snapshot(self) -> AbstractContextManager[None]:
         """Return a context in which all statements see the same rows, whatever others do to the tables meanwhile."""
+        return self.transaction()
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
-        """Take note of files that are read where they lie, each time that they are needed."""
+        """Remember the state of files that are read where they lie, each time that they are needed."""
 
     def changed_files(self) -> list[str]:
-        """Return those files that are not what they were when they were noted, or were not there then."""
+        """Return the watched files that were changed, made or removed since."""
+        return []
 
     def in_transaction(self) -> bool:
-        """Tell whether a transaction is open, which only the owner of the connection can have begun."""
+        """Return True if a transaction is open, which only the owner of the connection can have begun."""
+        return False
+
+    def names_in_use(self) -> Iterable[str]:
+        """Return the names that temporary tables must not take."""
 
     def temporary_name(self, wanted: str) -> exp.Table:
         """Return a name for a temporary table that is not in use; it is dropped by ``forget``."""
+        if self._names is None:
+            self._names = set(self.names_in_use())
+        name = unused_name(wanted, self._names)
+        self._names.add(name)
+        self._temporary.append(sql.relation(name))
+        return sql.relation(name)
 
     def forget(self) -> None:
         """Drop every temporary table that this engine made."""

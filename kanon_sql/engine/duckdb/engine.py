@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, Constraint, Logged, closed_on_error, constraints_of_rows
+from kanon_sql.engine.base import Column, Constraint, Engine, Logged, closed_on_error, constraints_of_rows
 from kanon_sql.engine.duckdb.connection import (
     Resources,
     Worker,
@@ -43,10 +43,9 @@ Result = TypeVar("Result")
 _PARSED = 64  # statements that are kept, as DuckDB parsed them
 
 
-class DuckDBEngine:
+class DuckDBEngine(Engine):
     dialect = "duckdb"
     has_collations = True
-    tests_together = False
     joins_masks = True
 
     def __init__(
@@ -59,15 +58,13 @@ class DuckDBEngine:
     ) -> None:
         """Wrap a connection; one that is ``owned`` is closed with the engine, and the directory to spill to removed."""
         self.connection = connection
-        self.statements: list[Logged] = []
-        self.listener: Callable[[Logged], None] | None = None
+        self.statements = []
+        self.is_shared = not owned
         self._owned = owned
-        self._temporary: list[exp.Table] = []
+        self._temporary = []
         self._attached: dict[Path, str] = {}
         self._parsed_before: dict[int, tuple[exp.Expr, duckdb.Statement]] = {}  # what is run often, by identity
-        self._names: set[str] | None = None  # that temporary tables must not take; read once
         self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
-        self._elsewhere = False  # whether rows are on another machine
         self._chooses_threads = False
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
@@ -278,9 +275,6 @@ class DuckDBEngine:
         """Run a statement that no script shows; an error is DuckDB's own."""
         self._execute(statement)
 
-    def run(self, statement: exp.Expr, title: str = "") -> None:
-        self.rows(statement, title)
-
     def rows(
         self,
         statement: exp.Expr,
@@ -295,15 +289,6 @@ class DuckDBEngine:
             self.listener(logged)
         text = render(statement, self.dialect) if parameters is None else self._parsed(statement)
         return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title)
-
-    def row(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> tuple[Any, ...]:
-        (only,) = self.rows(statement, title, parameters)
-        return only
 
     def load(
         self,
@@ -359,21 +344,6 @@ class DuckDBEngine:
             raise
         self._worker.finish(self.connection.commit, "commit")
 
-    @property
-    def all_or_nothing(self) -> bool:
-        return True
-
-    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
-        return False
-
-    def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
-        return True
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether others may change what is read between two statements: the connection, or the rows, are theirs."""
-        return not self._owned or self._elsewhere
-
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Make the statements inside see the same rows.
@@ -390,8 +360,8 @@ class DuckDBEngine:
         self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
 
     def watch_elsewhere(self, stamps: Callable[[], Stamps]) -> None:
-        """Take note of what is read from another machine."""
-        self._elsewhere = True
+        """Watch files on another machine, whose rows others may change."""
+        self.is_shared = True
         self._watched.append((stamps, stamps()))
 
     def changed_files(self) -> list[str]:
@@ -494,14 +464,8 @@ class DuckDBEngine:
         query = exp.select("*").from_(sql.aliased(source, "source")).where(chosen)
         self.run(sql.create_table(table, query, temporary=True), title)
 
-    def temporary_name(self, wanted: str) -> exp.Table:
-        if self._names is None:
-            self._names = {name for (name,) in self.rows(sql.statement("catalog/relation_names"), "names in use")}
-        name = unused_name(wanted, self._names)
-        self._names.add(name)
-        table = sql.relation(name)
-        self._temporary.append(table)
-        return table
+    def names_in_use(self) -> list[str]:
+        return [name for (name,) in self.rows(sql.statement("catalog/relation_names"), "names in use")]
 
     def forget(self) -> None:
         if self._temporary:

@@ -25,17 +25,18 @@ from kanon_sql.engine.postgres.session import (
     tuples,
 )
 from kanon_sql.engine.progress import check_deadline, next_deadline
-from kanon_sql.engine.warehouse.warehouse import ListedRelation
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import psycopg
 
-    from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
+    from kanon_sql.engine.warehouse.warehouse import RelationKind
+    from kanon_sql.engine.warehouse.workbench import Workbench
 
 _LONGEST = 63
 """Bytes after which PostgreSQL cuts names."""
@@ -48,7 +49,7 @@ Where NULL is a value, what it learned of few labels would make it expect that f
 """
 
 
-class PostgresWarehouse:
+class PostgresWarehouse(Warehouse):
     """A PostgreSQL database.
 
     All statements of a run are in one transaction with one snapshot (REPEATABLE READ): what is published is made from
@@ -59,17 +60,16 @@ class PostgresWarehouse:
     kind = "PostgreSQL"
     all_or_nothing = True
     job_for_each = False
-    forgets = None
+    has_materialized_views = True
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
         """Work on a connection in autocommit mode; one that has a URL was opened here, and is closed with this."""
         self.connection = connection
         self.place = place
-        self.tell: Callable[[Logged], None] = lambda _logged: None
         self._url = url
         self._begun = False
         self._publishing = False
-        self._temporary: list[exp.Table] = []
+        self._temporary = []
         self._views: list[exp.Table] = []
         self._sent: dict[str, str] = {}
         with postgres_errors("the settings of the session"):
@@ -110,9 +110,6 @@ class PostgresWarehouse:
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
         return source is self.connection or (self._url is not None and source == self._url)
 
-    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
-        """Return None: all relations are listed."""
-
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
         listed = [ListedRelation(*row) for row in self._ask("postgres/relations", "tables and views")]
         return [each for each in listed if schema in {None, each.schema}]
@@ -151,12 +148,8 @@ class PostgresWarehouse:
         return str(text)
 
     def computed(self, relation: exp.Table) -> set[str]:
-        if self.kind_of(relation) in {"VIEW", "MATERIALIZED VIEW"}:
-            return {column.name for column in self.columns(relation)}
-        return {name for (name,) in self._ask("postgres/generated", "generated columns", relation)}
-
-    def require_kind(self, kind: RelationKind) -> None:
-        """PostgreSQL has all kinds."""
+        of_view = super().computed(relation)
+        return of_view or {name for (name,) in self._ask("postgres/generated", "generated columns", relation)}
 
     def origin_of(self, relation: exp.Table) -> str | None:
         return next((text for (text,) in self._ask("postgres/comment", "where it came from", relation)), None)
@@ -175,14 +168,6 @@ class PostgresWarehouse:
 
     # Statements
 
-    def read(self, column: Column) -> exp.Expr:
-        """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.
-
-        0 and -0 are equal and written differently: as text they stay apart, for checks of what is written.
-        """
-        value = sql.column(column.name, "source")
-        return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
-
     def run(self, statement: exp.Expr, title: str) -> None:
         """Run a statement; what is there already is not made."""
         if isinstance(statement, exp.Create) and statement.kind == "SCHEMA":
@@ -200,7 +185,7 @@ class PostgresWarehouse:
                 self.connection.execute(text)
             return tuples(self.connection, query)
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
         from psycopg import sql as composed
 
         with self._step(query, title) as texts, self.connection.cursor() as cursor:
@@ -254,11 +239,8 @@ class PostgresWarehouse:
         action = exp.AlterRename(this=sql.relation(target.name))
         self.run(exp.Alter(this=made.copy(), kind=kind, actions=[action]), "the verified release takes its name")
 
-    def drop(self, relation: exp.Table, kind: RelationKind) -> None:
-        self.run(sql.drop(relation, kind), "drop what is not needed any more")
-
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
-        """The end of the transaction did."""
+        """Do nothing: the end of the transaction did."""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, Constraint, Logged
+from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.spark.session import (
@@ -32,20 +32,22 @@ from kanon_sql.engine.spark.session import (
     with_kept_names,
 )
 from kanon_sql.engine.time_zones import UTC
+from kanon_sql.engine.warehouse.warehouse import Warehouse
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render, rendered
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.warehouse.warehouse import ListedRelation, Receiver, RelationKind
+    from kanon_sql.engine.warehouse.warehouse import ListedRelation, RelationKind
+    from kanon_sql.engine.warehouse.workbench import Workbench
 
 _KEPT = "releases_kept"
 
 
-class SparkWarehouse:
+class SparkWarehouse(Warehouse):
     """The tables that a session of Spark knows.
 
     Spark has no transactions: what was made is dropped where the work ends in an error.
@@ -55,16 +57,16 @@ class SparkWarehouse:
     kind = "Spark"
     all_or_nothing = False
     job_for_each = True
+    has_materialized_views = False
 
     def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
         """Work in a SparkSession, or in that of a DataFrame; one that is ``owned`` ends with this."""
         self._frame = None if hasattr(session, "catalog") else session
         self.session = session if self._frame is None else session.sparkSession
         self.place = "Spark Connect" if is_connect(self.session) else "Spark"
-        self.tell: Callable[[Logged], None] = lambda _logged: None
         self._owned, self._url = owned, url
         self._time_zone = UTC
-        self._temporary: list[exp.Table] = []
+        self._temporary = []
         self._named: list[exp.Table] = []
         self._made: list[exp.Table] = []
         self._catalog = Catalog(self.session)
@@ -117,10 +119,6 @@ class SparkWarehouse:
     def schemas(self) -> list[str]:
         return self._catalog.schemas()
 
-    def constraints(self) -> list[Constraint]:
-        """Return none: Spark declares no keys."""
-        return []
-
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         with spark_errors("columns of the table"):
             fields = self.session.table(render(with_kept_names(relation), self.dialect)).schema.fields
@@ -142,15 +140,6 @@ class SparkWarehouse:
         rows = self.rows(describe, "definition of the view")
         return next(str(row[1]) for row in reversed(rows) if row[0] == "View Text")
 
-    def computed(self, relation: exp.Table) -> set[str]:
-        return {column.name for column in self.columns(relation)} if self.kind_of(relation) == "VIEW" else set()
-
-    def require_kind(self, kind: RelationKind) -> None:
-        if kind == "MATERIALIZED VIEW":
-            raise UsageError("Spark has no materialized views: make a table, or a view.")
-        if self.forgets is not None:
-            raise UsageError(f"{self.forgets} Or give --out FILE.")
-
     @property
     def forgets(self) -> str | None:
         if not self._owned or is_connect(self.session) or not self._is_in_memory():
@@ -169,15 +158,9 @@ class SparkWarehouse:
 
     # Statements
 
-    def numbers_of_values(self, relation: exp.Table) -> None:
-        """Tables have no statistics, unless their owner had them made."""
-
     def read(self, column: Column) -> exp.Expr:
-        """Return a column as it is carried over: see ``PostgresWarehouse.read``."""
-        value = sql.column(column.name, "source")
-        if column.type == "BLOB":
-            return exp.Hex(this=value)
-        return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
+        is_bytes = column.type == "BLOB"
+        return exp.Hex(this=sql.column(column.name, "source")) if is_bytes else super().read(column)
 
     def run(self, statement: exp.Expr, title: str) -> None:
         if isinstance(statement, exp.Drop) and statement.args.get("tables"):
@@ -207,7 +190,7 @@ class SparkWarehouse:
         with self._working(title):
             return [tuple(row) for row in self._query(statement).collect()]
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
         self.tell(Logged(title, query, {}, self.dialect))
         with self._working(title):
             take(self._query(query), types, into, table)
@@ -239,9 +222,6 @@ class SparkWarehouse:
         old = sql.relation(made.name, made.db or self.schema)
         rename = exp.Alter(this=old, kind=kind, actions=[exp.AlterRename(this=new)])
         self.run(rename, "the verified release takes its name")
-
-    def drop(self, relation: exp.Table, kind: RelationKind) -> None:
-        self.run(sql.drop(relation, kind), "drop what is not needed any more")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
         with suppress(KanonError):  # the error that led here is reported
@@ -401,7 +381,7 @@ _WITHOUT_TEXT = ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
-def take(frame: Any, types: Mapping[str, str], into: Receiver, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
+def take(frame: Any, types: Mapping[str, str], into: Workbench, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
     """Make the rows of a data frame of Spark a temporary table of the workbench.
 
     Where Spark runs on this machine, it writes them to Parquet in a private directory, and nothing is held in memory.

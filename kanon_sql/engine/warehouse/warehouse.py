@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sqlglot import exp
 
-from kanon_sql.errors import KanonError
+from kanon_sql.engine.base import Engine
+from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column, Constraint, Engine, Logged
+    from kanon_sql.engine.base import Column, Constraint, Logged
+    from kanon_sql.engine.warehouse.workbench import Workbench
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
@@ -35,23 +36,6 @@ N = "kanon_n"
 
 # Types of DuckDB, but for those of a family, whose values come over unchanged.
 _COME_OVER = {"UUID", "TIME", "TIME WITH TIME ZONE", "JSON"}
-
-
-class Receiver(Protocol):
-    """Takes the rows that are fetched from a warehouse: the workbench."""
-
-    @property
-    def spills_to(self) -> Path:
-        """The directory in which private ones may be made."""
-
-    def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
-        """Take rows from a file of CSV as PostgreSQL writes it."""
-
-    def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
-        """Make rows a temporary table."""
-
-    def take_arrow(self, table: exp.Table, types: Mapping[str, str], rows: Any) -> None:  # noqa: ANN401 - of pyarrow
-        """Make the rows of an Arrow table a temporary table."""
 
 
 @dataclass(frozen=True)
@@ -63,43 +47,36 @@ class ListedRelation:
 
 
 class Warehouse(Protocol):
-    """Holds tables and runs statements in its own dialect.
-
-    Attributes:
-        dialect: in which statements are rendered for it.
-        kind: what messages call it, such as PostgreSQL.
-        place: which one it is, without any password.
-        schema: the current schema: where a bare name is looked up and made.
-        tell: called with every statement before it is run.
-        all_or_nothing: whether statements of a transaction take effect together.
-        job_for_each: whether every statement is a job, which takes long however little it does.
-    """
+    """Holds tables and runs statements in its own dialect."""
 
     dialect: str
-    kind: str
-    place: str
-    schema: str
-    tell: Callable[[Logged], None]
-    all_or_nothing: bool
-    job_for_each: bool
+    kind: str  # as messages name it, such as PostgreSQL
+    place: str  # which one it is, without any password
+    schema: str  # where a bare name is looked up and made
+    tell: Callable[[Logged], None] = lambda _logged: None  # called with every statement before it is run
+    all_or_nothing: bool  # the statements of a transaction take effect together
+    job_for_each: bool  # every statement is a job, which takes long however little it does
+    has_materialized_views: bool
+    _temporary: list[exp.Table]
 
-    def use_time_zone(self, zone: str) -> None:
-        """Compute labels and texts of instants in a time zone from now on."""
+    # Relations
 
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
-        """Tell whether a source is this warehouse."""
+        """Return True if a source is this warehouse."""
 
-    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
-        """Return the relation that a source is, or that a table names, where it is none that is listed; else None."""
+    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401, ARG002 - as above
+        """Return the relation that a source is, or that a table names, if it is not listed; else None."""
+        return None
 
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
         """Return the tables and views that a person may name, but for those of the system; or those of one schema."""
 
     def schemas(self) -> list[str]:
-        """Return the schemas there are, but for those of the system."""
+        """Return the schemas, but for those of the system."""
 
     def constraints(self) -> list[Constraint]:
-        """Return the keys and foreign keys of all tables, where they can be declared."""
+        """Return the keys and foreign keys of all tables, if they can be declared."""
+        return []
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         """Return the columns of a relation, with the types that DuckDB has for theirs.
@@ -108,7 +85,34 @@ class Warehouse(Protocol):
         """
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        """Return what a relation is; None if there is none of that name."""
+        """Return the kind of a relation; None if there is none of that name."""
+
+    def definition_of(self, view: exp.Table) -> str:
+        """Return the text of the query of a view."""
+
+    def computed(self, relation: exp.Table) -> set[str]:
+        """Return the columns that are computed: all of a view, and generated ones."""
+        is_table = self.kind_of(relation) in {None, "TABLE"}
+        return set() if is_table else {column.name for column in self.columns(relation)}
+
+    def require_kind(self, kind: RelationKind) -> None:
+        """Raise if there are no relations of a kind, or none that stay."""
+        if kind == "MATERIALIZED VIEW" and not self.has_materialized_views:
+            raise UsageError(f"{self.kind} has no materialized views: make a table, or a view.")
+        if self.forgets is not None:
+            raise UsageError(f"{self.forgets} Or give --out FILE.")
+
+    @property
+    def forgets(self) -> str | None:
+        """Why tables that are made here are gone when the program ends, as a sentence; None if they stay."""
+        return None
+
+    def origin_of(self, relation: exp.Table) -> str | None:
+        """Return the comment on a table; None if it has none."""
+
+    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:  # noqa: ARG002 - as above
+        """Return how many values columns have, as far as that is known without a scan; None if it never is."""
+        return None
 
     def unused_view(self, wanted: str) -> exp.Table:
         """Return a name for a temporary view that the session does not have."""
@@ -116,29 +120,20 @@ class Warehouse(Protocol):
     def keep_view(self, create: exp.Create, title: str) -> None:
         """Make a temporary view that stays until this is closed, whatever transactions end meanwhile."""
 
-    def definition_of(self, view: exp.Table) -> str:
-        """Return the text of the query of a view."""
+    # Statements
 
-    def computed(self, relation: exp.Table) -> set[str]:
-        """Return the columns that are computed: all of a view, and generated ones."""
-
-    def require_kind(self, kind: RelationKind) -> None:
-        """Raise where there are no relations of a kind."""
-
-    @property
-    def forgets(self) -> str | None:
-        """Why tables that are made here are gone when the program ends, as a sentence; None if they stay."""
-
-    def origin_of(self, relation: exp.Table) -> str | None:
-        """Return the comment on a table; None if it has none."""
-
-    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:
-        """Return how many values columns have, as far as that is known without a scan; None where it never is."""
+    def use_time_zone(self, zone: str) -> None:
+        """Compute labels and texts of instants in a time zone from now on."""
 
     def read(self, column: Column) -> exp.Expr:
-        """Return a column as it is carried over: in its own type, or as text where that says more."""
+        """Return a column as it is carried over: in its own type, or as text if that says more.
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
+        0 and -0 are equal and written differently: as text they stay apart, for checks of what is written.
+        """
+        value = sql.column(column.name, "source")
+        return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
+
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
         """Make the rows of a query a temporary table of the workbench, in batches; ``types`` are those of DuckDB."""
 
     def upload(
@@ -157,9 +152,10 @@ class Warehouse(Protocol):
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
         """Drop a relation, or what stands for a temporary table, if it is there."""
+        self.run(sql.drop(relation, kind), "drop what is not needed any more")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Take back what was made and is not to be, where the end of the transaction did not."""
+        """Drop what was made before an error, if the end of the transaction did not."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context whose statements take effect together or not at all, as far as the warehouse can do that."""
@@ -167,15 +163,15 @@ class Warehouse(Protocol):
     def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[list[tuple[Any, ...]]]:
         """Return a context in which no other run reads or writes a table of kanon's own, as far as that can be.
 
-        The table need not be there. What it hands out are the rows of a query of it as they are then, whatever snapshot
-        other tables are read in.
+        The table need not be there. Yields the rows of a query of it as they are then, whatever snapshot other tables
+        are read in.
         """
 
     def forget(self) -> None:
-        """Drop what was made for a while."""
+        """Drop the temporary tables."""
 
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Close what was opened."""
 
 
 def carried_type(column: Column) -> str:
@@ -294,24 +290,19 @@ def _written(name: str, kind: str) -> exp.Expr:
     return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)
 
 
-class WarehouseEngine:
+class WarehouseEngine(Engine):
     """Runs the statements of a search in a warehouse; what is temporary is temporary there.
 
     They are those of the workbench, rendered in the dialect of the warehouse, and go to its log: there is one of a run.
     """
 
-    has_collations = False
-    joins_masks = False
-
     def __init__(self, warehouse: Warehouse, statements: list[Logged]) -> None:
         self._warehouse = warehouse
-        self._temporary: list[exp.Table] = []
-        self._names: set[str] | None = None
-        self.dialect = self._warehouse.dialect
+        self._temporary = []
+        self.dialect = warehouse.dialect
         self.statements = statements
-        self.listener: Callable[[Logged], None] | None = None
-        self.tests_together = self._warehouse.job_for_each
-        self.all_or_nothing = self._warehouse.all_or_nothing
+        self.tests_together = warehouse.job_for_each
+        self.all_or_nothing = warehouse.all_or_nothing
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         self._warehouse.run(statement, title)
@@ -325,15 +316,6 @@ class WarehouseEngine:
         bound = statement if not parameters else sql.bound(statement, parameters)
         return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title)]
 
-    def row(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> tuple[Any, ...]:
-        (only,) = self.rows(statement, title, parameters)
-        return only
-
     def load(
         self,
         table: exp.Table,
@@ -345,47 +327,19 @@ class WarehouseEngine:
         texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
         self._warehouse.upload(table, shape, list(columns), zip(*texts, strict=True), title)
 
-    def share_done(self) -> float | None:
-        return None
-
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         if not isinstance(relation, exp.Table):
             raise TypeError("Columns of a warehouse are those of its relations")
         return self._warehouse.columns(relation)
 
-    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - of the protocol
-        return False
-
-    def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
-        return True
-
     def transaction(self) -> AbstractContextManager[None]:
         return self._warehouse.transaction()
 
-    @property
-    def is_shared(self) -> bool:
-        return True
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._warehouse.transaction()
-
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
-        """Take note of files: there are none."""
+        """Do nothing: a warehouse reads no files where they lie."""
 
-    def changed_files(self) -> list[str]:
-        return []
-
-    def in_transaction(self) -> bool:
-        return False
-
-    def temporary_name(self, wanted: str) -> exp.Table:
-        if self._names is None:
-            self._names = {listed.name for listed in self._warehouse.relations()}
-        name = unused_name(wanted, self._names)
-        self._names.add(name)
-        table = sql.relation(name)
-        self._temporary.append(table)
-        return table
+    def names_in_use(self) -> Iterable[str]:
+        return (listed.name for listed in self._warehouse.relations())
 
     def forget(self) -> None:
         for table in reversed(self._temporary):

@@ -89,6 +89,7 @@ class Workbench(DuckDBEngine):
 
     def stand_beside(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
+        self.all_or_nothing, self.is_shared = warehouse.all_or_nothing, True
         warehouse.use_time_zone(self.time_zone)
         self._mirrors: dict[tuple[str, str], Mirror] = {}
         self._searching: list[WarehouseEngine] = []
@@ -360,14 +361,6 @@ class Workbench(DuckDBEngine):
         if isinstance(relation, exp.Table) and (mirror := self._mirrors.get(self._key(relation))) is not None:
             return mirror.columns
         return super().columns(relation)
-
-    @property
-    def all_or_nothing(self) -> bool:
-        return self.warehouse.all_or_nothing
-
-    @property
-    def is_shared(self) -> bool:
-        return True
 
     def _bring_for(self, statement: exp.Expr) -> None:
         """Fetch the columns that a statement names, or all where it says ``*``, of each of the tables that it reads."""
