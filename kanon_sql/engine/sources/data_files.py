@@ -22,6 +22,7 @@ from kanon_sql.engine.base import named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import Copy, conversion, decoded, encoding_of, iconv_name, is_utf8
 from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
+from kanon_sql.engine.sources.lines import make_table, write_lines
 from kanon_sql.engine.sources.reading import FileRead, Files, columns_of_types, read_csv, read_from
 from kanon_sql.engine.sources.records import PACKED, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -124,9 +125,6 @@ def _may_be_text(file: Path) -> bool:
 
 def read_by_library(engine: Engine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
     """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database."""
-    from kanon_sql.engine.sources.lines import write_lines
-    from kanon_sql.engine.sources.rows import make_table
-
     with private_directory(Path(tempfile.gettempdir())) as private:
         lines = private.path / "rows.jsonl"
         types, sheet = write_lines(path, lines, layout)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kanon_sql.engine.base import Column, chosen_table
 from kanon_sql.engine.sources.header import may_be_data, names_of_columns, refuse_header
 from kanon_sql.engine.sources.layout import say
-from kanon_sql.engine.sources.rows import write_rows
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ def require_openpyxl() -> None:
         ) from None
 
 
-def read_sheet(path: Path, layout: Layout, lines: Path) -> tuple[dict[str, str], str | None]:
-    """Write the rows of a sheet as lines of JSON; return the types of its columns, and its name if there are others.
+def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], str | None]:
+    """Return the names of the columns of a sheet, its rows, and its name if there are others.
 
     Its first row with a value has the names of the columns, if ``layout`` says nothing else. Rows without any value are
     no rows; columns without a name and without a value are no columns.
@@ -78,9 +77,7 @@ def read_sheet(path: Path, layout: Layout, lines: Path) -> tuple[dict[str, str],
         )
     if zipfile.is_zipfile(path):
         _require_computed(path)
-    with lines.open("w", encoding="utf-8") as written:
-        names, found = _table(place, rows, layout)
-        return write_rows(names, found, written), name if len(listed) > 1 else None
+    return *_table(place, rows, layout), name if len(listed) > 1 else None
 
 
 def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:

@@ -1,24 +1,180 @@
-"""Rows of a file that a library reads, as lines of JSON: the program that a script names."""
+"""Files that DuckDB does not read by itself (Excel, SPSS, Stata, SAS, SQLite): a library reads their rows.
+
+The rows are written as lines of JSON, in which a value is a text as DuckDB casts it, and a missing one is left out.
+``python -m kanon_sql.engine.sources.lines FILE LINES [KEY=VALUE ...]`` writes them, for scripts that read them.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
+import sqlite3
 import sys
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
+from kanon_sql.engine.base import named_once
 from kanon_sql.engine.sources.excel import read_sheet
 from kanon_sql.engine.sources.layout import READERS, Layout, layout_of_texts
-from kanon_sql.engine.sources.sqlite import read_sqlite
-from kanon_sql.engine.sources.statistics import read_statistics
+from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+
+    Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # the names of columns, and the rows
+
+_EXACT = 2**53  # up to which a floating-point number stands for one whole number
+_BIGINT = 2**63
+_TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
+_STATISTICS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+"""The function of pyreadstat that reads a file, by its suffix."""
 
 
 def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], str | None]:
-    """Write the rows of a file as lines of JSON; return the types of its columns, and the sheet if it has several."""
-    match READERS.get(read.suffix or path.suffix.lower()):
-        case "excel":
-            return read_sheet(path, read, lines)
-        case "statistics":
-            return read_statistics(path, lines, labels=bool(read.labels)), None
-    return read_sqlite(path, str(read.sheet), lines), None
+    """Write the rows of a file as lines of JSON; return the types of its columns, and the sheet if it has several.
+
+    Rows without any value are no rows.
+    """
+    sheet: str | None = None
+    names: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+    with ExitStack() as opened:
+        match READERS.get(read.suffix or path.suffix.lower()):
+            case "excel":
+                names, rows, sheet = read_sheet(path, read)
+            case "statistics":
+                names, rows = _of_statistics(path, labels=bool(read.labels))
+            case _:
+                names, rows = _of_sqlite(opened.enter_context(_sqlite(path)), str(read.sheet))
+        named_once(names, str(path))
+        kinds: dict[str, set[str]] = {name: set() for name in names}
+        written = opened.enter_context(lines.open("w", encoding="utf-8"))
+        for row in rows:
+            texts = {}
+            for name, value in zip(names, row, strict=True):
+                if value is not None and value != "" and value == value:  # noqa: PLR0124 - NaN and NaT are missing
+                    kind, texts[name] = _read(value)
+                    kinds[name].add(kind)
+            if texts:
+                written.write(json.dumps(texts) + "\n")
+    return {name: _type(found) for name, found in kinds.items()}, sheet
+
+
+def _read(value: Any) -> tuple[str, str]:  # noqa: ANN401, PLR0911 - one line for each kind of value
+    """Return the type of a value, and the value as text."""
+    match value:
+        case bool():
+            return "BOOLEAN", "TRUE" if value else "FALSE"
+        case float() if value.is_integer() and abs(value) < _EXACT:
+            return "BIGINT", str(int(value))
+        case int() if abs(value) < _BIGINT:
+            return "BIGINT", str(value)
+        case int() | float():
+            return "DOUBLE", str(value)
+        case datetime() if value.time() == time():
+            return "DATE", value.date().isoformat()
+        case datetime():
+            return "TIMESTAMP", value.isoformat(sep=" ")
+        case date() | time():
+            return "TIME" if isinstance(value, time) else "DATE", value.isoformat()
+        case timedelta():
+            seconds = round(value.total_seconds())
+            return "VARCHAR", f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        case bytes():
+            return "BLOB", value.hex()
+    return "VARCHAR", str(value)
+
+
+def _type(kinds: set[str]) -> str:
+    return next(iter(kinds)) if len(kinds) == 1 else _TOGETHER.get(frozenset(kinds), "VARCHAR")
+
+
+def make_table(
+    engine: Engine, relation: exp.Table, lines: Path, types: Mapping[str, str], path: Path, read: Layout
+) -> exp.Create:
+    """Make a file of lines a table; return the statement, which names the file that a script writes first."""
+    reader = text_reader(lines, dict.fromkeys(types, "VARCHAR"), csv=False)
+    values = [
+        sql.named(exp.Unhex(this=sql.column(name)) if kind == "BLOB" else sql.cast(sql.column(name), kind), name)
+        for name, kind in types.items()
+    ]
+    create = sql.create_table(relation, exp.select(*values).from_(exp.Table(this=reader)), temporary=True)
+    engine.run(create, f"read {path.name}")
+    words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *read.texts)
+    reader.expressions[0].replace(sql.literal(target))
+    create.comments = [f"Before this, where kanon-sql is installed: {shlex.join(words)}"]
+    return create
+
+
+def _of_statistics(path: Path, *, labels: bool) -> Rows:
+    """Read a file of SPSS, Stata or SAS, whose missing values are missing; with ``labels``, labels stand for values."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise UsageError(
+            "Files of SPSS, Stata and SAS need the library pyreadstat, which is not installed: "
+            "pip install 'kanon-sql[stats]'."
+        ) from None
+    read = getattr(pyreadstat, _STATISTICS.get(path.suffix.lower(), "read_sav"))
+    try:
+        frame, _ = read(str(path), **({"apply_value_formats": True, "formats_as_category": False} if labels else {}))
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError, ValueError):
+        raise SourceError(f"{path} cannot be read as {path.suffix}. Was it written to its end?") from None
+    return [str(name) for name in frame.columns], frame.astype(object).itertuples(index=False, name=None)
+
+
+@contextmanager
+def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database of SQLite for reading; an error becomes one that quotes no value."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise SourceError(f"{path} cannot be read as an SQLite database ({type(error).__name__}).") from None
+
+
+def tables_of_sqlite(path: Path) -> list[tuple[Any, ...]]:
+    """Return catalog, schema, name and nearness of each table and view."""
+    listed = sql.statement("catalog/tables_of_sqlite").sql(dialect="sqlite")
+    with _sqlite(path) as connection:
+        return [("", "main", name, 1) for (name,) in connection.execute(listed)]
+
+
+def _of_sqlite(connection: sqlite3.Connection, table: str) -> Rows:
+    """Read a table; a text in a column that was declared as a date or time is one if it is written as in ISO 8601."""
+    columns = sql.statement("catalog/columns_of_sqlite", values={"table": table}).sql(dialect="sqlite")
+    moments = {name: str(kind).upper().startswith(("DATE", "TIMESTAMP")) for name, kind in connection.execute(columns)}
+    query = exp.select(*map(sql.column, moments)).from_(sql.relation(table)).sql(dialect="sqlite")
+    rows = connection.execute(query)
+    return [*moments], (
+        [_moment(value) if moment else value for value, moment in zip(row, moments.values(), strict=True)]
+        for row in rows
+    )
+
+
+def _moment(value: Any) -> Any:  # noqa: ANN401 - what SQLite has in a cell
+    if isinstance(value, str):
+        for read in (date.fromisoformat, datetime.fromisoformat):
+            with suppress(ValueError):
+                found = read(value)
+                if value in {found.isoformat(), str(found)}:
+                    return found
+    return value
 
 
 if __name__ == "__main__":

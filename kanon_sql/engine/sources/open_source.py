@@ -37,9 +37,9 @@ from kanon_sql.engine.sources.data_files import (
     reader_of,
 )
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
+from kanon_sql.engine.sources.lines import tables_of_sqlite
 from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.engine.sources.remote import attached, read_objects
-from kanon_sql.engine.sources.sqlite import tables_of
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
 from kanon_sql.errors import SourceError, UsageError, VerificationError
@@ -486,7 +486,7 @@ def _read(
 def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | None, relation: exp.Table) -> Source:
     """Copy a table of a database of another kind."""
     if address.file is not None:
-        _, name = chosen_table(tables_of(address.file), table, address.shown)
+        _, name = chosen_table(tables_of_sqlite(address.file), table, address.shown)
         create = read_by_library(engine, address.file, relation, Layout(format="sqlite", sheet=name)).create
         return Source(engine, relation, name, setup=(create,), address=address)
     with attached(engine, address) as (catalog, statements):

@@ -24,8 +24,9 @@ from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import decode
-from kanon_sql.engine.sources.excel import read_sheet, write_sheet
+from kanon_sql.engine.sources.excel import write_sheet
 from kanon_sql.engine.sources.layout import EXCEL, Layout
+from kanon_sql.engine.sources.lines import write_lines
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.policy.destination import CSV
@@ -183,7 +184,7 @@ def _as_texts(
             sheets = {private.path / "own.xlsx": private.path / "own", file: private.path / "published"}
             write_sheet(again, next(iter(sheets)), publication.published_types)
             for sheet, lines in sheets.items():
-                read_sheet(sheet, Layout(header=True), lines)
+                write_lines(sheet, lines, Layout(format=EXCEL, header=True))
             own, given = (read_as_written(lines, form, names, ",") for lines in sheets.values())
             yield _texts(names, own), _texts(names, given)
             return

@@ -23,12 +23,12 @@ from kanon_sql.engine.sources.encodings import decode, encode
 from kanon_sql.engine.sources.excel import (
     XLSX,
     can_hold,
-    read_sheet,
     require_openpyxl,
     require_size,
     write_sheet,
 )
 from kanon_sql.engine.sources.layout import EXCEL, NOT_STATED, UTF_8, Layout
+from kanon_sql.engine.sources.lines import write_lines
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
@@ -227,7 +227,7 @@ def verify_file(
     if format_name in {"json", "jsonl"}:
         require_json(engine, publication, partial)
     if format_name == EXCEL:
-        read_sheet(partial, Layout(header=True), readable(publication, partial))
+        write_lines(partial, readable(publication, partial), Layout(format=EXCEL, header=True))
     elif publication.encoding is not None:
         decode(partial, readable(publication, partial), publication.encoding)
     output = reading_back(publication, readable(publication, partial), format_name)
