@@ -72,61 +72,36 @@ def decimal_sign(name: str) -> str:
 # One function for each kind of setting: it returns the value, or raises a ValueError that says what the value must be.
 
 
-def _date_format(value: Any) -> str:  # noqa: ANN401 - what a policy file or an option has
-    if not isinstance(value, str) or not re.search("%-?[Ycx]", value):
-        raise ValueError("a format with a year of four digits, %Y: two do not say the century")
-    return value
+def _text(*needed: tuple[str, str], named: Mapping[str, str] | None = None) -> Callable[[object], str]:
+    """Return what reads a text, or its name, that must match patterns; each comes with what the text must be."""
+
+    def read(value: object) -> str:
+        found = (named or {}).get(value, value) if isinstance(value, str) else value
+        for pattern, must in needed:
+            if not isinstance(found, str) or re.fullmatch(pattern, found, re.DOTALL) is None:
+                raise ValueError(must)
+        return str(found)
+
+    return read
 
 
-def _day_format(value: Any) -> str:  # noqa: ANN401 - as above
-    if re.search("%-?[HIMSfgnpXc]", found := _date_format(value)):
-        raise ValueError("a format without a time of day, which timestampformat is for")
-    return found
+def _one_of(*values: str) -> Callable[[object], str]:
+    return _text(("|".join(values), f"one of {', '.join(values)}"))
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - as above
-    if not isinstance(value, str) or not value:
-        raise ValueError("a text")
-    return value
-
-
-def _spelled_out(value: Any) -> Any:  # noqa: ANN401 - as above
-    return _SIGNS.get(value, value) if isinstance(value, str) else value
-
-
-def _sign(value: Any) -> str:  # noqa: ANN401 - as above
-    found = _spelled_out(value)
-    if not isinstance(found, str) or len(found) > 1:
-        raise ValueError(f"one character, or its name ({', '.join(DELIMITERS)})")
-    return found
-
-
-def _thousands(value: Any) -> str:  # noqa: ANN401 - as above
-    if (found := _sign(value)) in {*"0123456789+-"}:
-        raise ValueError("one character that is no digit, plus or minus")
-    return found
-
-
-def _delimiter(value: Any) -> str:  # noqa: ANN401 - as above
-    found = _spelled_out(value)
-    if not isinstance(found, str) or not found or found[0] in '\r\n"' or found[1:].strip(" "):
-        raise ValueError(f"one character, with blanks behind it or without, or its name ({', '.join(DELIMITERS)})")
-    return found
-
-
-def _count(value: Any) -> int:  # noqa: ANN401 - as above
+def _count(value: object) -> int:
     if isinstance(value, bool) or not str(value).isascii() or not str(value).isdecimal():
         raise ValueError("a number of lines, 0 or more")
-    return int(value)
+    return int(str(value))
 
 
-def _truth(value: Any) -> bool:  # noqa: ANN401 - as above
+def _truth(value: object) -> bool:
     if str(value).lower() not in {"true", "false"}:
         raise ValueError("true or false")
     return str(value).lower() == "true"
 
 
-def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - as above
+def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = next(csv.reader([value], skipinitialspace=True), [])
     if not isinstance(value, list | tuple) or not value or not all(isinstance(one, str) for one in value):
@@ -134,26 +109,24 @@ def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - as above
     return tuple(value)
 
 
-def _header(value: Any) -> bool | int | tuple[str, ...]:  # noqa: ANN401 - as above
+def _header(value: object) -> bool | int | tuple[str, ...]:
     if isinstance(value, list | tuple) or (isinstance(value, str) and "," in value):
         return _texts(value)
     try:
         return _truth(value)
     except ValueError:
-        if str(value).isdecimal() and int(value) > 0:
-            return int(value)
+        if str(value).isdecimal() and int(str(value)) > 0:
+            return int(str(value))
         raise ValueError("true, false, the number of a line, or a list of names") from None
 
 
-def _one_of(*values: str) -> Callable[[Any], str]:
-    def found(value: Any) -> str:  # noqa: ANN401 - as above
-        if value not in values:
-            raise ValueError(f"one of {', '.join(values)}")
-        return str(value)
-
-    return found
-
-
+_WITH_YEAR = (".*%-?[Ycx].*", "a format with a year of four digits, %Y: two do not say the century")
+_WITHOUT_TIME = ("(?!.*%-?[HIMSfgnpXc]).*", "a format without a time of day, which timestampformat is for")
+_NAMES = f"or its name ({', '.join(DELIMITERS)})"
+_any_text = _text((".+", "a text"))
+_sign = _text((".?", f"one character, {_NAMES}"), named=_SIGNS)
+_delimiter = _text((r"[^\r\n\"] *", f"one character, with blanks behind it or without, {_NAMES}"), named=_SIGNS)
+_thousands = _text(("[^0-9+-]?", "one character that is no digit, plus or minus"), named=_SIGNS)
 _TEXT_FILES, _TABLES = frozenset({CSV, JSON}), frozenset({CSV, EXCEL})
 _EVERY = frozenset(READERS.values())
 
@@ -164,50 +137,28 @@ def _key(read: Callable[[Any], Any], readers: frozenset[str] = frozenset({CSV}))
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written, as far as that is stated; None where it is not.
+    """How a file is written, as far as that is stated; None if it is not."""
 
-    Attributes:
-        format: what it is, whatever its suffix: csv, parquet, json, excel, sqlite, or a suffix.
-        header: whether the first line has the names of columns; or its number; or a list of names, where no line has
-            them.
-        names: of columns; the file has no header then, unless ``header`` says that it has one.
-        delim: what separates values.
-        quote: what may stand around a value.
-        escape: what stands before a quote inside a quoted value.
-        comment: what a line begins with that is no row.
-        skip: lines above the header.
-        skip_footer: lines at the end that are no rows.
-        encoding: of a text file that is not UTF-8.
-        decimal_separator: the decimal sign of numbers.
-        thousands: what separates thousands in numbers.
-        nullstr: texts that mean that a value is missing.
-        dateformat: how dates are written, as strptime has it.
-        timestampformat: the same of dates with a time of day.
-        sheet: of an Excel file.
-        duplicates: whether columns of the same name are renamed, or are an error.
-        incomplete_rows: ``error``, or a column: rows without a value in it are left out.
-        labels: whether values of an SPSS, Stata or SAS file are read as their labels.
-    """
-
-    format: str | None = _key(_one_of(*_FORMATS), _EVERY)
+    format: str | None = _key(_one_of(*_FORMATS), _EVERY)  # csv, parquet, json, excel, sqlite, or a suffix
+    # True if the first line has the names of columns; or its number; or the names, if no line has them.
     header: bool | int | tuple[str, ...] | None = _key(_header, _TABLES)
-    names: tuple[str, ...] | None = _key(_texts, _TABLES)
+    names: tuple[str, ...] | None = _key(_texts, _TABLES)  # the file has no header then, unless ``header`` says so
     delim: str | None = _key(_delimiter)
     quote: str | None = _key(_sign)
-    escape: str | None = _key(_sign)
-    comment: str | None = _key(_sign)
-    skip: int | None = _key(_count, _TABLES)
-    skip_footer: int | None = _key(_count, _TABLES)
+    escape: str | None = _key(_sign)  # stands before a quote inside a quoted value
+    comment: str | None = _key(_sign)  # begins a line that is no row
+    skip: int | None = _key(_count, _TABLES)  # lines above the header
+    skip_footer: int | None = _key(_count, _TABLES)  # lines at the end that are no rows
     encoding: str | None = _key(encoding_named, _TEXT_FILES)
     decimal_separator: str | None = _key(decimal_sign)
     thousands: str | None = _key(_thousands)
-    nullstr: tuple[str, ...] | None = _key(_texts)
-    dateformat: str | None = _key(_day_format)
-    timestampformat: str | None = _key(_date_format)
-    sheet: str | None = _key(_text, frozenset({EXCEL}))
-    duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)
-    incomplete_rows: str | None = _key(_text, _TABLES)
-    labels: bool | None = _key(_truth, frozenset({STATISTICS}))
+    nullstr: tuple[str, ...] | None = _key(_texts)  # texts of missing values
+    dateformat: str | None = _key(_text(_WITH_YEAR, _WITHOUT_TIME))  # as strptime has it
+    timestampformat: str | None = _key(_text(_WITH_YEAR))
+    sheet: str | None = _key(_any_text, frozenset({EXCEL}))
+    duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)  # columns of the same name
+    incomplete_rows: str | None = _key(_any_text, _TABLES)  # ``error``; or rows without a value in a column go
+    labels: bool | None = _key(_truth, frozenset({STATISTICS}))  # labels of SPSS, Stata and SAS stand for values
 
     def __post_init__(self) -> None:
         for key, value in self.stated.items():

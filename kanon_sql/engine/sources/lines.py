@@ -113,10 +113,10 @@ def make_table(
         sql.named(exp.Unhex(this=sql.column(name)) if kind == "BLOB" else sql.cast(sql.column(name), kind), name)
         for name, kind in types.items()
     ]
-    create = sql.create_table(relation, exp.select(*values).from_(exp.Table(this=reader)), temporary=True)
+    create = sql.create_table(relation, exp.select(*values).from_(reader), temporary=True)
     engine.run(create, f"read {path.name}")
     words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *read.texts)
-    reader.expressions[0].replace(sql.literal(target))
+    reader.this.expressions[0].replace(sql.literal(target))
     create.comments = [f"Before this, where kanon-sql is installed: {shlex.join(words)}"]
     return create
 

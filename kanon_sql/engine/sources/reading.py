@@ -34,7 +34,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
@@ -58,14 +58,15 @@ _DECIMALS = {"point", "comma"}
 
 
 def read_from(reader: str, place: str | exp.Expr, settings: Mapping[str, exp.Expr]) -> exp.Table:
-    given = [exp.EQ(this=exp.column(name), expression=value) for name, value in settings.items()]
+    """Return the relation of files: ``reader(place, setting = value, ...)``."""
+    given = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
     return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(place), *given]))
 
 
 def text_reader(
     path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True, delimiter: str = ","
-) -> exp.Anonymous:
-    """Return the function that reads a file of text with these columns."""
+) -> exp.Table:
+    """Return the relation of a file of text with these columns."""
     settings: dict[str, exp.Expr] = {"columns": columns_of_types(types)}
     if csv:
         settings |= {
@@ -79,8 +80,7 @@ def text_reader(
             "max_line_size": sql.literal(LONGEST_LINE),
             "new_line": sql.literal("\\n"),  # else another end of a line in a name could be taken for that of lines
         }
-    named = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
-    return exp.Anonymous(this="read_csv" if csv else "read_json", expressions=[sql.literal(str(path)), *named])
+    return read_from("read_csv" if csv else "read_json", str(path), settings)
 
 
 def columns_of_types(types: Mapping[str, str]) -> exp.Struct:
@@ -94,67 +94,39 @@ def columns_of_types(types: Mapping[str, str]) -> exp.Struct:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that are one table.
-
-    Attributes:
-        engine: reads them.
-        path: what a person pointed at.
-        pattern: the same as DuckDB takes it.
-        files: those that it stands for.
-        layout: as stated.
-        as_text: whether values of CSV stay as they are written, and those of JSON that would be floats or dates.
-    """
+    """Files that are one table."""
 
     engine: Engine
-    path: Path
-    pattern: str
+    path: Path  # as given
+    pattern: str  # the same as DuckDB takes it
     files: Sequence[Path]
     layout: Layout
-    as_text: bool
+    as_text: bool  # values of CSV stay as they are written, and those of JSON that would be floats or dates
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Files of the same header.
+    """Files of the same header."""
 
-    Attributes:
-        place: as DuckDB takes it.
-        files: that are there.
-        names: of their columns.
-        notes: on names that were changed.
-        records: how many there are, in a file of one column: blank lines at its end are none. None of others.
-        skip: lines above the header.
-        nameless: columns behind the first one that have no name in the file.
-    """
-
-    place: exp.Expr
-    files: tuple[Path, ...]
-    names: tuple[str, ...]
-    notes: Sequence[str]
-    records: int | None
-    skip: int
-    nameless: frozenset[str]
+    place: exp.Expr  # as DuckDB takes it
+    files: Sequence[Path]
+    names: tuple[str, ...]  # of columns
+    notes: Sequence[str]  # on names that were changed
+    records: int | None  # of a file of one column, where blank lines at the end are no records; else None
+    skip: int  # lines above the header
+    nameless: frozenset[str]  # columns behind the first one that have no name in the file
 
 
 @dataclass(frozen=True)
 class FileRead:
-    """What a file was read into.
+    """How a file was read."""
 
-    Attributes:
-        create: the statement that made the table.
-        columns: of the table.
-        layout: as stated, with the encoding and the decimal sign that were found.
-        delimiter: of a CSV file; else a comma.
-        formats: how dates are written that are not written as in SQL, by column.
-        sheet: of an Excel file with several.
-    """
-
-    create: exp.Create
+    create: exp.Create  # makes the table
     columns: tuple[Column, ...]
-    layout: Layout
-    delimiter: str = ","
-    formats: Mapping[str, str] = field(default_factory=dict)
-    sheet: str | None = None
+    layout: Layout  # with the encoding and the decimal sign that were found
+    delimiter: str = ","  # of a CSV file
+    formats: Mapping[str, str] = field(default_factory=dict)  # by column, of dates that are not written as in SQL
+    sheet: str | None = None  # of an Excel file with several
 
 
 def read_csv(read: Files, relation: exp.Table) -> FileRead:
@@ -213,39 +185,25 @@ def _parts(read: Files, heads: Mapping[Path, Head]) -> list[_Part]:
         records = None if alone is None else counted_records(read.engine, alone, skip, read.layout, one_column=True)
         is_nameless = [not own.strip() and place > 0 for place, own in enumerate(fields)]
         nameless = frozenset(name for name, without in zip(names, is_nameless, strict=True) if without)
-        parts.append(_Part(place, tuple(of_them), names, notes, records, skip, nameless))
+        parts.append(_Part(place, of_them, names, notes, records, skip, nameless))
     return parts
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the texts of a column are; blank ones do not count.
+    """How many texts of a column are what; blank ones do not count."""
 
-    Attributes:
-        values: how many say no more than that a value is there: all but codes.
-        codes: how many say that a value is missing.
-        code: one of these texts.
-        names: how many are the name of the column.
-        clear: how many have a sign that can only be that of decimals.
-        with_digits: how many values have digits.
-        of_kind: how many values are of each kind.
-    """
-
-    values: int
-    codes: int
-    code: str | None
-    names: int
-    clear: int
+    values: int  # all but codes
+    codes: int  # of a missing value
+    code: str | None  # one of them
+    names: int  # equal to the name of the column
+    clear: int  # with a sign that can only be that of decimals
     with_digits: int
     of_kind: Mapping[str, int]
 
     @property
-    def any(self) -> bool:
-        return self.values + self.codes > 0
-
-    @property
     def has_commas(self) -> bool:
-        """Whether commas can only be the decimal signs of all values."""
+        """True if commas can only be the decimal signs of all values."""
         commas, points = (self.of_kind.get(kind, 0) for kind in ("comma", "point"))
         return self.clear > 0 and points < commas == self.values
 
@@ -260,17 +218,11 @@ _NOTHING = _Facts(0, 0, None, 0, 0, 0, dict.fromkeys(_TYPES, 0))
 
 @dataclass(frozen=True)
 class _Reading:
-    """How files are to be read.
+    """A way to read files."""
 
-    Attributes:
-        read: the files, with the delimiter in their layout.
-        parts: the same by their headers.
-        strict: whether DuckDB refuses what the standard for CSV does not allow.
-    """
-
-    read: Files
+    read: Files  # with the delimiter in the layout
     parts: Sequence[_Part]
-    strict: bool = True
+    strict: bool = True  # DuckDB refuses what the standard for CSV does not allow
 
     @property
     def layout(self) -> Layout:
@@ -310,7 +262,7 @@ class _Reading:
         return sql.create_table(relation, self.query(kinds, checked=checked), temporary=True)
 
     def _records(self) -> int:
-        """Return how many records Python's csv finds behind the headers."""
+        """Count the records behind the headers by Python's csv."""
         return sum(
             counted_records(self.read.engine, file, part.skip, self.layout, one_column=False)
             if part.records is None
@@ -320,7 +272,7 @@ class _Reading:
         )
 
     def _lines(self) -> int:
-        """Return how many lines end behind the headers, outside of quotes, which is counted fast."""
+        """Count the ends of lines behind the headers, outside of quotes, which is fast."""
         header = self.layout.header is not False
         return sum(ended_lines(file, self.layout) - part.skip - header for part in self.parts for file in part.files)
 
@@ -391,10 +343,9 @@ class _Reading:
             settings["escape"] = sql.literal(layout.quote)
         if layout.nullstr is None:
             settings["allow_quoted_nulls"] = exp.false()
-        else:
-            settings["nullstr"] = exp.Array(
-                expressions=[sql.literal(text) for text in ("", *_behind_blanks(layout.nullstr))]
-            )
+        else:  # as they are, and as they stand behind a delimiter and a blank
+            texts = ["", *(written for text in layout.nullstr for written in (text, f" {text}"))]
+            settings["nullstr"] = exp.Array(expressions=[*map(sql.literal, texts)])
         if not self.strict:
             settings |= {"strict_mode": exp.false(), "max_line_size": sql.literal(LONGEST_LINE)}
         return settings
@@ -506,12 +457,11 @@ class _Reading:
     def _require_header(self, first: Mapping[str, _Facts]) -> None:
         """Raise if a name may be a value (a number, a date, or a value that its own column has), or is not there."""
         for part in self.parts:
-            own = {name for name, found in first.items() if found.names or (found.any and name in part.nameless)}
+            own = {
+                name
+                for name, found in first.items()
+                if found.names or (name in part.nameless and found.values + found.codes)
+            }
             data = [name for name in part.names if name in own or may_be_data(name)]
             if data:
                 raise refuse_header(str(self.read.path), len(data), len(part.names))
-
-
-def _behind_blanks(texts: Iterable[str]) -> list[str]:
-    """Return texts as they are, and as they stand behind a delimiter and a blank."""
-    return [written for text in texts for written in (text, f" {text}")]

@@ -116,7 +116,7 @@ class Workbench(DuckDBEngine):
     def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
         """Take rows from a file of CSV as PostgreSQL writes it: NULL is nothing, a text without characters is ""."""
         texts = dict.fromkeys(_places(types), "VARCHAR")
-        rows = exp.Table(this=text_reader(file, texts, csv=True, header=False))
+        rows = text_reader(file, texts, csv=True, header=False)
         query = _typed(types, rows, written=True)
         take = (
             sql.create_table(table, query, temporary=True) if first else exp.Insert(this=table.copy(), expression=query)

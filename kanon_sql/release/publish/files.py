@@ -29,7 +29,7 @@ from kanon_sql.engine.sources.excel import (
 )
 from kanon_sql.engine.sources.layout import EXCEL, NOT_STATED, UTF_8, Layout
 from kanon_sql.engine.sources.lines import write_lines
-from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.publication import with_replaced
@@ -372,25 +372,25 @@ def plain_copy(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
 def file_as_rows(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Subquery:
     """Return a plain CSV or Parquet file as a subquery with these columns; see ``reading_back``."""
     if format_name == "parquet":
-        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
+        reader = read_from("read_parquet", str(path), {})
         query = exp.select(*map(sql.column, types))
     else:
         reader = _as_text(path, format_name, types)
         query = exp.select(*(sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()))
-    return query.from_(exp.Table(this=reader)).subquery("file")
+    return query.from_(reader).subquery("file")
 
 
 def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:
     """Return a file as a subquery: read as text, so that nothing is guessed, then cast to what it must be."""
     types = publication.published_types
     if format_name == "parquet":
-        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
+        reader = read_from("read_parquet", str(path), {})
         query = exp.select(*(sql.column(name) for name in types))
     else:
         reader = _as_text(path, format_name, types, publication.delimiter)
         values = [(name, kind, _read(name, kind, publication, format_name)) for name, kind in types.items()]
         query = exp.select(*(sql.named(sql.cast(value, kind), name) for name, kind, value in values))
-    file = exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
+    file = exp.Subquery(this=query.from_(reader), alias=exp.TableAlias(this=sql.identifier("file")))
     file.meta[ROW_BY_ROW] = format_name != "parquet"
     return file
 
@@ -408,8 +408,8 @@ def _read(name: str, kind: str, publication: Publication, format_name: str) -> e
     return exp.Case().when(sql.matches(text, _PREFIXED), without).else_(text)
 
 
-def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: str = ",") -> exp.Anonymous:
-    """Return the function that reads a file of text, all columns as they are written: a text of JSON has its quotes."""
+def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: str = ",") -> exp.Table:
+    """Return the relation of a file of text, all columns as they are written: a text of JSON has its quotes."""
     if format_name == "csv":
         return text_reader(path, dict.fromkeys(types, "VARCHAR"), csv=True, delimiter=delimiter)
     kinds = {name: "JSON" if kind == "JSON" else "VARCHAR" for name, kind in types.items()}
@@ -419,7 +419,7 @@ def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: 
 def read_as_written(path: Path, format_name: str, names: Sequence[str], delimiter: str) -> exp.Table:
     """Return a file of text, read with every value as it is written: of JSON, with its quotes."""
     types = dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON")
-    return exp.Table(this=_as_text(path, format_name, types, delimiter))
+    return _as_text(path, format_name, types, delimiter)
 
 
 def require_json(engine: Engine, publication: Publication, path: Path) -> None:
@@ -435,7 +435,7 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
                 f"Column {name!r} is of type JSON, which a file of JSON has without its white space, so that "
                 "other values are alike there than in the table: cast it to VARCHAR in a view, or write another format."
             )
-    rows = exp.Table(this=_as_text(path, "json", types))
+    rows = _as_text(path, "json", types)
     no_number = [name for name, kind in types.items() if _MAY_BE_NO_NUMBER.search(kind)]
     for name, count in _counted(engine, no_number, _no_number, rows):
         raise UsageError(

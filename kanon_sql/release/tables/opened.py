@@ -19,7 +19,7 @@ from kanon_sql.engine.base import Column, closed_on_error, find_column, resolve_
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
-from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -577,8 +577,8 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
             columns = next(csv.reader(text), [])
         reader = text_reader(file, dict.fromkeys(columns, "VARCHAR"), csv=True)
     else:
-        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(file))])
-    rows = exp.select("*").from_(exp.Table(this=reader))
+        reader = read_from("read_parquet", str(file), {})
+    rows = exp.select("*").from_(reader)
     engine.run(sql.create_table(sql.relation(file.stem), rows), f"read {file.name}")
     return file
 
