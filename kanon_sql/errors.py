@@ -59,6 +59,7 @@ PYTHON_NAMES = {
     "replace": "replace=True",
     "again": "again=True",
     "ignore-ledger": "ignore_ledger=True",
+    "utility": "utility=True",
     "l": "DistinctLDiversity",
     "alpha": "AlphaKAnonymity",
     "t": "TCloseness",

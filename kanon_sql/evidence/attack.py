@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlglot import exp
 
@@ -21,16 +20,12 @@ from kanon_sql.classes.frequency import key_name
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
-from kanon_sql.engine.sources.addresses import ObjectAddress
-from kanon_sql.engine.sources.open_source import Source, open_beside
-from kanon_sql.engine.sources.preparing import rules_of
-from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError, VerificationError, counted
+from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
 from kanon_sql.evidence.control import (
     TARGETS,
     ControlGroup,
     Guessing,
-    control_group,
     controlled_attacks,
     refuse_without_control,
     require_control_columns,
@@ -44,9 +39,7 @@ from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, GREEDY
-from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import judge_roles, people_are_counted, refused_of
-from kanon_sql.policy.policy import given_policy, make_policy
+from kanon_sql.policy.gate import judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
@@ -72,17 +65,14 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.hierarchy.spec import Hierarchies
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.evidence.case import Case
     from kanon_sql.measures.places import Places
-    from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.gate import Finding
-    from kanon_sql.policy.policy import Count, Policy
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.linkage import Linkage
@@ -92,7 +82,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Attacked:
+class Attacked(Judged):
     """What a release gave away.
 
     Attributes:
@@ -127,10 +117,14 @@ class Attacked:
         return any(attack.succeeded for attack in self.attacks)
 
     @property
+    def notes(self) -> list[str]:
+        """What the checks found that stops nothing, and what was left out of the original, in words."""
+        return [*super().notes, *([] if self.left_out is None else [self.left_out])]
+
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdict on each attack, in their order."""
-        refusal = refused_of(self.findings)
-        refused = None if refusal is None else (refusal.text, refusal.ways_on)
+        refused = None if self.refusal is None else (self.refusal.text, self.refusal.ways_on)
         return verdicts_on(self.attacks, refused=refused, contradicted=self.contradicted)
 
     @property
@@ -170,45 +164,28 @@ class Attacked:
         }
 
 
+@takes_case
 def attack(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
-    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
-    original_table: str | None = None,
-    quasi_identifiers: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
     others: Sequence[Any] = (),
     control: Any = None,  # noqa: ANN401 - as ``original``
     knows: Sequence[Sequence[str]] = (),
     targets: int = TARGETS,
     seed: int = 0,
-    hierarchies: Hierarchies | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
-    k: int | None = None,
-    models: Sequence[PrivacyModel] | None = None,
-    time_zone: str = UTC,
-    policy: Policy | str | os.PathLike[str] | None = None,
-    entity: str | None = None,
-    count: Count = "people",
     algorithm: str | None = None,
     choice: str = ALL_OR_NONE,
     confidence: float = 1,
     ruled_out: int = 1,
-    resources: Resources | None = None,
     progress: Listener | None = None,
+    **case: Unpack[CaseSettings],
 ) -> Attacked:
     """Return what a release gives away to someone who knows the quasi-identifiers of every row of its original.
 
     Args:
         source: the release, as for ``anonymize``. May be left out where a policy file says where it goes.
         table: its name in a database.
-        original: the table that it was made from: a table in the same database, a path, or a data frame.
-            May be left out where the policy names it.
-        original_table: the name of the original, where ``original`` is a database.
-        quasi_identifiers: the columns that the attacker knows.
-        sensitive: the columns whose values the attacker wants to know.
         others: further releases of the same original: tables in the database of the release, paths, or data frames.
         control: people who are not in the release: rows of the same table, as those that ``anonymize`` holds out, in a
             table of the database of the release, a path, or a data frame. Rows of the original that are of them are
@@ -217,101 +194,43 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
             default the up to three quasi-identifiers in which most people are alone, and all of them.
         targets: guesses are about so many people of the original, and of the control group, at most.
         seed: of what is drawn for these guesses.
-        hierarchies: those that the releases were made with, as for ``anonymize``.
-        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
-        insensitive: columns that are published as they are, though they may identify people by name or values.
-        k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
-        models: what the release was to satisfy, beside ``k``: for what follows from an algorithm.
-        time_zone: that of the release, as for ``anonymize``.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
-        entity: the column of the original that names the person: then fewer than k people are a success too.
-        count: "people", or "rows" also where several are of one person. Where people have several rows and there is no
-            entity, rows are counted all the same, and linkage is not excluded.
         algorithm: by which the release was made, where the attacker knows it; by default that of a policy.
         choice: the choice that it was made with, as for ``anonymize``.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
-        resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
+        case: see ``CaseSettings``; there must be an original. A row whose candidates are fewer than ``k`` counts as
+            found, and with an entity, one of fewer than ``k`` people. Where people have several rows and there is no
+            entity, rows are counted all the same, and linkage is not excluded.
 
     Raises:
         UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
-    from_file, in_file = given_policy(policy)
-    required = make_policy(
-        from_file,
-        quasi_identifiers=quasi_identifiers,
-        insensitive=insensitive,
-        sensitive=sensitive,
-        hierarchies=hierarchies,
-        k=k,
-        models=models,
-        rest="drop",
-        entity=entity,
-        count=count,
-        time_zone=time_zone,
-        choice=choice,
-    )
     guessing = Guessing(tuple(tuple(names) for names in knows), targets, seed)
-    refuse_without_control(guessing, control)
-    named = attacked_release(NamedRelease(source, table, original, original_table), required, in_file)
-    with computing_in(required.time_zone):
-        opened, release = named.opened(resources)
-    try:
-        group = None
-        if control is not None:
-            people = opened_control(opened, named.source, release, control)
-            people = prepared_original(people, release, required.prepare, rules_of(prepare or {}))
-            group = ControlGroup(people, guessing)
-        opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
-        beside = [open_other(opened, named.source, release, other) for other in others]
-        known = algorithm if algorithm is not None or policy is None else required.algorithm
-        return attack_release(
-            opened, release, beside, required, confidence, ruled_out, progress or silent, known, control=group
-        )
-    finally:
-        opened.engine.close()
+    tables = Tables(source, table, control=control, others=others)
+    with given_case(tables, case, "always", choice=choice) as opened:
+        known = algorithm if algorithm is not None or case.get("policy") is None else opened.policy.algorithm
+        return attack_case(opened, guessing, confidence, ruled_out, progress or silent, known)
 
 
-def attacked_release(named: NamedRelease, policy: Policy, destination: Destination) -> NamedRelease:
-    """Return the release that a call names, or that a policy file makes, with its original.
-
-    Raises:
-        UsageError: one of them is named nowhere.
-    """
-    found = named_release(named, policy.origin, destination, against_original=True)
-    if found.original is None:
-        gone = " The release took the place of the table: name a backup of it." if destination.in_place else ""
-        raise UsageError(
-            "An attack needs the table that the release was made from: name it with --original, or under [source] in "
-            f"the policy file.{gone}"
-        )
-    return found
-
-
-def open_other(
-    opened: Source,
-    source: Any,  # noqa: ANN401 - as for ``attack``
-    release: Source,
-    other: Any,  # noqa: ANN401 - the same, or the name of a table
-) -> Source:
-    """Return another release: a table in the database of the first one, or a source of its own.
-
-    ``opened`` is the original, in whose engine all are read; ``source`` is what ``release`` was opened from.
-    """
-    in_database = not (release.file or release.frame_kind or isinstance(release.address, ObjectAddress))
-    if isinstance(other, str) and in_database and not (Path(other).suffix and Path(other).exists()):
-        return open_beside(opened, source, other)
-    return open_beside(opened, other, as_text=True)
-
-
-def opened_control(opened: Source, source: Any, release: Source, control: Any) -> Source:  # noqa: ANN401 - as above
-    """Return a control group in the types of its original, whose columns are not prepared yet.
-
-    Other arguments are those of ``open_other``.
-    """
-    return control_group(opened, open_other(opened, source, release, control))
+def attack_case(
+    case: Case, guessing: Guessing, confidence: float, ruled_out: int, progress: Listener, algorithm: str | None
+) -> Attacked:
+    """Return what the release of an open case gives away (see ``attack``)."""
+    refuse_without_control(guessing, case.control)
+    group = None if case.control is None else ControlGroup(case.control, guessing)
+    return attack_release(
+        case.original,
+        case.release,
+        case.others,
+        case.policy,
+        confidence,
+        ruled_out,
+        progress,
+        algorithm,
+        control=group,
+    )
 
 
 def attack_release(  # noqa: PLR0913 - what is required, and what is known already

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.equality import require_identity
-from kanon_sql.engine.sources.preparing import rules_of
-from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
+from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
 from kanon_sql.evidence.known import known_source
 from kanon_sql.evidence.people import columns_of, models_of, source_with_people
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
-from kanon_sql.hierarchy.spec import by_column_or_directory
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
 from kanon_sql.policy.gate import PEOPLE, judge, people_are_counted, refused_of
-from kanon_sql.policy.policy import Policy, given_policy, models_with_k
-from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.policy.standards import standard_named
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
 from kanon_sql.release.published_rules import values_not_by_rule
@@ -42,19 +39,15 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.known import KnownResult
     from kanon_sql.evidence.standards.judge import CheckedStandard, Facts
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.gate import Finding
-    from kanon_sql.policy.policy import Count
     from kanon_sql.risks.attacks.released import ClassPeople
 
 
@@ -73,7 +66,7 @@ class WorstClass:
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Judged):
     """Whether a table satisfies a policy, and by how much.
 
     Attributes:
@@ -120,14 +113,9 @@ class CheckResult:
     standards: tuple[CheckedStandard, ...] = ()
 
     @property
-    def refusal(self) -> Finding | None:
-        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
-        return refused_of(self.findings)
-
-    @property
     def counts_people(self) -> bool:
         """Whether people are to be counted: an entity names them, or rows of one person repeat."""
-        return self.entity is not None or refused_of(self.findings, PEOPLE) is not None
+        return self.entity is not None or self.people_repeat
 
     @property
     def verified(self) -> bool:
@@ -192,27 +180,14 @@ class CheckResult:
         }
 
 
-def check(  # noqa: PLR0913 - the public call: every setting has a name of its own
+@takes_case
+def check(
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
-    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
-    original_table: str | None = None,
-    quasi_identifiers: Sequence[str] = (),
-    identifying: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    k: int | None = None,
-    models: Sequence[PrivacyModel] | None = None,
-    entity: str | None = None,
-    count: Count = "people",
     population: str | None = None,
-    hierarchies: Hierarchies | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
     standards: Sequence[str] = (),
-    time_zone: str = UTC,
-    policy: Policy | str | os.PathLike[str] | None = None,
-    resources: Resources | None = None,
+    **case: Unpack[CaseSettings],
 ) -> CheckResult:
     """Return whether a table satisfies a policy as it is, and the rules of standards. Nothing is changed.
 
@@ -223,63 +198,21 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         source: as for ``anonymize``. May be left out where a policy file names the table and where its release goes:
             then the release is checked, and its people are counted by that table.
         table: the table in a database.
-        original: what the table was made from: a table in the same database, a path, or a data frame. People are
-            counted by it where the table does not say who its rows are about, as no release does.
-        original_table: the name of the original, where ``original`` is a database.
-        quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
-        identifying: columns that the table must not have.
-        sensitive: columns that models are about; may be left out where each model names its own.
-        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
-        entity: the column that names the person: k counts people, not rows. Where neither the table nor the original
-            has it, k is not verified, and does not hold.
-        count: what k counts: "people", which is not verified of a table with several rows of one person and no entity;
-            or "rows", also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
             those of the table.
-        hierarchies: of sensitive columns, for the hierarchical distance of t-closeness; with an original, those that
-            the table was made with, as for ``anonymize``.
-        insensitive: columns that are published as they are, though they may identify people by name or values.
-        k: the smallest class that is allowed; 5 if neither this nor ``models`` says so.
-        models: what every class must satisfy, beside ``k``.
         standards: names of standards, such as "hipaa-safe-harbor", whose rules are checked too; those of a policy file
             where none are named here. Without quasi-identifiers, they alone are checked.
-        time_zone: that of the release, as for ``anonymize``.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above but for the original and standards.
-        resources: what may be taken of the machine; a connection has settings of its own.
+        case: see ``CaseSettings``. If neither the table nor the original has the entity, k is not verified, and does
+            not hold. Of a table without an original, ``hierarchies`` are those of sensitive columns, for the
+            hierarchical distance of t-closeness.
 
     Raises:
         UsageError: a quasi-identifier is not there, or none is named, or there is no such standard.
         SourceError: the source cannot be read.
     """
-    policy, in_file = given_policy(policy)
-    if policy is None:
-        rules, directory = by_column_or_directory(hierarchies)
-        policy = Policy(
-            NamedColumns(
-                names(identifying), names(quasi_identifiers), names(sensitive), names(insensitive), entity=entity
-            ),
-            models_with_k(models, k),
-            rules,
-            directory,
-            population=population,
-            count=count,
-            time_zone=time_zone,
-        )
-    if standards:
-        policy = replace(policy, standards=names(standards))
-    named = named_release(
-        NamedRelease(source, table, original, original_table),
-        policy.origin,
-        in_file,
-        against_original=source is None and policy.columns.entity is not None,
-    )
-    with computing_in(policy.time_zone):
-        opened, release = named.opened(resources)
-    try:
-        opened = prepared_original(opened, release, policy.prepare, rules_of(prepare or {}))
-        return check_source(release, policy, None if release is opened else opened)
-    finally:
-        opened.engine.close()
+    with given_case(Tables(source, table), case, "for people", population=population) as opened:
+        policy = replace(opened.policy, standards=names(standards)) if standards else opened.policy
+        return check_source(opened.release, policy, opened.beside)
 
 
 def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:

@@ -15,33 +15,24 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from kanon_sql.engine.base import find_column, names
+from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Listener, Progress, silent
-from kanon_sql.engine.sources.preparing import rules_of
-from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
+from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
 from kanon_sql.evidence.people import source_with_people
-from kanon_sql.hierarchy.spec import by_column_or_directory
 from kanon_sql.models.known_subsets import known_subsets_of
-from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import PEOPLE, judge, people_are_counted, refused_of
-from kanon_sql.policy.policy import Policy, given_policy, models_with_k
-from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
+from kanon_sql.policy.gate import judge, people_are_counted
+from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.estimators.subsets import code, subsets_up_to
 from kanon_sql.risks.estimators.tuples import collect
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.policy.gate import Finding
-    from kanon_sql.policy.policy import Count
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.risks.estimators.tuples import Tuples
 
 
@@ -91,7 +82,7 @@ class KnownColumns:
 
 
 @dataclass(frozen=True)
-class KnownResult:
+class KnownResult(Judged):
     """What a table publishes of people who are known by a few columns.
 
     Attributes:
@@ -132,14 +123,9 @@ class KnownResult:
     findings: tuple[Finding, ...] = ()
 
     @property
-    def refusal(self) -> Finding | None:
-        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
-        return refused_of(self.findings)
-
-    @property
     def counts_people(self) -> bool:
         """Whether people are to be counted: an entity names them, or rows of one person repeat."""
-        return self.entity is not None or refused_of(self.findings, PEOPLE) is not None
+        return self.entity is not None or self.people_repeat
 
     @property
     def smallest_class(self) -> int | None:
@@ -185,47 +171,25 @@ class KnownResult:
         }
 
 
-def known(  # noqa: PLR0913 - the public call: every setting has a name of its own
+@takes_case
+def known(
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
-    quasi_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
     max_columns: int | None = None,
-    k: int | None = None,
-    entity: str | None = None,
-    count: Count = "people",
-    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
-    original_table: str | None = None,
-    hierarchies: Hierarchies | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
-    time_zone: str = UTC,
-    policy: Policy | str | os.PathLike[str] | None = None,
-    resources: Resources | None = None,
     progress: Listener | None = None,
+    **case: Unpack[CaseSettings],
 ) -> KnownResult:
     """Return by how many every combination of values of a few columns is shared, in a release or a raw table.
 
     Args:
         source: as for ``check``.
         table: the table in a database.
-        quasi_identifiers: columns of which a few may be known of a person; NULL is a value like any other.
-        max_columns: how many of them are known at most, 1 or more; all of them where there are fewer. By default as
-            many as the policy says, or 3.
-        insensitive: columns that are published as they are, though they may identify people by name or values.
-        k: the smallest class that is allowed. Without it, and without a policy, nothing is required, and classes of
-            fewer than 5 are called too small.
-        entity: the column that names the person: people are counted, not rows.
-        count: "people", of which nothing is verified in a table with several rows of one person and no entity; or
-            "rows", also where several are of one person.
-        original: what the table was made from, by which people are counted, as for ``check``.
-        original_table: the name of the original, where ``original`` is a database.
-        hierarchies: those that a release was made with, to look its labels up in the original.
-        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
-        time_zone: that of the release, as for ``anonymize``.
-        policy: a Policy or the path of a kanon.toml, instead of the columns, k, entity and count above.
-        resources: what may be taken of the machine; a connection has settings of its own.
+        max_columns: how many of the quasi-identifiers an attacker knows at most, 1 or more; all of them if there are
+            fewer. By default as many as the policy says, or 3.
         progress: called as the work goes on.
+        case: see ``CaseSettings``. Without ``k``, and without a policy, nothing is required, and classes of fewer than
+            5 are called too small.
 
     Raises:
         UsageError: a quasi-identifier is not there, or none is named; ``max_columns`` or ``k`` is less than 1, or there
@@ -234,32 +198,11 @@ def known(  # noqa: PLR0913 - the public call: every setting has a name of its o
     """
     if max_columns is not None:
         require_columns(max_columns)
-    policy, in_file = given_policy(policy)
-    required = policy is not None or k is not None
-    if policy is None:
-        rules, directory = by_column_or_directory(hierarchies)
-        policy = Policy(
-            NamedColumns(quasi_identifiers=names(quasi_identifiers), insensitive=names(insensitive), entity=entity),
-            models_with_k(None, k),
-            rules,
-            directory,
-            count=count,
-            time_zone=time_zone,
+    required = case.get("policy") is not None or case.get("k") is not None
+    with given_case(Tables(source, table), case, "for people") as opened:
+        return known_source(
+            opened.release, opened.policy, max_columns, opened.beside, required=required, progress=progress or silent
         )
-    named = named_release(
-        NamedRelease(source, table, original, original_table),
-        policy.origin,
-        in_file,
-        against_original=source is None and policy.columns.entity is not None,
-    )
-    with computing_in(policy.time_zone):
-        opened, release = named.opened(resources)
-    try:
-        opened = prepared_original(opened, release, policy.prepare, rules_of(prepare or {}))
-        beside = None if release is opened else opened
-        return known_source(release, policy, max_columns, beside, required=required, progress=progress or silent)
-    finally:
-        opened.engine.close()
 
 
 def require_columns(max_columns: int) -> None:

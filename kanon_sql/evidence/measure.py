@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
-from kanon_sql.engine.sources.preparing import rules_of
-from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
+from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
+from kanon_sql.evidence.risk import require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.destination import NamedRelease, named_release, prepared_original
-from kanon_sql.policy.gate import judge, judge_roles, people_are_counted, refused_of
-from kanon_sql.policy.policy import given_policy, make_policy
+from kanon_sql.policy.gate import judge, judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.release.utility import KEYWORDS, WantedUtility, require_compared, utility_against, utility_settings
+from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.spec import Hierarchies
+    from kanon_sql.evidence.case import Case
     from kanon_sql.measures.published import PublishedMeasures
-    from kanon_sql.measures.utility.spread import Spread
+    from kanon_sql.measures.utility.spread import Spread, UtilitySettings
     from kanon_sql.measures.utility.utility import Utility
-    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.gate import Finding
-    from kanon_sql.policy.policy import Count, Policy
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.search.prepare import Prepared
 
@@ -62,7 +54,7 @@ class MeasuredPeople:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Judged):
     """What was measured in a table.
 
     Attributes:
@@ -99,11 +91,6 @@ class Measured:
     utility: Utility | None = None
 
     @property
-    def refusal(self) -> Finding | None:
-        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
-        return refused_of(self.findings)
-
-    @property
     def rows_suppressed(self) -> int | None:
         """Rows of the original that the table does not have."""
         return None if self.rows_in is None else self.rows_in - self.rows_out
@@ -131,22 +118,11 @@ class Measured:
         return after if self.risk_before is None else {"before": self.risk_before.summary(), "after": after}
 
 
+@takes_case
 def measure(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
-    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
-    original_table: str | None = None,
-    quasi_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    hierarchies: Hierarchies | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
-    k: int | None = None,
-    models: Sequence[PrivacyModel] | None = None,
-    time_zone: str = UTC,
-    policy: Policy | str | os.PathLike[str] | None = None,
-    entity: str | None = None,
-    count: Count = "people",
     threshold: str | float = DEFAULT_THRESHOLD,
     subsets: int | None = None,
     sampling_fraction: float | None = None,
@@ -156,8 +132,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     target: str | None = None,
     spread: Spread | None = None,
     control: Any = None,  # noqa: ANN401 - as for original
-    resources: Resources | None = None,
     progress: Listener | None = None,
+    **case: Unpack[CaseSettings],
 ) -> Measured:
     """Return what a published table is worth: who could be found in it, and how much of its original it keeps.
 
@@ -167,20 +143,6 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         source: the published table, as for ``anonymize``. May be left out where a policy file names the table and where
             its release goes: then the release is measured against that table.
         table: its name in a database.
-        original: the table that it was made from: a table in the same database, a path, or a data frame.
-        original_table: the name of the original, where ``original`` is a database.
-        quasi_identifiers: the columns that were generalized.
-        hierarchies: those that it was made with, as for ``anonymize``.
-        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
-        insensitive: columns that are published as they are, though they may identify people by name or values.
-        k: in whose units classes are measured; 5 if neither this nor ``models`` says so.
-        models: the same as ``[KAnonymity(k)]``.
-        time_zone: that of the release, as for ``anonymize``.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
-        entity: the column that names the person: the risk is that of people, not of rows. Of a table that does not
-            have it, the original says how many people each class has.
-        count: "people", or "rows" also where several are of one person; without an entity, ``Measured.findings`` says
-            whether that is found of people, and then no threshold is known to be met.
         threshold: the risk above which rows are counted, as for ``risk``.
         subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
         sampling_fraction: the share of the population that the original has; without an original, the table.
@@ -192,61 +154,33 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
             "marginal", as frequent as in the original.
         control: people who are not in the table, as for ``attack``: predictions are tested on their rows, and the
             original is measured without them.
-        resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
+        case: see ``CaseSettings``. If rows of one person are found, and no entity, no threshold is known to be met.
 
     Raises:
         UsageError: a column is not there, or the table is no release of the original under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
-    risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
-    from_file, in_file = given_policy(policy)
-    required = make_policy(
-        from_file,
-        quasi_identifiers=quasi_identifiers,
-        insensitive=insensitive,
-        hierarchies=hierarchies,
-        k=k,
-        models=models,
-        rest="drop",
-        entity=entity,
-        count=count,
-        time_zone=time_zone,
-    )
-    named = named_release(
-        NamedRelease(source, table, original, original_table),
-        required.origin,
-        in_file,
-        against_original=source is None,
-    )
-    if named.original is None and (hierarchies is not None or original_table is not None):
-        raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
-    settings = utility_settings(
-        KEYWORDS,
-        utility=utility,
-        target=target,
-        spread=spread,
-        control=control is not None,
-        original=named.original is not None,
-    )
-    with computing_in(required.time_zone):
-        opened, release = named.opened(resources)
-    try:
-        others = None
-        if control is not None:
-            from kanon_sql.evidence.attack import opened_control  # loads the attacks
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    tables = Tables(source, table, control=control, population=population, population_table=population_table)
+    good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
+    with given_case(tables, case, "if unnamed") as opened:
+        return measure_case(opened, case.get("entity"), settings, good_for, progress or silent)
 
-            others = opened_control(opened, named.source, release, control)
-            others = prepared_original(others, release, required.prepare, rules_of(prepare or {}))
-        opened = prepared_original(opened, release, required.prepare, rules_of(prepare or {}))
-        require_entity(entity, *([opened] if release is opened else [opened, release]))
-        everyone = opened_population(opened, named.source, population, population_table)
-        if release is opened:
-            return measure_alone(opened, required, risks, everyone)
-        wanted = None if settings is None else WantedUtility(settings, others)
-        return measure_against(opened, release, required, progress or silent, risks, everyone, utility=wanted)
-    finally:
-        opened.engine.close()
+
+def measure_case(
+    case: Case, entity: str | None, settings: RiskSettings, utility: UtilitySettings | None, progress: Listener
+) -> Measured:
+    """Return the same of an open case; ``entity`` is the column of people that the call names."""
+    require_entity(entity, *(one for one in (case.beside, case.release) if one is not None))
+    if case.beside is not None:
+        wanted = None if utility is None else WantedUtility(utility, case.control)
+        return measure_against(
+            case.original, case.release, case.policy, progress, settings, case.population, utility=wanted
+        )
+    if utility is not None:
+        raise UsageError("Utility is measured against the table that a release was made from: name it, --original.")
+    return measure_alone(case.release, case.policy, settings, case.population)
 
 
 def measure_alone(

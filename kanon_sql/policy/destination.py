@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.files import is_in_private_directory
-from kanon_sql.engine.sources.addresses import has_secrets, path_in, without_secrets
-from kanon_sql.engine.sources.encodings import is_utf8
+from kanon_sql.engine.sources.addresses import has_secrets, path_in
 from kanon_sql.engine.sources.layout import (
     DELIMITERS,
     NOT_STATED,
@@ -20,17 +18,11 @@ from kanon_sql.engine.sources.layout import (
     decimal_sign,
     encoding_named,
 )
-from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
-from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.engine.sources.preparing import Rules
 
 CSV = (".csv", ".tsv")
 """Suffixes of files whose values are separated by a delimiter."""
@@ -211,102 +203,3 @@ def origin_of(
         return None
     found = table if table is not None else opened.written_name
     return Origin(str(source), found if opened.in_database else None, replace(opened.read.layout, sheet=None))
-
-
-@dataclass(frozen=True)
-class NamedRelease:
-    """A release and the table that it was made from, as they are pointed at.
-
-    Attributes:
-        source: a file, a database or anything else that ``open_source`` takes.
-        table: the release in it.
-        original: the same of the original; or the name of a table beside the release; None where none is named.
-        original_table: the original in it.
-        is_into: whether the release is what the policy file puts into the database, under a name in its own schema.
-    """
-
-    source: Any
-    table: str | None
-    original: Any
-    original_table: str | None
-    is_into: bool = False
-
-    def opened(self, resources: Resources | None = None) -> tuple[Source, Source]:
-        """Return the original and the release, in one engine; without an original, the release twice."""
-        if self.original is None:
-            alone = open_source(self.source, self.table, as_text=True, resources=resources)
-            with closed_on_error(alone.engine):
-                self._require_made(alone)
-            return alone, alone
-        original = open_original(self.source, self.original, self.original_table, resources)
-        with closed_on_error(original.engine):
-            release = open_beside(original, self.source, self.table, as_text=True)
-            self._require_made(release)
-            return original, release
-
-    def _require_made(self, release: Source) -> None:
-        """Raise where another schema has a table of the name of the release, which was not made yet."""
-        is_apart = folded(release.relation.db) not in {"", "main"}  # the schema in which a bare name is made
-        if self.is_into and is_apart and "." not in str(self.table):
-            raise UsageError(
-                f"The release {self.table} was not made yet: there is {release.written_name}, which is another table. "
-                "Make it first, with kanon anonymize."
-            )
-
-
-def prepared_original(
-    original: Source, release: Source, of_file: Mapping[str, Rules], said: Mapping[str, Rules] | None = None
-) -> Source:
-    """Return an original whose columns are prepared as they were for its release.
-
-    The rules of a policy file prepare nothing where no original is named; those that a call gives need one.
-    """
-    if release is not original:
-        return with_prepared(original, {**of_file, **(said or {})})
-    if said:
-        raise UsageError("Rules prepare the table that a release was made from: name it with --original.")
-    return original
-
-
-def named_release(
-    named: NamedRelease,
-    origin: Origin | None,
-    destination: Destination,
-    *,
-    against_original: bool,
-) -> NamedRelease:
-    """Return the release that a call names; where it names none, the one that a policy file makes, with its original.
-
-    Args:
-        named: what the call names; its source may be None.
-        origin: of the policy.
-        destination: of the policy file.
-        against_original: whether the original is wanted where the call does not name it.
-    """
-    found, table = named, named.table
-    if named.source is None:
-        if destination.out is not None:
-            out, layout = destination.out, destination.layout
-            if origin is not None and out.suffix.lower() in CSV:
-                encoding = origin.layout.encoding if out.is_file() and not is_utf8(out) else None
-                decimal = None if destination.delimiter == "," else origin.layout.decimal_separator
-                layout = layout.over(Layout(encoding=encoding, decimal_separator=decimal))
-            found = replace(named, source=data_file(str(out), layout))
-        elif destination.into is not None:
-            source, into = named_table(None, table or destination.into, origin)
-            found = replace(named, source=source, table=into, is_into=table is None)
-        elif destination.in_place:
-            source, table = named_table(None, table, origin)
-            found = replace(named, source=source, table=table)
-        else:
-            named_table(None, None, origin)  # where it is named nowhere either, that comes first
-            raise UsageError(
-                "Say which release is meant: SOURCE and, in a database, TABLE; or, under [release] in the policy file, "
-                "where it is (out, into or in_place)."
-            )
-    is_gone = destination.in_place  # whatever release is named: the table is the release now
-    if named.original is not None or origin is None or not against_original or is_gone:
-        return found
-    same = isinstance(named.source, str) and without_secrets(named.source) == origin.source
-    original = named.source if same else origin.original
-    return replace(found, original=original, original_table=named.original_table or origin.table)

@@ -26,7 +26,7 @@ from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy, with_settings
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.anonymize import release_of
-from kanon_sql.release.utility import KEYWORDS, WantedUtility, utility_against, utility_settings
+from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
 from kanon_sql.search.prepare import Prepared, by_rows, prepare_source, problem_of
@@ -263,7 +263,7 @@ class PreparedTable:
         """
         tell = progress or silent
         measure = settings.get("measure", self.policy.measure)
-        good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
+        good_for = utility_settings(utility=utility, target=target, spread=spread)
         if settings.get("prove"):
             raise UsageError("A comparison proves nothing about local recodings: prove is for anonymize.")
         choice = settings.get("choice", self.policy.choice) if self.policy.choice_made else None

@@ -15,8 +15,6 @@ from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
@@ -37,44 +35,31 @@ class WantedUtility:
     control: Source | None = None
 
 
-OPTIONS = ("--utility", "--target", "--spread", "--control", "--original")
-KEYWORDS = ("utility=True", "target=", "spread=", "control=", "original=")
-"""The parameters of ``utility_settings`` as they are written in a call of the command line, and of the library."""
-
-
 def utility_settings(
-    names: Sequence[str],
     *,
     utility: bool,
     target: str | None,
     spread: str | None,
     control: bool = False,
-    original: bool = True,
 ) -> UtilitySettings | None:
     """Return the settings of a call, or None where nothing is wanted.
 
     Args:
-        names: ``OPTIONS`` or ``KEYWORDS``.
         utility: whether utility is to be measured; the others are about nothing else.
         target: the column that is to be predicted.
         spread: how rows of a label are spread.
         control: whether there are rows to test predictions on.
-        original: whether an original was named.
 
     Raises:
         UsageError: some do not go together.
     """
-    own, of_target, _, of_control, of_original = names
     if not utility:
-        given = (target is not None, spread is not None, control)
-        if any(given):
-            first = names[1:4][given.index(True)]
-            raise UsageError(f"{first} says how utility is measured: add {own}, or leave it out.")
+        for option, given in (("--target", target), ("--spread", spread), ("--control", control or None)):
+            if given is not None:
+                raise UsageError(f"{option} says how utility is measured: add --utility, or leave it out.")
         return None
-    if not original:
-        raise UsageError(f"Utility is measured against the table that a release was made from: name it, {of_original}.")
     if control and target is None:
-        raise UsageError(f"{of_control} has rows to test predictions on: say what is predicted, {of_target}.")
+        raise UsageError("--control has rows to test predictions on: say what is predicted, --target.")
     return UtilitySettings(target=target) if spread is None else UtilitySettings(checked_spread(spread), target)
 
 

@@ -22,7 +22,8 @@ from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.evidence.risk import opened_population, risk_of
+from kanon_sql.evidence.case import opened_population
+from kanon_sql.evidence.risk import risk_of
 from kanon_sql.risks.estimators.assessment import PRESETS, RiskSettings, threshold_of
 from kanon_sql.sql.dialects import render
 

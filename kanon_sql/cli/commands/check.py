@@ -4,39 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.case_options import run_judge, with_case
 from kanon_sql.cli.options.destination_options import is_of_several
-from kanon_sql.cli.options.policy_options import (
-    assignments,
-    note_findings,
-    overridden,
-    policy_in,
-    prepared_beside,
-)
+from kanon_sql.cli.options.policy_options import RequestedPolicy
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
-from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
-    print_json,
     print_pairs,
     print_prose,
-    print_sql,
     print_table,
     print_text,
     threshold_text,
     visible,
 )
-from kanon_sql.errors import UsageError, counted
+from kanon_sql.errors import counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
 from kanon_sql.models.known_subsets import columns_named
-from kanon_sql.policy.destination import NamedRelease, named_release
-from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kanon_sql.evidence.case import Case
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.release.verify.classes import ModelResult
 
@@ -44,88 +33,40 @@ _AGAINST = {"fails", "not known"}
 
 
 @with_models
+@with_case(
+    identifying=shared.IdOption,
+    sensitive=shared.SensitiveOption,
+    standard=shared.StandardOption,
+    schema=shared.SchemaOption,
+)
 def check_command(
-    context: typer.Context,
-    source: shared.NamedSourceArgument = None,
-    table: shared.TableArgument = None,
-    original: shared.OriginalOption = None,
-    original_table: shared.OriginalTableOption = None,
-    identifying: shared.IdOption = None,
-    quasi_identifiers: shared.QiOption = None,
-    sensitive: shared.SensitiveOption = None,
-    keep: shared.KeepOption = None,
-    entity: shared.EntityOption = None,
-    count: shared.CountOption = None,
-    k: shared.KOption = None,
-    prepare: shared.PrepareOption = None,
-    hierarchy: shared.HierarchyOption = None,
-    hierarchies: shared.HierarchiesOption = None,
-    standard: shared.StandardOption = None,
-    policy_file: shared.PolicyOption = None,
-    schema: shared.SchemaOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    context: shared.Context,
     *,
     models: RequestedModels,
     population: str | None,
 ) -> None:
     """Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not."""
-    check_options(context)
-    if is_of_several(context, policy_file, schema=schema):
+    said = context.params
+    if is_of_several(context, said["policy_file"], schema=said["schema"]):
         from kanon_sql.cli.commands.several_tables import check_several
 
-        check_several(context, context.params)
+        check_options(context)
+        check_several(context, said)
         return
-    base, in_file = policy_in(policy_file)
-    named = named_release(
-        NamedRelease(source, table, original, original_table),
-        base.origin,
-        in_file,
-        against_original=source is None
-        and (entity or base.columns.entity or hierarchies or original_table) is not None,
+
+    def script(case: Case) -> str | None:
+        alone = case.beside is None and not case.policy.standards
+        return check_sql(case.release, case.policy, said["dialect"]) if alone else None
+
+    run_judge(
+        context,
+        "for people",
+        lambda case, _: check_source(case.release, case.policy, case.beside),
+        _print_result,
+        lambda result: not result.holds,
+        requested=RequestedPolicy(said, models, population),
+        script=script,
     )
-    if named.original is None and (hierarchies or original_table):
-        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    opened, release = named.opened()
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        opened = prepared_beside(opened, release, base, prepare)
-        policy = overridden(
-            base,
-            roles={
-                "identifying": identifying,
-                "quasi_identifiers": quasi_identifiers,
-                "sensitive": sensitive,
-                "insensitive": keep,
-            },
-            entity=entity,
-            k=k,
-            models=models,
-            hierarchies=assignments(hierarchy, "--hierarchy"),
-            publish={},
-            settings={
-                "count": count,
-                "population": population,
-                "standards": standard and tuple(standard),
-                "hierarchy_directory": hierarchies and hierarchies.absolute(),
-            },
-        )
-        if sql and release is opened and not policy.standards:
-            print_sql(check_sql(release, policy, dialect))
-            return
-        result = check_source(release, policy, None if release is opened else opened)
-        note_findings(result.findings, talk)
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
-            return
-    if output_format == "json":
-        print_json(result.summary())
-    else:
-        _print_result(result)
-    if not result.holds:
-        raise typer.Exit(1)
 
 
 def _print_result(result: CheckResult) -> None:

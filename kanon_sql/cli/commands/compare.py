@@ -27,7 +27,7 @@ from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import COUNTS_ROWS, Policy
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
-from kanon_sql.release.utility import OPTIONS, utility_settings
+from kanon_sql.release.utility import utility_settings
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def compare_command(
         from kanon_sql.evidence.report.comparison_plot import check_plot
 
         check_plot(plot_file)
-    utility_settings(OPTIONS, utility=utility, target=target, spread=spread)
+    utility_settings(utility=utility, target=target, spread=spread)
     base, _ = policy_in(policy_file)
     opened = open_source(*named_table(source, table, base.origin))
     with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:

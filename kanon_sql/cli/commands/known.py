@@ -6,15 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_beside
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.errors import UsageError, counted
+from kanon_sql.cli.options.case_options import run_judge, with_case
+from kanon_sql.cli.output.output import print_pairs, print_prose, print_table, visible
+from kanon_sql.errors import counted
 from kanon_sql.evidence.known import KnownResult, known_source, require_columns
-from kanon_sql.policy.destination import NamedRelease, named_release
-from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
     from kanon_sql.evidence.known import KnownSubset
@@ -22,14 +17,9 @@ if TYPE_CHECKING:
 _SHOWN = 12  # subsets; as many of each number of columns
 
 
+@with_case()
 def known_command(
     context: typer.Context,
-    source: shared.NamedSourceArgument = None,
-    table: shared.TableArgument = None,
-    original: shared.OriginalOption = None,
-    original_table: shared.OriginalTableOption = None,
-    quasi_identifiers: shared.QiOption = None,
-    keep: shared.KeepOption = None,
     max_columns: Annotated[
         int | None,
         typer.Option(
@@ -47,57 +37,20 @@ def known_command(
             show_default=False,
         ),
     ] = None,
-    entity: shared.EntityOption = None,
-    count: shared.CountOption = None,
-    prepare: shared.PrepareOption = None,
-    hierarchy: shared.HierarchyOption = None,
-    hierarchies: shared.HierarchiesOption = None,
-    policy_file: shared.PolicyOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
 ) -> None:
     """Tell by how many each combination of values of a few columns is shared; exit code 1 if by fewer than k."""
-    check_options(context)
     if max_columns is not None:
         require_columns(max_columns)
-    base, in_file = policy_in(policy_file)
-    named = named_release(
-        NamedRelease(source, table, original, original_table),
-        base.origin,
-        in_file,
-        against_original=source is None and (entity or base.columns.entity) is not None,
+    required = k is not None or context.params["policy_file"] is not None
+    run_judge(
+        context,
+        "for people",
+        lambda case, talk: known_source(
+            case.release, case.policy, max_columns, case.beside, required=required, progress=talk
+        ),
+        _print_result,
+        lambda result: result.holds is False,
     )
-    if named.original is None and (hierarchy or hierarchies or original_table):
-        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    opened, release = named.opened()
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        opened = prepared_beside(opened, release, base, prepare)
-        policy = generalizing_policy(
-            base,
-            quasi_identifiers=quasi_identifiers,
-            keep=keep,
-            hierarchy=hierarchy,
-            hierarchies=hierarchies,
-            entity=entity,
-            k=k,
-            settings={"count": count},
-        )
-        required = policy_file is not None or k is not None
-        beside = None if release is opened else opened
-        result = known_source(release, policy, max_columns, beside, required=required, progress=talk)
-        note_findings(result.findings, talk)
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
-            return
-    if output_format == "json":
-        print_json(result.summary())
-    else:
-        _print_result(result)
-    if result.holds is False:
-        raise typer.Exit(1)
 
 
 def _print_result(result: KnownResult) -> None:

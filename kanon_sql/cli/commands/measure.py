@@ -7,27 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_beside
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import (
-    Share,
-    figure,
-    print_json,
-    print_pairs,
-    print_prose,
-    print_sql,
-    print_table,
-    visible,
-)
+from kanon_sql.cli.options.case_options import run_judge, with_case
+from kanon_sql.cli.output.output import Share, figure, print_pairs, print_prose, print_table, visible
 from kanon_sql.cli.output.utility import print_utility
-from kanon_sql.errors import UsageError, counted
-from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
-from kanon_sql.evidence.risk import opened_population, require_entity
+from kanon_sql.errors import counted
+from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_case
 from kanon_sql.measures.shares import read_share
-from kanon_sql.policy.destination import NamedRelease, named_release
-from kanon_sql.release.script import logged_script
-from kanon_sql.release.utility import OPTIONS, WantedUtility, utility_settings
+from kanon_sql.release.utility import utility_settings
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
 if TYPE_CHECKING:
@@ -43,19 +29,9 @@ _MET = {True: "yes", False: "no", None: "not verified"}
 _ESTIMATORS = ("pitman", "zayatz", "snb")
 
 
+@with_case()
 def measure_command(
     context: typer.Context,
-    source: shared.NamedSourceArgument = None,
-    table: shared.TableArgument = None,
-    original: shared.OriginalOption = None,
-    original_table: shared.OriginalTableOption = None,
-    quasi_identifiers: shared.QiOption = None,
-    keep: shared.KeepOption = None,
-    k: shared.KOption = None,
-    prepare: shared.PrepareOption = None,
-    hierarchy: shared.HierarchyOption = None,
-    hierarchies: shared.HierarchiesOption = None,
-    policy_file: shared.PolicyOption = None,
     entity: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +40,6 @@ def measure_command(
             help="Names the person: the risk is that of people, not of rows. A release is counted by its original.",
         ),
     ] = None,
-    count: shared.CountOption = None,
     threshold: Annotated[
         str,
         typer.Option(
@@ -115,62 +90,20 @@ def measure_command(
             "tested on their rows, and the original is measured without them.",
         ),
     ] = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
 ) -> None:
     """Measure who could be found in a table, and how much of its original it keeps."""
-    check_options(context)
-    base, in_file = policy_in(policy_file)
-    named = named_release(
-        NamedRelease(source, table, original, original_table), base.origin, in_file, against_original=source is None
-    )
-    if named.original is None and (hierarchy or hierarchies or original_table):
-        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
-    good_for = utility_settings(
-        OPTIONS,
-        utility=utility,
-        target=target,
-        spread=spread,
-        control=control is not None,
-        original=named.original is not None,
+    good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
+    run_judge(
+        context,
+        "if unnamed",
+        lambda case, talk: measure_case(case, entity, settings, good_for, talk),
+        _print_measured,
+        lambda _: False,
+        control=control,
+        population=population,
+        population_table=population_table,
     )
-    opened, release = named.opened()
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        others = None
-        if control is not None:
-            from kanon_sql.evidence.attack import opened_control  # loads the attacks
-
-            others = prepared_beside(opened_control(opened, named.source, release, control), release, base, prepare)
-        opened = prepared_beside(opened, release, base, prepare)
-        policy = generalizing_policy(
-            base,
-            quasi_identifiers=quasi_identifiers,
-            keep=keep,
-            hierarchy=hierarchy,
-            hierarchies=hierarchies,
-            entity=entity,
-            k=k,
-            settings={"count": count},
-        )
-        require_entity(entity, *([opened] if release is opened else [opened, release]))
-        everyone = opened_population(opened, named.source, population, population_table)
-        if release is opened:
-            result = measure_alone(opened, policy, settings, everyone)
-        else:
-            wanted = None if good_for is None else WantedUtility(good_for, others)
-            result = measure_against(opened, release, policy, talk, settings, everyone, utility=wanted)
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
-            return
-        note_findings(result.findings, talk)
-    if output_format == "json":
-        print_json(result.summary())
-    else:
-        _print_measured(result)
 
 
 def _print_measured(result: Measured) -> None:

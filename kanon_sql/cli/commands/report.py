@@ -30,7 +30,7 @@ from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import named_table
 from kanon_sql.release.script import logged_script
-from kanon_sql.release.utility import OPTIONS, utility_settings
+from kanon_sql.release.utility import utility_settings
 
 if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import Report
@@ -78,12 +78,12 @@ def report_command(
     requested: RequestedPolicy,
 ) -> None:
     """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
-    from kanon_sql.evidence.attack import opened_control
+    from kanon_sql.evidence.case import opened_control
     from kanon_sql.evidence.report.figures import check_report
     from kanon_sql.evidence.report.reporter import report_on
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
-    good_for = utility_settings(OPTIONS, utility=utility, target=target, spread=spread)
+    good_for = utility_settings(utility=utility, target=target, spread=spread)
     base, in_file = requested.read()
     source, table = named_table(source, table, base.origin)
     if out is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.engine.time_zones import zone_in_force
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.destination import Destination, prepared_original
+from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import SETTINGS, Policy, k_apart, read_policy
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.policy.publish_rules import KEYED
@@ -67,8 +67,8 @@ class RequestedPolicy:
     """
 
     said: Mapping[str, Any]
-    models: RequestedModels
-    population: str | None
+    models: RequestedModels = field(default_factory=dict)
+    population: str | None = None
 
     @property
     def file(self) -> Path | None:
@@ -78,7 +78,7 @@ class RequestedPolicy:
     @property
     def key_file(self) -> Path | None:
         """The file with the key of pseudonyms."""
-        path: Path | None = self.said["key_file"]
+        path: Path | None = self.said.get("key_file")
         return path
 
     def time_limit(self, policy: Policy) -> float | None:
@@ -101,15 +101,16 @@ class RequestedPolicy:
         return overridden(
             policy,
             roles={role: said[role] for role in _ROLES if role in said},
-            rest=said["rest"],
+            rest=said.get("rest"),
             entity=said["entity"],
             k=said["k"],
             models=self.models,
             hierarchies=assignments(said["hierarchy"], "--hierarchy"),
-            publish=_publish_rules(said["publish"]),
-            levels=assignments(said["levels"], "--levels"),
+            publish=_publish_rules(said.get("publish")),
+            levels=assignments(said.get("levels"), "--levels"),
             settings={
-                **{name: said[name] for name in _SETTINGS},
+                **{name: said.get(name) for name in _SETTINGS},
+                "standards": said.get("standard") and tuple(said["standard"]),
                 "hierarchy_directory": said["hierarchies"] and said["hierarchies"].absolute(),
                 "population": self.population,
                 "key_file": self.key_file and self.key_file.absolute(),
@@ -190,12 +191,6 @@ def prepared_by(opened: Source, policy: Policy, texts: list[str] | None) -> tupl
     """Return a table with its columns prepared by a policy and by texts of ``--prepare``, and the policy with these."""
     rules = _with_preparing(policy, texts)
     return with_prepared(opened, rules), replace(policy, prepare=rules)
-
-
-def prepared_beside(opened: Source, release: Source, policy: Policy, texts: list[str] | None) -> Source:
-    """Return the original of a release with its columns prepared as ``prepared_by`` does."""
-    said = preparing(texts)
-    return prepared_original(opened, release, _with_preparing(policy, texts), said)
 
 
 def _with_preparing(policy: Policy, texts: list[str] | None) -> dict[str, Rules]:

@@ -77,6 +77,7 @@ def _columns(context: typer.Context) -> list[str]:
         return [found.name for found in opened.columns]
 
 
+Context = typer.Context
 Format = Literal["table", "json"]
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "databricks"]
 

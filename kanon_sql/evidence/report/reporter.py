@@ -15,7 +15,7 @@ from kanon_sql.engine.sources.open_source import Source, open_beside, open_datab
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.attack import opened_control
+from kanon_sql.evidence.case import opened_control
 from kanon_sql.evidence.control import ControlGroup, Guessing, without_control
 from kanon_sql.evidence.report.gather import (
     CURVE,
@@ -38,7 +38,7 @@ from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.release.release import Release
-from kanon_sql.release.utility import KEYWORDS, utility_settings
+from kanon_sql.release.utility import utility_settings
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 
@@ -94,7 +94,7 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
         NoSolutionError: no release satisfies the models.
         VerificationError: what was published is not what the policy makes of the original.
     """
-    good_for = utility_settings(KEYWORDS, utility=utility, target=target, spread=spread)
+    good_for = utility_settings(utility=utility, target=target, spread=spread)
     if isinstance(source, Release):
         if settings or standards or any(one is not None for one in (table, release, control, policy)):
             raise UsageError("A release that was found has a policy of its own: give asked_by and utility alone.")

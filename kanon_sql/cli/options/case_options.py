@@ -1,0 +1,128 @@
+"""The options of a case, and the runner of its judges: what is named is opened, judged, noted and printed."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import typer
+
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import RequestedPolicy, preparing
+from kanon_sql.cli.options.shared import check_options, with_options
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_json, print_sql
+from kanon_sql.evidence.case import Tables, open_case
+from kanon_sql.release.script import logged_script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kanon_sql.evidence.case import Case, Judged, Wants
+
+_CASE: dict[str, Any] = {
+    "source": shared.NamedSourceArgument,
+    "table": shared.TableArgument,
+    "original": shared.OriginalOption,
+    "original_table": shared.OriginalTableOption,
+    "quasi_identifiers": shared.QiOption,
+    "insensitive": shared.KeepOption,
+    "entity": shared.EntityOption,
+    "count": shared.CountOption,
+    "k": shared.KOption,
+    "prepare": shared.PrepareOption,
+    "hierarchy": shared.HierarchyOption,
+    "hierarchies": shared.HierarchiesOption,
+    "policy_file": shared.PolicyOption,
+}
+_OUTPUT: dict[str, tuple[Any, Any]] = {
+    "sql": (shared.SqlOption, False),
+    "dialect": (shared.DialectOption, "duckdb"),
+    "output_format": (shared.FormatOption, "table"),
+    "quiet": (shared.QuietOption, False),
+    "verbose": (shared.VerboseOption, False),
+}
+
+
+def with_case(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - what typer reads
+    """Return a decorator that lets a command take the options of a case, and ``more``; ``run_judge`` reads them.
+
+    An option that the command has itself is not added.
+    """
+
+    def with_options_of_case(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command).parameters
+        case = {name: option for name, option in {**_CASE, **more}.items() if name not in own}
+        output = {name: option for name, (option, _) in _OUTPUT.items()}
+        defaults = {name: default for name, (_, default) in _OUTPUT.items()}
+        last = with_options(command, output, lambda _, given: command(**given), defaults=defaults)
+        return with_options(last, case, lambda _, given: last(**given), after="context")
+
+    return with_options_of_case
+
+
+class Printed(Protocol):
+    """A result that a command prints."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+
+
+Found = TypeVar("Found", bound="Judged")
+Result = TypeVar("Result", bound=Printed)
+
+
+def run_judge(
+    context: typer.Context,
+    wants: Wants,
+    judge: Callable[[Case, Talk], Found],
+    show: Callable[[Found], None],
+    failed: Callable[[Found], bool],
+    *,
+    requested: RequestedPolicy | None = None,
+    script: Callable[[Case], str | None] = lambda _: None,
+    **tables: Any,  # noqa: ANN401 - see Tables
+) -> None:
+    """Judge what the command line names, and print the result; end with exit code 1 if it failed.
+
+    Args:
+        context: of a command ``with_case``, whose parameters say what is meant.
+        wants: see ``open_case``.
+        judge: returns the result.
+        show: prints it.
+        failed: returns True if what is required is not met.
+        requested: the policy on the command line, if it is more than the options of a case.
+        script: returns what --sql prints instead of the statements that were run; None: these.
+        tables: further tables that are named.
+    """
+    check_options(context)
+    said = context.params
+    base, in_file = (requested or RequestedPolicy(said)).read()
+    policy = (requested or RequestedPolicy(said)).over(base)
+    named = Tables(said["source"], said["table"], said["original"], said["original_table"], **tables)
+    by_original = said["hierarchies"] or said["original_table"] or (said["hierarchy"] and "identifying" not in said)
+    talk = Talk(quiet=said["quiet"], verbose=said["verbose"])
+    opened = open_case(
+        named, policy, in_file, preparing(said["prepare"]), wants, by_original=bool(by_original), watch=talk.follow
+    )
+    with opened as case, talk:
+        if said["sql"] and (text := script(case)) is not None:
+            print_sql(text)
+            return
+        result = judge(case, talk)
+        for note in result.notes:
+            talk.note(note)
+        if said["sql"]:
+            print_sql(logged_script(case.original.engine.statements, said["dialect"]))
+            return
+    end_with(result, show, said["output_format"], failed=failed(result))
+
+
+def end_with(result: Result, show: Callable[[Result], None], output_format: str, *, failed: bool) -> None:
+    """Print a result as JSON or by a function of its own, and end with exit code 1 if it failed."""
+    if output_format == "json":
+        print_json(result.summary())
+    else:
+        show(result)
+    if failed:
+        raise typer.Exit(1)

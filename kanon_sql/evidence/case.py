@@ -1,0 +1,341 @@
+"""A case: a table that is judged, and what it is judged by, opened in one engine for every judge, library and command.
+
+tables     what a call names: a release, its original, a control group, other releases, a population
+policy     what is required; a policy file names the release and its original where the call does not
+prepare    rules by which the columns of the original were prepared, over those of the policy
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+from kanon_sql.engine.base import closed_on_error
+from kanon_sql.engine.sources.addresses import ObjectAddress, is_warehouse, without_secrets
+from kanon_sql.engine.sources.encodings import is_utf8
+from kanon_sql.engine.sources.layout import Layout, data_file
+from kanon_sql.engine.sources.open_source import holds_tables, open_beside, open_original, open_source
+from kanon_sql.engine.sources.preparing import rules_of, with_prepared
+from kanon_sql.engine.time_zones import computing_in
+from kanon_sql.errors import UsageError
+from kanon_sql.policy.destination import CSV, named_table
+from kanon_sql.policy.gate import PEOPLE, refused_of
+from kanon_sql.policy.policy import given_policy, make_policy
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.sources.preparing import Rules
+    from kanon_sql.hierarchy.spec import Hierarchies
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.destination import Destination
+    from kanon_sql.policy.gate import Finding
+    from kanon_sql.policy.policy import Count, Policy
+
+Wants = Literal["for people", "if unnamed", "always"]
+"""When a judge wants the original of the policy: to count people, if the call names no release, or in any case."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables that a call names: paths, connections or data frames; beside ``source``, names of tables too.
+
+    Attributes:
+        source: has the release; None: the release of the policy file.
+        original: what the release was made from.
+        control: people who are not in the release.
+        others: further releases of the same original.
+        population: all people that rows of the release could be about.
+    """
+
+    source: Any
+    table: str | None
+    original: Any = None
+    original_table: str | None = None
+    control: Any = None
+    others: Sequence[Any] = ()
+    population: Any = None
+    population_table: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A release and what it is judged by, all in one engine.
+
+    Attributes:
+        original: its columns prepared as they were for the release; the release itself if no original is known.
+        control: people who are not in the release, in the types of the original.
+    """
+
+    policy: Policy
+    release: Source
+    original: Source
+    control: Source | None = None
+    others: tuple[Source, ...] = ()
+    population: Source | None = None
+
+    @property
+    def beside(self) -> Source | None:
+        """The original, if it is another table than the release."""
+        return None if self.original is self.release else self.original
+
+
+class Judged(ABC):
+    """The result of a judge, with the findings of ``kanon_sql.policy.gate`` and what follows from them."""
+
+    findings: tuple[Finding, ...]
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """Return the result as plain values: what ``--format json`` prints."""
+
+    @property
+    def refusal(self) -> Finding | None:
+        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
+        return refused_of(self.findings)
+
+    @property
+    def people_repeat(self) -> bool:
+        """Whether several rows are of one person, and no column names people."""
+        return refused_of(self.findings, PEOPLE) is not None
+
+    @property
+    def notes(self) -> list[str]:
+        """What the checks found that stops nothing, in words."""
+        return [finding.note() for finding in self.findings if not finding.refused]
+
+
+class CaseSettings(TypedDict, total=False):
+    """The settings that every judge takes.
+
+    Attributes:
+        original: what the table was made from: a table in the same database, a path, or a data frame. People are
+            counted by it where the table does not say who its rows are about. May be left out where a policy file
+            names it.
+        original_table: the name of the original, where ``original`` is a database.
+        quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
+        identifying: columns that the table must not have.
+        sensitive: columns that models and attacks are about.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
+        hierarchies: those that the table was made with, as for ``anonymize``.
+        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
+        k: the smallest class; 5 if neither this nor ``models`` says so.
+        models: what every class must satisfy, beside ``k``.
+        entity: the column that names the person: people are counted, not rows.
+        count: "people" (default), of which nothing is verified in a table with several rows of one person and no
+            entity; or "rows", also where several are of one person.
+        time_zone: that of the release, as for ``anonymize``.
+        policy: a Policy or the path of a kanon.toml, instead of the columns, hierarchies, models, entity, count and
+            time zone.
+        resources: limits of memory and threads; a connection has settings of its own.
+    """
+
+    original: Any
+    original_table: str | None
+    quasi_identifiers: Sequence[str]
+    identifying: Sequence[str]
+    sensitive: Sequence[str]
+    insensitive: Sequence[str]
+    hierarchies: Hierarchies | None
+    prepare: Mapping[str, str | Sequence[str]] | None
+    k: int | None
+    models: Sequence[PrivacyModel] | None
+    entity: str | None
+    count: Count
+    time_zone: str
+    policy: Policy | str | os.PathLike[str] | None
+    resources: Resources | None
+
+
+_OF_TABLES = {"original", "original_table", "prepare", "policy", "resources"}
+Call = TypeVar("Call", bound="Callable[..., Any]")
+
+
+def takes_case(call: Call) -> Call:
+    """Let a public call that takes ``**case`` show the settings of a case as keywords."""
+    own = inspect.signature(call)
+    *first, _ = own.parameters.values()
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in CaseSettings.__annotations__
+    ]
+    call.__signature__ = own.replace(parameters=[*first, *keywords])  # type: ignore[attr-defined]  # what help() shows
+    return call
+
+
+@contextmanager
+def given_case(tables: Tables, case: CaseSettings, wants: Wants, **settings: Any) -> Iterator[Case]:  # noqa: ANN401 - of a Policy
+    """Open the case of a call of the library; ``settings`` are further ones of its policy."""
+    if unknown := [name for name in case if name not in CaseSettings.__annotations__]:
+        raise TypeError(f"There is no setting {unknown[0]!r} of a case.")
+    policy, in_file = given_policy(case.get("policy"))
+    by_original = wants == "if unnamed" and case.get("hierarchies") is not None
+    own: Any = {name: value for name, value in case.items() if name not in _OF_TABLES}
+    tables = replace(tables, original=case.get("original"), original_table=case.get("original_table"))
+    with open_case(
+        tables,
+        make_policy(policy, rest="drop", **own, **settings),
+        in_file,
+        rules_of(case.get("prepare") or {}),
+        wants,
+        by_original=by_original or tables.original_table is not None,
+        resources=case.get("resources"),
+    ) as opened:
+        yield opened
+
+
+@contextmanager
+def open_case(
+    tables: Tables,
+    policy: Policy,
+    in_file: Destination,
+    prepare: Mapping[str, Rules],
+    wants: Wants,
+    *,
+    by_original: bool = False,
+    resources: Resources | None = None,
+    watch: Callable[[Engine], None] | None = None,
+) -> Iterator[Case]:
+    """Open the tables that a call names; where it names no release, the one that a policy file makes.
+
+    ``by_original`` says that a setting is about the original; ``watch`` is given the engine before any other work.
+    """
+    named = _named(tables, policy, in_file, wants, by_original=by_original)
+    with computing_in(policy.time_zone):
+        into = in_file.into if tables.source is None and tables.table is None else None
+        original, release = _opened(named, into, resources)
+    with original.engine:
+        if watch is not None:
+            watch(original.engine)
+        replaced = {folded(name) for name in prepare}
+        rules = {**{name: own for name, own in policy.prepare.items() if folded(name) not in replaced}, **prepare}
+        if release is original and prepare:
+            raise UsageError("Rules prepare the table that a release was made from: name it with --original.")
+        control = None
+        if named.control is not None:
+            control = with_prepared(opened_control(original, named.source, release, named.control), rules)
+        prepared = original if release is original else with_prepared(original, rules)
+        yield Case(
+            policy,
+            release,
+            prepared,
+            control,
+            tuple(open_other(prepared, named.source, release, other) for other in named.others),
+            opened_population(prepared, named.source, named.population, named.population_table),
+        )
+
+
+def _named(tables: Tables, policy: Policy, in_file: Destination, wants: Wants, *, by_original: bool) -> Tables:
+    """Return the tables of a call, with those of the policy where it names none."""
+    origin, found = policy.origin, tables
+    if tables.source is None:
+        found = _release_of(tables, policy, in_file)
+    by_people = policy.columns.entity is not None or by_original
+    is_wanted = wants == "always" or (tables.source is None and (by_people or wants == "if unnamed"))
+    # In place, the table of the policy is the release, whatever release is named.
+    if found.original is None and origin is not None and is_wanted and not in_file.in_place:
+        same = isinstance(found.source, str) and without_secrets(found.source) == origin.source
+        original = found.source if same else origin.original
+        found = replace(found, original=original, original_table=found.original_table or origin.table)
+    if found.original is None and wants == "always":
+        gone = " The release took the place of the table: name a backup of it." if in_file.in_place else ""
+        raise UsageError(
+            "An attack needs the table that the release was made from: name it with --original, or under [source] in "
+            f"the policy file.{gone}"
+        )
+    if found.original is None and by_original:
+        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
+    return found
+
+
+def _release_of(tables: Tables, policy: Policy, in_file: Destination) -> Tables:
+    """Return the tables of a call with the release that a policy file makes."""
+    origin = policy.origin
+    if in_file.out is not None:
+        out, layout = in_file.out, in_file.layout
+        if origin is not None and out.suffix.lower() in CSV:
+            encoding = origin.layout.encoding if out.is_file() and not is_utf8(out) else None
+            decimal = None if in_file.delimiter == "," else origin.layout.decimal_separator
+            layout = layout.over(Layout(encoding=encoding, decimal_separator=decimal))
+        return replace(tables, source=data_file(str(out), layout))
+    source, table = named_table(None, tables.table or in_file.into, origin)  # where it is nowhere, that comes first
+    if in_file.into is None and not in_file.in_place:
+        raise UsageError(
+            "Say which release is meant: SOURCE and, in a database, TABLE; or, under [release] in the policy file, "
+            "where it is (out, into or in_place)."
+        )
+    return replace(tables, source=source, table=table)
+
+
+def _opened(named: Tables, into: str | None, resources: Resources | None) -> tuple[Source, Source]:
+    """Return the original and the release, in one engine; without an original, the release twice.
+
+    ``into`` is the name by which a policy makes the release, if the call names none.
+    """
+    if named.original is None:
+        original = release = open_source(named.source, named.table, as_text=True, resources=resources)
+    else:
+        original = open_original(named.source, named.original, named.original_table, resources)
+    with closed_on_error(original.engine):
+        if named.original is not None:
+            release = open_beside(original, named.source, named.table, as_text=True)
+        is_apart = folded(release.relation.db) not in {"", "main"}  # the schema in which a bare name is made
+        if into is not None and is_apart and "." not in into:
+            raise UsageError(
+                f"The release {into} was not made yet: there is {release.written_name}, which is another table. "
+                "Make it first, with kanon anonymize."
+            )
+        return original, release
+
+
+def open_other(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - what ``release`` was opened from
+    release: Source,
+    other: Any,  # noqa: ANN401 - the same, or the name of a table
+) -> Source:
+    """Open another table in the engine of an original: one in the database of its release, or a source of its own."""
+    in_database = not (release.file or release.frame_kind or isinstance(release.address, ObjectAddress))
+    if isinstance(other, str) and in_database and not _is_file(other):
+        return open_beside(opened, source, other)
+    return open_beside(opened, other, as_text=True)
+
+
+def opened_control(opened: Source, source: Any, release: Source, control: Any) -> Source:  # noqa: ANN401 - as above
+    """Open a control group in the types of its original, as ``open_other`` does; its columns are not prepared yet."""
+    from kanon_sql.evidence.control import control_group  # loads the attacks
+
+    return control_group(opened, open_other(opened, source, release, control))
+
+
+def opened_population(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - as above
+    population: Any,  # noqa: ANN401 - the same, or the name of a table
+    population_table: str | None = None,
+) -> Source | None:
+    """Open the population of a table, in the engine of one that is open; None if none was named."""
+    if population is None:
+        if population_table is not None:
+            raise UsageError("A table of the population was named, but not where it is: name the population too.")
+        return None
+    if isinstance(population, str) and population_table is None and not _is_file(population):
+        is_path = isinstance(source, str | os.PathLike) and not is_warehouse(source)
+        # Not looked into where it is open: that would take the locks of the process on it away.
+        known = is_path and (opened.database == Path(source) or opened.engine.has_attached(Path(source)))
+        in_file = known or (is_path and holds_tables(source))
+        if in_file or opened.in_warehouse or source is opened.engine.connection:
+            return open_beside(opened, opened.warehouse or source, population, as_text=True)
+    return open_beside(opened, population, population_table, as_text=True)
+
+
+def _is_file(name: str) -> bool:
+    return bool(Path(name).suffix) and Path(name).exists()
