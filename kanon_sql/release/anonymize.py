@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.recoding import Local
+from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key, require_apart
 from kanon_sql.engine.progress import Listener, Progress, allow_to_finish, silent, timed, within
@@ -23,7 +24,6 @@ from kanon_sql.measures.recoding import PartTables, measure_local, measure_recod
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
-from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.policy.policy import Policy, make_policy, with_settings
@@ -55,13 +55,8 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem
 
 
-_FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
-_FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
-_FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
-_FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
 _ROW_GROUP = 122_880  # rows that DuckDB gives to one thread at a time
 _FEW_TUPLES = 1 << 15  # of which a test of several nodes at once is soon done
-_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
 @with_settings
@@ -143,21 +138,29 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         population=population,
         **settings,
     )
-    source, table = named_table(source, table, requested.origin)
     begun = time.monotonic()
     with within(requested.time_limit, begun), computing_in(requested.time_zone):
-        opened = waited(lambda: open_source(source, table, resources=resources))
-        try:
-            opened, requested = with_dates(with_prepared(opened, requested.prepare), requested)
+        opened, requested = open_requested(source, table, requested, resources)
+        with closed_on_error(opened.engine):
             if hold_out is not None:
                 from kanon_sql.release.hold_out import held_out
 
                 opened = held_out(opened, requested, hold_out)
-            made_of = replace(requested, origin=origin_of(source, table, opened))
-            return make_release(opened, made_of, progress or silent, begun)
-        except BaseException:
-            opened.engine.close()
-            raise
+            return make_release(opened, requested, progress or silent, begun)
+
+
+def open_requested(
+    source: Any,  # noqa: ANN401 - as for ``anonymize``
+    table: str | None,
+    policy: Policy,
+    resources: Resources | None,
+) -> tuple[Source, Policy]:
+    """Open and prepare the table of a call, and return the policy with the rules for its dates and its origin."""
+    source, table = named_table(source, table, policy.origin)
+    opened = waited(lambda: open_source(source, table, resources=resources))
+    with closed_on_error(opened.engine):
+        opened, policy = with_dates(with_prepared(opened, policy.prepare), policy)
+        return opened, replace(policy, origin=origin_of(source, table, opened))
 
 
 def make_release(
@@ -167,10 +170,9 @@ def make_release(
     begun: float | None = None,
     shared_tests: SharedTests | None = None,
 ) -> Release:
-    """Return the release of an open source under a policy.
+    """Return the release of an open source, whose time limit began at ``begun``.
 
-    The time limit began at ``begun``, on the clock of ``time.monotonic``; now if not given. ``shared_tests`` keep node
-    tests for further searches with other k.
+    ``shared_tests`` keep node tests for further searches with other k.
     """
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
@@ -392,7 +394,7 @@ def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float
     if policy.time_limit is None:
         deadline = _default_end(prepared, policy, problem)
     else:
-        deadline = _search_until(prepared, policy, policy.time_limit, begun)
+        deadline = _search_until(prepared, policy.time_limit, begun)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
@@ -411,18 +413,11 @@ def _default_end(prepared: Prepared, policy: Policy, problem: Problem) -> float 
     return time.monotonic() + UNLISTED_SECONDS if endless and not prepared.source.engine.in_transaction() else None
 
 
-def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
+def _search_until(prepared: Prepared, limit: float, begun: float) -> float:
     """Return when the search ends so that what it found can be measured, published and verified within the limit.
 
-    That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
-    it goes by what preparing took, but is no more than the greater part of what remains.
+    That reads the table about as often as preparing it did, and takes about as long.
     """
-    factor = _FINISHING if policy.algorithm in algorithms_of("full-domain") else _FINISHING_PARTS
     now = time.monotonic()
     left = begun + limit - now
-    finishing = factor * sum(prepared.seconds.values())
-    if (known := known_subsets_of(policy.models)) is not None:
-        finishing += _FINISHING_SUBSET * known.subsets(len(prepared.roles.quasi_identifiers))
-    if policy.algorithm not in algorithms_of("full-domain"):
-        finishing += min(_FINISHING_STEPS, left / 2)
-    return now + left - min(finishing, _MOST_FOR_FINISHING * left)
+    return now + left - min(sum(prepared.seconds.values()), left / 2)

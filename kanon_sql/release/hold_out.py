@@ -45,16 +45,7 @@ _OWN = ("kanon_position", "kanon_key", "kanon_place")
 
 
 def held_out(source: Source, policy: Policy, share: float) -> Source:
-    """Return what is left of a table once a share of its people, or rows, is held out.
-
-    Args:
-        source: the table, whose columns are not prepared.
-        policy: says how people are counted; its seed, or 0, is that of the draw.
-        share: above 0 and below 1; the number is rounded.
-
-    Raises:
-        UsageError: the share, or the table, allows none.
-    """
+    """Return a table without a share of its people, or rows, drawn by the seed of the policy, or 0."""
     if isinstance(share, bool) or not 0 < share < 1:
         raise UsageError(f"The share that is held out is above 0 and below 1, not {share!r}.")
     if source.in_warehouse:
@@ -150,10 +141,6 @@ def writing_held_out(source: Source, path: Path | None, *, replace: bool) -> Ite
     """Write the rows that were held out to a CSV or Parquet file, which gets its name once the block has ended.
 
     So there is no file where the release was not made. Nothing is written where ``path`` is None.
-
-    Raises:
-        UsageError: nothing was held out, or the file may not be written.
-        SourceError: it cannot be written.
     """
     if path is None:
         yield

@@ -40,23 +40,14 @@ _IN_A_SCRIPT = 120  # subsets: the classes by all pairs of 16 columns, or all tr
 
 @dataclass(frozen=True)
 class _Labelled:
-    """What classes are made from, step by step: of a full-domain recoding there is one.
+    """What classes are made from, step by step: of a full-domain recoding there is one."""
 
-    Attributes:
-        given: the steps of ``release/numbered_classes`` that are replaced.
-        names: the labels.
-        steps: those of each step.
-        entity: the person.
-        n: how many rows there are.
-        step: what the step is called in the table of classes; None where there is one.
-    """
-
-    given: Mapping[str, sql.Steps]
-    names: Sequence[str]
-    steps: Sequence[Sequence[str]]
-    entity: str
-    n: str
-    step: str | None = None
+    given: Mapping[str, sql.Steps]  # the steps of ``release/numbered_classes`` that are replaced
+    names: Sequence[str]  # the labels
+    steps: Sequence[Sequence[str]]  # those of each step
+    entity: str  # the person
+    n: str  # how many rows there are
+    step: str | None = None  # the name of the step in the table of classes; None if there is one step
 
 
 def _labelled(publication: Publication) -> _Labelled:
@@ -179,15 +170,7 @@ def known_check_query(
 def measured_in(
     engine: Engine, rows: exp.Query, columns: Sequence[Column], model: KnownSubsets, entity: Column | None
 ) -> ModelResult:
-    """Return what was found of the model in a table: every class by m of its quasi-identifiers is counted.
-
-    Args:
-        engine: holds the table.
-        rows: its quasi-identifiers, and the entity.
-        columns: the quasi-identifiers.
-        model: what is required.
-        entity: the column that names the person; None where rows are counted.
-    """
+    """Return what was found of the model in a table: every class by m of its quasi-identifiers is counted."""
     relation = make_table(engine, "kanon_known", rows, "quasi-identifiers of the release")
     tuples = collect(engine, relation, columns, entity)
     coded = code(tuples)

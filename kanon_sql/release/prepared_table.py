@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -14,18 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import MONDRIAN, by_name
-from kanon_sql.engine.base import make_table
+from kanon_sql.engine.base import closed_on_error, make_table
 from kanon_sql.engine.progress import Listener, Progress, silent
-from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.engine.sources.preparing import with_prepared
+from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
-from kanon_sql.policy.destination import named_table, origin_of
-from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy, with_settings
-from kanon_sql.policy.profile.preparing import with_dates
-from kanon_sql.release.anonymize import release_of
+from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy
+from kanon_sql.release.anonymize import anonymize, open_requested, release_of
 from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
@@ -39,12 +37,9 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.utility.spread import Spread
     from kanon_sql.measures.utility.utility import Utility
-    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.policy.roles import Rest
     from kanon_sql.release.release import Release
 
 
@@ -154,15 +149,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PreparedTable:
-    """A table whose frequency set is kept until ``close``, or the end of a ``with`` block.
+    """A table whose frequency set is kept until ``close``, or the end of a ``with`` block."""
 
-    Attributes:
-        prepared: the table as it is searched.
-        policy: roles and hierarchies; the other settings are the defaults of the methods.
-    """
-
-    prepared: Prepared
-    policy: Policy
+    prepared: Prepared  # the table as it is searched
+    policy: Policy  # roles and hierarchies; the other settings are the defaults of the methods
 
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
         """Return the release of the policy, with some of its settings changed.
@@ -346,81 +336,39 @@ def _utility(release: Release, rows: exp.Table, prepared: Prepared, wanted: Want
     return utility_against(source, made, release.policy, prepared, wanted, tell)
 
 
-@with_settings
-def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its own
+def prepare(
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
-    quasi_identifiers: Sequence[str] = (),
-    identifying: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    pseudonymize: Sequence[str] = (),
-    rest: Rest | None = None,
-    entity: str | None = None,
-    k: int | None = None,
-    models: Sequence[PrivacyModel] | None = None,
-    population: str | None = None,
-    hierarchies: Hierarchies | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
-    publish: Mapping[str, str | Sequence[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
-    **settings: Any,  # noqa: ANN401 - each of its own kind, which the policy checks
+    **settings: Any,  # noqa: ANN401 - those of anonymize
 ) -> PreparedTable:
     """Return a table ready to be anonymized in many ways: its hierarchies made, its frequency set counted.
 
     Args:
-        source: as for ``anonymize``, and so are the other settings.
+        source: as for ``anonymize``, and so are all other arguments.
         table: the table in a database.
-        quasi_identifiers: columns that together could tell who a row is about.
-        identifying: columns that are never published.
-        sensitive: columns that must not be learned about a person.
-        insensitive: other columns that are published as they are.
-        pseudonymize: identifying columns that are published as pseudonyms.
-        rest: what happens to columns that were not named.
-        entity: the column that names the person; then every k counts people.
-        k: the smallest class, where nothing else is said.
-        models: required where nothing else is said; the sensitive columns that they are about are counted too.
-        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
-        hierarchies: as for ``anonymize``.
-        prepare: rules that come before all else, as for ``anonymize``.
-        publish: for columns that are kept, the rule by which they are published; or several.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        policy: a Policy or the path of a kanon.toml, instead of settings.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
-        settings: those of ``kanon settings`` by their names; the methods take other values of those of the search.
+        settings: keywords of ``anonymize``, but ``hold_out``. The methods take other values of those of the search. The
+            sensitive columns that ``models`` are about are counted too.
 
     Raises:
         UsageError: a setting or a column is wrong.
         SourceError: the source or a hierarchy cannot be read.
     """
-    requested = make_policy(
-        policy,
-        quasi_identifiers=quasi_identifiers,
-        identifying=identifying,
-        sensitive=sensitive,
-        insensitive=insensitive,
-        pseudonymize=pseudonymize,
-        rest=rest,
-        entity=entity,
-        k=k,
-        models=models,
-        population=population,
-        hierarchies=hierarchies,
-        prepare=prepare,
-        publish=publish,
-        **settings,
-    )
-    tell = progress or silent
-    source, table = named_table(source, table, requested.origin)
+    requested, tell = make_policy(policy, **settings), progress or silent
     with computing_in(requested.time_zone):
-        opened = open_source(source, table, resources=resources)
-    try:
-        opened, requested = with_dates(with_prepared(opened, requested.prepare), requested)
-        requested = replace(requested, origin=origin_of(source, table, opened))
+        opened, requested = open_requested(source, table, requested, resources)
+    with closed_on_error(opened.engine):
         return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
-    except BaseException:
-        opened.engine.close()
-        raise
+
+
+_OF_ANONYMIZE = inspect.signature(anonymize)
+prepare.__signature__ = _OF_ANONYMIZE.replace(  # type: ignore[attr-defined]  # what help() shows
+    parameters=[one for one in _OF_ANONYMIZE.parameters.values() if one.name != "hold_out"],
+    return_annotation="PreparedTable",
+)

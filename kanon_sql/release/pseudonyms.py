@@ -47,31 +47,18 @@ _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 
 @dataclass(frozen=True)
 class Pseudonyms:
-    """How identifying columns are published as pseudonyms.
+    """How identifying columns are published as pseudonyms."""
 
-    Attributes:
-        columns: those columns, in the order of the source and with the types that they have there.
-        table: the temporary table of values and their pseudonyms.
-        view: the temporary view of the source with pseudonyms in the place of values.
-        origin: the source itself.
-        taken: the columns of the source that the view has, in their order.
-        key: what pseudonyms are made with.
-        left_out: the temporary table of pseudonyms whose rows are suppressed (see ``verify.pseudonyms``).
-        rounds: how often pseudonyms are put there; 0 where none has to be.
-        people_left_out: how many pseudonyms that are.
-        rows_left_out: their rows in the source.
-    """
-
-    columns: tuple[Column, ...]
-    table: exp.Table
-    view: exp.Table
-    origin: exp.Table
-    taken: tuple[Column, ...]
+    columns: tuple[Column, ...]  # those columns, in the order of the source and with the types that they have there
+    table: exp.Table  # the temporary table of values and their pseudonyms
+    view: exp.Table  # the temporary view of the source with pseudonyms in the place of values
+    origin: exp.Table  # the source itself
+    taken: tuple[Column, ...]  # the columns of the source that the view has, in their order
     key: Key
-    left_out: exp.Table
-    rounds: int = 0
-    people_left_out: int = 0
-    rows_left_out: int = 0
+    left_out: exp.Table  # the temporary table of pseudonyms whose rows are suppressed (see ``verify.pseudonyms``)
+    rounds: int = 0  # how often pseudonyms are put there; 0 where none has to be
+    people_left_out: int = 0  # how many pseudonyms that are
+    rows_left_out: int = 0  # their rows in the source
 
     @property
     def names(self) -> list[str]:

@@ -32,52 +32,29 @@ GENERALIZED = "generalized"
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published, and how.
+    """What is published, and how."""
 
-    Attributes:
-        source: the relation that is anonymized; where there are pseudonyms or rules, the view of it that has them
-            already. In a warehouse, only what makes the release reads that view: see ``PublishedRules.view``.
-        columns: the published columns in the order of the source; identifying and dropped ones are not among them, but
-            for those that are published as pseudonyms.
-        roles: the role of every column of the source.
-        hierarchies: of the quasi-identifiers, in their order.
-        recoding: how they are generalized.
-        models: what every class must satisfy.
-        seed: of the order of rows.
-        combinations: the temporary table that a local recoding works on.
-        trees: the hierarchies of sensitive columns, where a model measures how far apart values are in them.
-        population: the table that models compare with.
-        pseudonyms: how some identifying columns are published; None if none is.
-        rules: how some kept columns are published; None if all are as they are.
-        partial: the quasi-identifiers whose lookup relation has the values of published rows only.
-        kept: the temporary table of the classes that are published, by their labels, where k is required of any m
-            columns; None where the classes tell by themselves.
-        spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
-        delimiter: what separates the values of a CSV file.
-        encoding: of a CSV file; None is UTF-8.
-        decimal: the decimal sign of numbers in a CSV file.
-        formats: how dates are written in a CSV file, by column, where that is not as in SQL.
-    """
-
+    # The relation that is anonymized, or its view with pseudonyms and rules. In a warehouse, only the release is made
+    # from that view: see ``PublishedRules.view``.
     source: exp.Table
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # published ones, pseudonyms included, in the order of the source
     roles: Roles
     hierarchies: tuple[Hierarchy, ...]
     recoding: Recoding
     models: tuple[PrivacyModel, ...]
-    seed: int
-    combinations: exp.Table
-    trees: dict[str, Hierarchy] = field(default_factory=dict)
+    seed: int  # of the order of rows
+    combinations: exp.Table  # the temporary table that a local recoding works on
+    trees: dict[str, Hierarchy] = field(default_factory=dict)  # of sensitive columns whose values a model compares
     population: exp.Table | None = None
     pseudonyms: Pseudonyms | None = None
-    rules: PublishedRules | None = None
-    partial: frozenset[str] = frozenset()
-    kept: exp.Table | None = None
+    rules: PublishedRules | None = None  # for kept columns
+    partial: frozenset[str] = frozenset()  # quasi-identifiers whose lookup has the values of published rows only
+    kept: exp.Table | None = None  # labels of the classes that are published, if k is required of any m columns
     spreadsheet_safe: bool = False
     delimiter: str = ","
-    encoding: str | None = None
-    decimal: str = "."
-    formats: Mapping[str, str] = field(default_factory=dict)
+    encoding: str | None = None  # of a CSV file; None is UTF-8
+    decimal: str = "."  # the decimal sign of numbers in a CSV file
+    formats: Mapping[str, str] = field(default_factory=dict)  # of dates in a CSV file, by column, if not as in SQL
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -76,35 +76,20 @@ _REDACTED = {
 
 @dataclass(frozen=True)
 class PublishedRules:
-    """How kept columns are published by rules.
+    """How kept columns are published by rules."""
 
-    Attributes:
-        columns: those columns, in the order of the source.
-        view: the temporary view of the source with their new values.
-        origin: the source itself.
-        taken: the columns of the source that the view has, in their order.
-        entity: the column that names the person.
-        key: what pseudonyms and days are made with.
-        tables: by column, the temporary table that its values are looked up in; of those that need one.
-        groups: by column that is microaggregated, the places where its groups start.
-        lost: by column that is microaggregated, the share of its variance that is lost.
-        bench: the workbench beside the warehouse that has the source; None if it is in none.
-        values: by column that is microaggregated, the relation that its values are read from.
-        unshifted: dates that are published as they are, beside dates that are shifted.
-    """
-
-    columns: tuple[RuledColumn, ...]
-    view: exp.Table
-    origin: exp.Table
-    taken: tuple[Column, ...]
+    columns: tuple[RuledColumn, ...]  # those columns, in the order of the source
+    view: exp.Table  # the temporary view of the source with their new values
+    origin: exp.Table  # the source itself
+    taken: tuple[Column, ...]  # the columns of the source that the view has, in their order
     entity: Column | None
     key: Key
-    tables: dict[str, exp.Table]
-    groups: dict[str, str]
-    lost: dict[str, float]
-    bench: Workbench | None = None
-    values: dict[str, exp.Table] = field(default_factory=dict)
-    unshifted: tuple[str, ...] = ()
+    tables: dict[str, exp.Table]  # by column, the temporary table that its values are looked up in, if it needs one
+    groups: dict[str, str]  # by column that is microaggregated, the places where its groups start
+    lost: dict[str, float]  # by column that is microaggregated, the share of its variance that is lost
+    bench: Workbench | None = None  # the workbench beside the warehouse that has the source; None if it is in none
+    values: dict[str, exp.Table] = field(default_factory=dict)  # by microaggregated column, where its values are read
+    unshifted: tuple[str, ...] = ()  # dates that are published as they are, beside dates that are shifted
 
     def holder(self, engine: Engine) -> Engine | Warehouse:
         """Return what has the source: the engine, or the warehouse."""

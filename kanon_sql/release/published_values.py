@@ -136,7 +136,7 @@ class PublishedValues:
         return exp.select(sql.literal(1)).from_(sql.aliased(relation, TUPLES)).where(*same)
 
     def _has_others(self, number: int, is_published: exp.Expr) -> bool:
-        """Tell whether the table has values of a column that no published row has."""
+        """Return True if the table has values of a column that no published row has."""
         engine, lookup = self._prepared.source.engine, self._publication.hierarchies[number]
         here = exp.Exists(this=self._tuples_of(self._prepared.frequency.relation, number))
         others = exp.select(sql.count_rows()).from_(lookup.relation.copy()).where(here, is_published.copy().not_())

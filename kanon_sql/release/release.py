@@ -81,7 +81,7 @@ class Release:
 
     @property
     def levels(self) -> dict[str, int] | None:
-        """The level of each quasi-identifier, 0 being the original value; None where a column has several."""
+        """The level of each quasi-identifier, 0 being the original value; None if a column has several."""
         return self.publication.recoding.levels(self.publication.hierarchies)
 
     @property
@@ -197,27 +197,8 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        if lock is None:
-            return self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
-        from kanon_sql.release.append.lock import write_lock
-
-        path = Path(lock)
-        self._require_lockable(path, replace=replace)
-        published = self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
-        try:
-            target = target_table(self.prepared.source.engine, name)
-            write_lock(self.policy, self.prepared, self.publication, target, path)
-        except SourceError as error:
-            raise SourceError(f"The release is there, and has no lock. {error}") from None
-        return published
-
-    def _require_lockable(self, lock: Path, *, replace: bool) -> None:
-        from kanon_sql.release.append.lock import locked_columns, require_lock_file, require_lockable
-
-        self.prepared.source.refuse_held_out("and rows that are appended later would not be: leave the lock out.")
-        require_lock_file(lock, self.prepared.source, replace=replace)
-        require_lockable(self.policy, self.prepared.source)
-        locked_columns(self.publication)
+        path = None if lock is None else Path(lock)
+        return self.publish(Destination(into=name, replace=replace, lock=path), ignore_ledger=ignore_ledger)
 
     def to_view(
         self, name: str, *, replace: bool = False, ignore_ledger: bool = False, materialized: bool = False
@@ -230,13 +211,10 @@ class Release:
             ignore_ledger: as for ``to_table``.
             materialized: whether it keeps its rows until it is refreshed, which PostgreSQL has.
 
-        Raises:
-            UsageError: the source is in no database, or the name is taken.
-            VerificationError: the output is not what it should be; it was taken back.
-            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
+        Raises what ``to_table`` does.
         """
         kind: Kind = "materialized-view" if materialized else "view"
-        return self._as_relation(name, kind, replace=replace, ignore_ledger=ignore_ledger)
+        return self.publish(Destination(into=name, kind=kind, replace=replace), ignore_ledger=ignore_ledger)
 
     def to_file(
         self,
@@ -269,23 +247,12 @@ class Release:
             UsageError: the suffix is not known, or the file exists; or a setting of CSV files for another one; or the
                 encoding lacks characters of the release.
             SourceError: the file cannot be written.
-            VerificationError: the output is not what it should be; it was taken back.
-            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
-        """
-        out = Path(path)
-        as_csv: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-        where = Destination(out=out, replace=replace, spreadsheet_safe=spreadsheet_safe, **as_csv)
-        return self._as_file(where, out, ignore_ledger=ignore_ledger)
 
-    def _as_file(self, destination: Destination, path: Path, *, ignore_ledger: bool) -> Published:
-        source, dry_run = self.prepared.source, destination.dry_run
-        format_name = check_file(source, path, replace=destination.replace)
-        require_apart(self.policy.key_file, [path], "the release")
-        publication = for_file(self.publication, source, path, destination)
-        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            how: dict[str, Any] = {"format_name": format_name, "replace": destination.replace, "ledger": ledger}
-            made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)
-            return self._noted(_only_tried(made, str(path), ledger) if dry_run else made)
+        Further errors are those of ``to_table``.
+        """
+        as_csv: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+        where = Destination(out=Path(path), replace=replace, spreadsheet_safe=spreadsheet_safe, **as_csv)
+        return self.publish(where, ignore_ledger=ignore_ledger)
 
     def in_place(
         self,
@@ -310,17 +277,8 @@ class Release:
             VerificationError: the output is not what it should be; the file is as it was.
             JointReleaseError: it says too much beside an earlier release of the table; the file is as it was.
         """
-        from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
-
-        source = self.prepared.source
-        how = HowInPlace(decided_backup(backup), dry_run)
-        check_in_place(source, how)
-        require_apart(self.policy.key_file, [how.backup], "the backup")
-        source.make_writable()
-        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            published = publish_in_place(source, self.publication, self.expected, how, ledger)
-        source.gone = not dry_run
-        return self._noted(published)
+        where = Destination(in_place=True, backup=decided_backup(backup) or False, dry_run=dry_run)
+        return self.publish(where, ignore_ledger=ignore_ledger)
 
     def held_out_to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> int:
         """Write the rows that were held out, as they are in the table, to a CSV or Parquet file; return how many.
@@ -383,39 +341,62 @@ class Release:
         return self._noted(published).verification, looked
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
-        """Put the release where a destination says."""
-        replace = destination.replace
-        if destination.dry_run and not destination.in_place:
-            return self._tried(destination, ignore_ledger=ignore_ledger)
-        if destination.out is not None:
-            return self._as_file(destination, destination.out, ignore_ledger=ignore_ledger)
-        if destination.in_place:
-            return self.in_place(backup=destination.backup, dry_run=destination.dry_run, ignore_ledger=ignore_ledger)
-        if destination.into is None:
+        """Put the release where a destination says; a dry run makes and checks everything, and leaves nothing there."""
+        if not destination.is_somewhere:
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
-        if destination.kind != "table":
-            materialized = destination.kind == "materialized-view"
-            return self.to_view(
-                destination.into, replace=replace, ignore_ledger=ignore_ledger, materialized=materialized
-            )
-        return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger, lock=destination.lock)
+        put = self._in_place if destination.in_place else self._into if destination.out is None else self._out
+        return self._noted(put(destination, ignore_ledger=ignore_ledger))
 
-    def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
-        """Make a release where nothing stays, and check it as one that is published."""
-        source = self.prepared.source
-        replace = destination.replace
-        if destination.out is not None:
-            return self._as_file(destination, destination.out, ignore_ledger=ignore_ledger)
-        name = str(destination.into)
-        if destination.kind != "table":
-            require_viewable(self.publication)
-        require_kind(source, destination.kind)
-        target = check_target(source, name, destination.kind, replace=replace)
+    def _into(self, destination: Destination, *, ignore_ledger: bool) -> Published:
+        source, name, kind = self.prepared.source, str(destination.into), destination.kind
         if destination.lock is not None:
-            self._require_lockable(destination.lock, replace=replace)
+            from kanon_sql.release.append.lock import require_locked
+
+            require_locked(destination.lock, source, self.policy, self.publication, replace=destination.replace)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            _, made = to_frame(source, self.publication, self.expected, lambda *_: None, ledger, target)
-            return self._noted(_only_tried(made, name, ledger))
+            if not destination.dry_run:
+                how: dict[str, Any] = {"kind": kind, "replace": destination.replace, "ledger": ledger}
+                published = to_relation(source, self.publication, name, self.expected, **how)
+            else:
+                if kind != "table":
+                    require_viewable(self.publication)
+                require_kind(source, kind)
+                target = check_target(source, name, kind, replace=destination.replace)
+                _, made = to_frame(source, self.publication, self.expected, lambda *_: None, ledger, target)
+                published = _only_tried(made, name, ledger)
+        if destination.lock is None or destination.dry_run:
+            return published
+        from kanon_sql.release.append.lock import write_lock
+
+        try:
+            target = target_table(source.engine, name)
+            write_lock(self.policy, self.prepared, self.publication, target, destination.lock)
+        except SourceError as error:
+            raise SourceError(f"The release is there, and has no lock. {error}") from None
+        return published
+
+    def _out(self, destination: Destination, *, ignore_ledger: bool) -> Published:
+        source, path, dry_run = self.prepared.source, Path(destination.out or ""), destination.dry_run
+        format_name = check_file(source, path, replace=destination.replace)
+        require_apart(self.policy.key_file, [path], "the release")
+        publication = for_file(self.publication, source, path, destination)
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            how: dict[str, Any] = {"format_name": format_name, "replace": destination.replace, "ledger": ledger}
+            made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)
+            return _only_tried(made, str(path), ledger) if dry_run else made
+
+    def _in_place(self, destination: Destination, *, ignore_ledger: bool) -> Published:
+        from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
+
+        source = self.prepared.source
+        how = HowInPlace(decided_backup(destination.backup), destination.dry_run)
+        check_in_place(source, how)
+        require_apart(self.policy.key_file, [how.backup], "the backup")
+        source.make_writable()
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            published = publish_in_place(source, self.publication, self.expected, how, ledger)
+        source.gone = not how.dry_run
+        return published
 
     # SQL, and in short
 
@@ -472,28 +453,27 @@ class Release:
         self.prepared.source.refuse_held_out(
             "and a script would begin with the table as it is: run it on a table of the rest."
         )
-        own = self.prepared.source.engine.dialect
-        if dialect != own and self.publication.pseudonyms is not None:
-            raise UsageError(
-                "Pseudonyms are made by functions that other dialects have under other names and with other types: "
-                "leave --dialect out, or --pseudonymize."
-            )
-        in_warehouse = self.prepared.source.in_warehouse
-        if in_warehouse and (self.prepared.source.preparation is not None or self.publication.rules is not None):
+        source, publication = self.prepared.source, self.publication
+        own, kind = source.engine.dialect, "table" if destination is None else destination.kind
+        if source.in_warehouse and (source.preparation is not None or publication.rules is not None):
             raise UsageError(
                 "A script cannot have the temporary views in which a warehouse prepares columns, or publishes them by "
                 "rules: --sql=all prints the statements that are run."
             )
         if dialect != own:
-            self.prepared.source.refuse_prepared("by functions that DuckDB alone has: leave --dialect out.")
-        if dialect != own and self.publication.rules is not None:
-            raise UsageError(
-                "Columns are published by rules in functions that other dialects have under other names and with other "
-                "types: leave --dialect out, or --publish."
-            )
-        if dialect != own and destination is not None and destination.kind != "table":
-            require_views(dialect)
-        if destination is not None and destination.kind == "materialized-view":
+            for made, done, option in (
+                (publication.pseudonyms, "Pseudonyms are made by", "--pseudonymize"),
+                (publication.rules, "Columns are published by rules in", "--publish"),
+            ):
+                if made is not None:
+                    raise UsageError(
+                        f"{done} functions that other dialects have under other names and with other types: leave "
+                        f"--dialect out, or {option}."
+                    )
+            source.refuse_prepared("by functions that DuckDB alone has: leave --dialect out.")
+            if kind != "table":
+                require_views(dialect)
+        if kind == "materialized-view":
             require_materialized_views(dialect)
         plan = self.plan(destination, stands_alone=dialect != own, dialect=dialect)
         return script_of(plan, dialect, None if lookups is None else Path(lookups), replace_files=replace)
@@ -602,7 +582,7 @@ class Release:
         return published
 
     def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
-        """Return the ledger of the database that was opened for the source; None where there is none to write to."""
+        """Return the ledger of the database that was opened for the source; None if there is none to write to."""
         source = self.prepared.source
         source.require_rows()
         if not source.keeps_tables and source.holder.forgets is None:
@@ -620,11 +600,6 @@ class Release:
         self._noted(published)
         return frame
 
-    def _as_relation(self, name: str, kind: Kind, *, replace: bool, ignore_ledger: bool) -> Published:
-        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            how: dict[str, Any] = {"kind": kind, "replace": replace, "ledger": ledger}
-            return self._noted(to_relation(self.prepared.source, self.publication, name, self.expected, **how))
-
     def _in_time(self) -> AbstractContextManager[None]:
         """Return a context that ends when the time limit does, of which making this release took a part."""
         return within(self.policy.time_limit, time.monotonic() - self.spent, found=True)
@@ -637,7 +612,7 @@ def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Pub
 
 
 def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
-    """Return the people in the class of fewest people; None where no person is named, or no k is required."""
+    """Return the people in the class of fewest people; None if no person is named, or no k is required."""
     counted = [
         result.measured
         for result, model in zip(models, release.publication.models, strict=True)

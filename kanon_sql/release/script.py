@@ -272,14 +272,10 @@ def plan_of(
     *,
     stands_alone: bool = False,
 ) -> Plan:
-    """Return the statements from source to release.
+    """Return the statements from source to release; without a destination, the last one returns its rows.
 
-    Args:
-        source: what is anonymized.
-        publication: what is published.
-        destination: where the release goes; where it does not say, the statement returns its rows.
-        lookup: returns the statement that makes the lookup relation of a hierarchy.
-        stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
+    ``lookup`` returns the statement that makes the lookup relation of a hierarchy. A plan that stands alone expects the
+    source elsewhere, and makes the hierarchies that are stored in the database.
     """
     if stands_alone:
         trees = {name: replace(tree, stored=None) for name, tree in publication.trees.items()}
@@ -330,17 +326,11 @@ def plan_of(
 
 @dataclass(frozen=True)
 class Script:
-    """The script of a release.
+    """The script of a release."""
 
-    Attributes:
-        text: its statements.
-        held: how many values of each column of the table stand in it, or in its files, as they are.
-        files: that it loads.
-    """
-
-    text: str
-    held: dict[str, int]
-    files: tuple[Path, ...] = ()
+    text: str  # its statements
+    held: dict[str, int]  # how many values of each column of the table stand in it, or in its files, as they are
+    files: tuple[Path, ...] = ()  # that it loads
 
 
 def script_of(plan: Plan, dialect: str, directory: Path | None = None, *, replace_files: bool = False) -> Script:

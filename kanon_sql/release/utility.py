@@ -49,9 +49,6 @@ def utility_settings(
         target: the column that is to be predicted.
         spread: how rows of a label are spread.
         control: whether there are rows to test predictions on.
-
-    Raises:
-        UsageError: some do not go together.
     """
     if not utility:
         for option, given in (("--target", target), ("--spread", spread), ("--control", control or None)):
@@ -74,9 +71,6 @@ def utility_against(
     """Return the utility of a release against its original; all tables are in one engine.
 
     Compared are the quasi-identifiers, the target, and the sensitive columns that the release has as they were.
-
-    Raises:
-        UsageError: the target is missing or cannot be predicted, or the control is no table like the original.
     """
     from kanon_sql.measures.utility.utility import utility_of  # loads numpy
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,6 @@ class Appended:
     """What became of new rows.
 
     Attributes:
-        release: the release that they are for.
         rows: the table or file that they are in.
         rows_new: of the new rows.
         rows_waited: rows that waited before.
@@ -98,11 +97,10 @@ class Appended:
         k: the fewest people, or rows, of one of them; None if there is none.
         models: what was required of them, and what was measured in the worst one.
         levels: of each quasi-identifier; None of a local recoding.
-        repeated: columns that may name people and have repeated values, which are not taken to be of one person.
         choice: how models of sensitive values decide about classes: "greedy"; None if there are no such models.
-        ledger: what became of it in the ledger of the database; None where the new rows are in no table of it.
+        findings: columns that may name people, and were not refused.
+        ledger: what became of it in the ledger of the database; None if the new rows are in no table of it.
         dry_run: whether all was made and checked, and nothing was written.
-        seconds: by step.
     """
 
     release: str
@@ -127,7 +125,7 @@ class Appended:
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
         return {
-            **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "repeated"},
+            **vars(self),
             "findings": [asdict(finding) for finding in self.findings],
             "ledger": None if self.ledger is None else asdict(self.ledger),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
@@ -162,7 +160,7 @@ def apply(  # noqa: PLR0913 - the public call: every setting has a name of its o
         progress: called as the work goes on.
 
     Raises:
-        PolicyError: the lock cannot be read, or was edited.
+        PolicyError: the lock cannot be read.
         UsageError: the release is not what the lock and earlier appends made of it; the rows were appended before,
             or wait and would count twice, or have other columns or types.
         HierarchyError: a value is in no hierarchy, or a hierarchy is another one than it was.
@@ -216,7 +214,7 @@ def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: 
 
 
 def _is_elsewhere(rows: str) -> bool:
-    """Tell whether a text is the path of files, a pattern of them or an address, and not the name of a table."""
+    """Return True if a text is the path of files, a pattern of them or an address, and not the name of a table."""
     if path_in(rows) != rows:
         return True
     path = Path(rows)
@@ -242,7 +240,7 @@ def append_to(
     new = _as_locked(new, lock)
     (rows_new,) = engine.row(sql.select_count(new.relation), "how many new rows?")
     batch = Batch(
-        lock.digest,
+        lock.release,
         int(rows_new),
         fingerprint.of_source(engine, new.relation, list(lock.types)),
         print_of_release(engine, target, columns),
@@ -261,14 +259,9 @@ def append_to(
     algorithm = "local" if lock.is_local else "optimal"
     # Which classes wait is decided one by one.
     policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm, choice=GREEDY)
-    _require_same_files(lock)
-    prepared = _prepared(source, policy, lambda doing: progress(Progress(doing)))
+    prepared = _prepared(source, policy, lock, lambda doing: progress(Progress(doing)))
     policy = replace(policy, models=prepared.resolved(policy.models))
     seconds.update(prepared.seconds)
-    for hierarchy in prepared.hierarchies:
-        name = hierarchy.column.name
-        if hierarchy.stored is not None and print_of_hierarchy(engine, hierarchy) != lock.hierarchies.get(name):
-            raise _another_hierarchy(name, "in the database")
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
     recoding: Recoding = Local(nodes) if lock.is_local else FullDomain(nodes[0])
     require_nothing_tells(source, policy, prepared.roles, recoding)
@@ -369,7 +362,12 @@ def _as_locked(new: Source, lock: Lock) -> Source:
             continue
         if new.is_csv and kind in _ISO:
             rules[column.name] = _ISO[kind]
-        elif kind in _ISO and column.type in _ISO and new.file is not None and _is_json(new.file):
+        elif (
+            kind in _ISO
+            and column.type in _ISO
+            and new.file
+            and reader_of(files_at(new.file)[0]).startswith("read_json")
+        ):
             raise UsageError(
                 f"How dates are written in {new.name} is guessed from its values, and those of another file could be "
                 f"read otherwise (column {name!r}): write the rows to a Parquet or CSV file."
@@ -391,12 +389,8 @@ def _as_locked(new: Source, lock: Lock) -> Source:
     return prepared
 
 
-def _is_json(file: Path) -> bool:
-    return reader_of(files_at(file)[0]).startswith("read_json")
-
-
 def _fits(column: Column, wanted: str) -> bool:
-    """Tell whether values of a column are published as those of a type; whole numbers of any size are."""
+    """Return True if values of a column are published as those of a type; whole numbers of any size are."""
     return published_type(column) == wanted or column.family == Column("", wanted).family == "integer"
 
 
@@ -461,7 +455,7 @@ def _earlier_batches(
     Raises:
         UsageError: the release is not what the lock and these batches made of it.
     """
-    if of_name and (of_name[-1].lock, of_name[-1].release) == (lock.digest, batch.release):
+    if of_name and (of_name[-1].lock, of_name[-1].release) == (lock.release, batch.release):
         return of_name
     waiting = waiting_table(target)
     if batch.release != lock.release:
@@ -504,34 +498,33 @@ def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: li
     return Source(engine, relation, new.name, database=new.database, preparation=preparation)
 
 
-def _require_same_files(lock: Lock) -> None:
+def _prepared(source: Source, policy: Policy, lock: Lock, tell: Tell) -> Prepared:
+    """Prepare a batch; raise if a hierarchy is not what it was when the release was made."""
+
+    def another(column: str, where: str) -> HierarchyError:
+        return HierarchyError(
+            f"The hierarchy of column {column!r} ({where}) is not what it was when the release was made: the same "
+            "values could have other labels now. Take the old one, or publish a new release with a lock of its own."
+        )
+
     for name, text in lock.policy.hierarchies.items():
         rule = parse_rule(text, lock.policy.directory)
-        if not isinstance(rule, FileRule | PrefixRule):
-            continue
-        try:
-            found = fingerprint.of_file(rule.path)
-        except OSError:
-            found = None
-        if found != lock.hierarchies.get(name):
-            raise _another_hierarchy(name, str(rule))
-
-
-def _another_hierarchy(column: str, where: str) -> HierarchyError:
-    return HierarchyError(
-        f"The hierarchy of column {column!r} ({where}) is not what it was when the release was made: the same values "
-        "could have other labels now. Take the old one, or publish a new release with a lock of its own."
-    )
-
-
-def _prepared(source: Source, policy: Policy, tell: Tell) -> Prepared:
+        if isinstance(rule, FileRule | PrefixRule):
+            found = fingerprint.of_file(rule.path) if rule.path.is_file() else None
+            if found != lock.hierarchies.get(name):
+                raise another(name, str(rule))
     try:
-        return prepare_source(source, policy, tell)
+        prepared = prepare_source(source, policy, tell)
     except HierarchyError as error:
         raise HierarchyError(
             f"{error} With another hierarchy, publish a new release with a lock of its own: a lock is for the "
             "hierarchies that it was written with."
         ) from None
+    for hierarchy in prepared.hierarchies:
+        name = hierarchy.column.name
+        if hierarchy.stored is not None and print_of_hierarchy(source.engine, hierarchy) != lock.hierarchies.get(name):
+            raise another(name, "in the database")
+    return prepared
 
 
 def _counts(prepared: Prepared, policy: Policy, recoding: Recoding) -> ClassCounts:

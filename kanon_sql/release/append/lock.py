@@ -5,7 +5,6 @@ It is a policy whose rules leave nothing to the data, with the levels of its qua
     [lock]
     version = 1
     release = "c2a0..."         # the fingerprint of the release
-    digest = "91be..."          # of all of this but [source]: a lock is not edited
     recoding = "full-domain"    # or "local", which takes several steps
     steps = [{ zip = 1 }]       # the level of each quasi-identifier, at each step
     types = { zip = "VARCHAR" } # of each column that is read; an ENUM, which would name all values, is text
@@ -22,8 +21,6 @@ labels by the values that there are, and get a setting here that says how (see `
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,33 +69,17 @@ _OF_OTHER_ROWS = frozenset({"microaggregate", *KEYED})
 
 @dataclass(frozen=True)
 class Lock:
-    """What a ``kanon.lock`` says.
+    """What a ``kanon.lock`` says."""
 
-    Attributes:
-        policy: roles, hierarchies and models; rules leave nothing to the data. Its time zone is that of the release.
-        is_local: whether rows are published step by step, at the levels of the first step that their class is large
-            enough for.
-        steps: the level of each quasi-identifier at each step.
-        types: of each column that is read.
-        hierarchies: fingerprints of the hierarchies of some of them: of a file, or of one that is stored.
-        one_each: identifying columns that no two rows had the same value in, where k counts people and no column names
-            them.
-        table: schema and name of the table that the release was made of.
-        rows: the fingerprint of the columns of it that are read.
-        release: the fingerprint that the release had when it was made.
-        digest: tells this lock from others.
-    """
-
-    policy: Policy
-    is_local: bool
-    steps: tuple[Mapping[str, int], ...]
-    types: Mapping[str, str]
-    hierarchies: Mapping[str, str]
-    one_each: tuple[str, ...]
-    table: tuple[str, str]
-    rows: str
-    release: str
-    digest: str
+    policy: Policy  # its rules leave nothing to the data; its time zone is that of the release
+    is_local: bool  # rows are published at the first step at which their class is large enough
+    steps: tuple[Mapping[str, int], ...]  # the level of each quasi-identifier at each step
+    types: Mapping[str, str]  # of each column that is read
+    hierarchies: Mapping[str, str]  # fingerprints of those in files or in the database, by column
+    one_each: tuple[str, ...]  # identifying columns without repeated values, if people are counted and none names them
+    table: tuple[str, str]  # schema and name of the table that the release was made of
+    rows: str  # the fingerprint of the columns of it that are read
+    release: str  # the fingerprint of the release when it was made, which tells this lock from others
 
 
 def require_lockable(policy: Policy, source: Source) -> None:
@@ -130,12 +111,7 @@ def require_lockable(policy: Policy, source: Source) -> None:
 
 
 def require_lock_file(path: Path, source: Source, *, replace: bool) -> None:
-    """Refuse a file that a lock cannot be written to, before any work is done; only another lock is replaced.
-
-    Raises:
-        SourceError: its directory is not there, or cannot be written to.
-        UsageError: it is there, and is no lock or not to be replaced; or it is the log of the database.
-    """
+    """Refuse a file that a lock cannot be written to, before any work is done; only another lock is replaced."""
     require_free(path, replace=replace)
     if path.exists() and not _is_lock(path):
         raise UsageError(f"{path} is no lock, and would be lost: give another name after --lock.")
@@ -147,6 +123,14 @@ def require_lock_file(path: Path, source: Source, *, replace: bool) -> None:
         raise SourceError(f"No lock can be written to {path.parent}: name another file after --lock.") from None
 
 
+def require_locked(path: Path, source: Source, policy: Policy, publication: Publication, *, replace: bool) -> None:
+    """Refuse a lock that cannot be written for a release that was searched."""
+    source.refuse_held_out("and rows that are appended later would not be: leave the lock out.")
+    require_lock_file(path, source, replace=replace)
+    require_lockable(policy, source)
+    locked_columns(publication)
+
+
 def _is_lock(path: Path) -> bool:
     try:
         return isinstance(tomllib.loads(path.read_text(encoding="utf-8")).get("lock"), dict)
@@ -155,14 +139,7 @@ def _is_lock(path: Path) -> bool:
 
 
 def write_lock(policy: Policy, prepared: Prepared, publication: Publication, target: exp.Table, path: Path) -> None:
-    """Write the lock of a release that was published as a table, whole or not at all.
-
-    Args:
-        policy: of the release.
-        prepared: what it was made from.
-        publication: how it was made.
-        target: the table.
-        path: of the file.
+    """Write the lock of a release that was published as the table ``target``, whole or not at all.
 
     Raises:
         UnsuitableError: a hierarchy was made of the rows of this table, and of others it would be another one.
@@ -197,16 +174,11 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
     if prepared.source.time_zone is not None:
         lock["time_zone"] = prepared.source.time_zone
     lock["rows"] = fingerprint.of_source(prepared.source.engine, prepared.source.relation, list(lock["types"]))
-    lock["digest"] = _digest(lock, document)
     write_whole(path, tomli_w.dumps({"lock": lock, **document}), "The lock")
 
 
 def read_lock(path: Path) -> Lock:
-    """Return what a ``kanon.lock`` says.
-
-    Raises:
-        PolicyError: it cannot be read, or was edited.
-    """
+    """Return what a ``kanon.lock`` says."""
     import tomli_w
 
     try:
@@ -220,49 +192,32 @@ def read_lock(path: Path) -> Lock:
         raise PolicyError(f"{path} is no lock: it has no section [lock]. kanon anonymize writes one with --lock.")
     if lock.get("version") != _VERSION:
         raise PolicyError(f"{path} is a lock of another version of kanon-sql than this one.")
-    if lock.get("digest") != _digest(lock, document):
-        raise PolicyError(
-            f"{path} was edited: new rows would not be published as those before. Only [source] may be changed. Take "
-            "the lock as it was written, or publish a new release with a lock of its own."
-        )
     policy, _ = parse_policy(tomli_w.dumps(document), path)
-    return Lock(
-        policy=replace(policy, time_zone=lock.get("time_zone", UTC)),
-        is_local=lock["recoding"] == _LOCAL,
-        steps=tuple(lock["steps"]),
-        types=lock["types"],
-        hierarchies=lock["hierarchies"],
-        one_each=tuple(lock["one_each"]),
-        table=tuple(lock["table"]),
-        rows=lock["rows"],
-        release=lock["release"],
-        digest=lock["digest"],
-    )
+    try:
+        return Lock(
+            policy=replace(policy, time_zone=lock.get("time_zone", UTC)),
+            is_local=lock["recoding"] == _LOCAL,
+            steps=tuple(lock["steps"]),
+            one_each=tuple(lock["one_each"]),
+            table=tuple(lock["table"]),
+            **{name: lock[name] for name in ("types", "hierarchies", "rows", "release")},
+        )
+    except KeyError as error:
+        raise PolicyError(f"{path} cannot be read as a lock: [lock] has no {error.args[0]}.") from None
 
 
 @dataclass(frozen=True)
 class LockedColumn:
-    """A quasi-identifier in a lock.
-
-    Attributes:
-        name: of the column.
-        rule: of its hierarchy; None where that is stored in the database.
-        levels: by level of the release, that in the hierarchy of the rule.
-        looked_up: the hierarchy, where its labels stand in a file or in the database.
-    """
+    """A quasi-identifier in a lock."""
 
     name: str
-    rule: str | None
-    levels: Mapping[int, int]
-    looked_up: Hierarchy | None = None
+    rule: str | None  # of its hierarchy; None if that is stored in the database
+    levels: Mapping[int, int]  # by level of the release, that in the hierarchy of the rule
+    looked_up: Hierarchy | None = None  # the hierarchy, where its labels stand in a file or in the database
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, levels: Sequence[int]) -> LockedColumn:
-        """Return a column that is published at some levels; values as they are, and the root, are those of any rule.
-
-        Raises:
-            UnsuitableError: the labels were made of the values of this table, and of others would be other ones.
-        """
+        """Return a column that is published at some levels; values as they are, and the root, are those of any rule."""
         name, rule = hierarchy.column.name, hierarchy.rule
         same = {level: level for level in levels}
         if all(level == 0 or (level == hierarchy.height and hierarchy.root == ROOT) for level in levels):
@@ -283,11 +238,7 @@ class LockedColumn:
 
 
 def locked_columns(publication: Publication) -> list[LockedColumn]:
-    """Return what a lock says of each quasi-identifier of a full-domain or local release.
-
-    Raises:
-        UnsuitableError: the labels of one were made of the values of this table.
-    """
+    """Return what a lock says of each quasi-identifier of a full-domain or local release."""
     recoding = publication.recoding
     if not recoding.nodes:
         raise UnsuitableError("No row was published, so that no step says how new rows are: leave --lock out.")
@@ -357,8 +308,3 @@ def print_of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
     if isinstance(hierarchy.rule, FileRule | PrefixRule):
         return fingerprint.of_file(hierarchy.rule.path)
     return fingerprint.of_hierarchy(engine, hierarchy)
-
-
-def _digest(lock: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    held = {**{name: part for name, part in document.items() if name != "source"}, "lock": {**lock, "digest": None}}
-    return hashlib.sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()

@@ -32,21 +32,13 @@ _ROW = Column("kanon_row", "BIGINT")
 
 @dataclass(frozen=True)
 class Before:
-    """A release as it was when the new rows were read.
-
-    Attributes:
-        release: its table.
-        columns: roles of its columns, as the lock has them.
-        fingerprint: of its labels and sensitive values.
-        batches: how many batches were appended to a table of its name.
-        waiting: how many rows wait.
-    """
+    """A release as it was when the new rows were read."""
 
     release: exp.Table
-    columns: NamedColumns
-    fingerprint: str
+    columns: NamedColumns  # roles of its columns, as the lock has them
+    fingerprint: str  # of its labels and sensitive values
     batches: int
-    waiting: int
+    waiting: int  # how many rows wait
 
     def require_same(self, engine: DuckDBEngine) -> None:
         """Raise where another cursor of the connection appended rows meanwhile."""
@@ -58,15 +50,7 @@ class Before:
 
 
 class AppendSink(Sink):
-    """A table that is there, and gets the rows of a batch.
-
-    Attributes:
-        before: the release.
-        batch: the new rows.
-        suppressed: how many rows wait.
-        renewed: whether earlier batches were appended to another release of this name.
-        dry_run: whether nothing is appended.
-    """
+    """A table that is there, and gets the rows of a batch."""
 
     is_made_of_rows = True
     target: exp.Table
@@ -103,11 +87,7 @@ class AppendSink(Sink):
         self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release of a batch")
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - part of what every sink answers
-        """Set apart the rows that wait.
-
-        Raises:
-            VerificationError: they and the published rows are not the rows of the batch.
-        """
+        """Set apart the rows that wait."""
         engine = self.engine
         engine.run(sql.create_table(self.still_waiting, self._waiting_query(), temporary=True), "the rows that wait")
         (waiting,) = engine.row(sql.select_count(self.still_waiting), "how many rows wait?")
@@ -118,11 +98,7 @@ class AppendSink(Sink):
             self.undo()
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
-        """Append the rows; keep those that wait; remember both.
-
-        Raises:
-            VerificationError: the release has other rows than it should have; all is undone.
-        """
+        """Append the rows; keep those that wait; remember both."""
         engine = self.engine
         count = sql.select_count(self.target)
         (before,) = engine.row(count, "how many rows does the release have?")

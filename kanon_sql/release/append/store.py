@@ -21,19 +21,12 @@ _MAIN = "main"
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that were appended to a release.
+    """Rows that were appended to a release."""
 
-    Attributes:
-        lock: the digest of the lock.
-        rows_new: how many new rows there were.
-        rows: the fingerprint of these.
-        release: the fingerprint of the release after it.
-    """
-
-    lock: str
-    rows_new: int
-    rows: str
-    release: str
+    lock: str  # the release that the lock was written for, by its fingerprint then
+    rows_new: int  # how many new rows there were
+    rows: str  # the fingerprint of these
+    release: str  # the fingerprint of the release after it
 
 
 def waiting_table(release: exp.Table) -> exp.Table:

@@ -13,27 +13,14 @@ from kanon_sql.engine.files import remove_spill_of, require_replaceable, require
 from kanon_sql.engine.sources.open_source import is_database, open_database
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
-from kanon_sql.release.in_place.facts import (
-    facts_of_table,
-    lookups_left,
-    tables_of,
-    triggers_of,
-    try_views,
-    views_of,
-)
-from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup
+from kanon_sql.release.in_place.facts import facts_of_table, tables_of
+from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup, require_same
 from kanon_sql.release.in_place.rewrite import (
-    copied_rows,
-    copy_definitions,
     current_database,
-    definitions,
-    dropped_type,
-    in_database,
     in_order,
-    make_triggers,
     require_copyable,
-    require_no_lists,
-    triggers_again,
+    rewrite_of,
+    run_rewrite,
 )
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -118,28 +105,18 @@ def clean(
         with workspace(real) as directory:
             new_file = directory / real.name
             name = engine.attach_new(new_file, like_this=True)
-            tables = _staying(engine, left_out)
-            require_copyable(engine, tables)
+            rewrite = rewrite_of(engine, (), name, left_out)
+            require_copyable(engine, rewrite.copied)
             try:
-                old = current_database(engine)
-                schema, rows, triggers = _statements(engine, tables, left_out, old, name)
-                copy_definitions(engine, schema)
-                for statement in rows:
-                    engine.run(statement, "rows of a table")
-                try:
-                    make_triggers(engine, triggers)
-                finally:
-                    engine.run(in_database(old), "back to the old database")
+                run_rewrite(engine, rewrite, current_database(engine))
                 engine.detach(name)
             except BaseException:
                 engine.abandon(name)
                 raise
-            for facts in left_out:
-                try_views(engine, lambda: open_database(new_file, writable=False), facts.views, [facts.name])
-                with open_database(new_file, writable=False) as new:
-                    require_no_lists(new, facts.listed)
+            if left_out:
+                require_same(engine, rewrite, new_file)
             hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
-            waiting = _waiting(engine, tables)
+            waiting = _waiting(engine, rewrite.copied)
             before, after = real.stat().st_size, new_file.stat().st_size
             change_places(new_file, real, copy)
             remove_spill_of(real)
@@ -149,7 +126,7 @@ def clean(
         path,
         before,
         after,
-        len([table for table in tables if table.schema != SCHEMA]),
+        len([table for table in rewrite.copied if table.schema != SCHEMA]),
         dropped,
         hierarchies,
         waiting,
@@ -163,43 +140,8 @@ def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()
     path = Path(source)
     with open_database(path, writable=False) as engine:
         left_out = _facts(engine, drop)
-        tables = _staying(engine, left_out)
-        old = current_database(engine)
-        name = engine.unused_database("kanon_new")
-        new_file = path.with_name(f"{path.stem}.new{path.suffix}")
-        attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
-        schema, rows, triggers = _statements(engine, tables, left_out, old, name)
-        return [
-            attach,
-            exp.Transaction(),
-            *schema,
-            exp.Commit(),
-            *rows,
-            *triggers,
-            *([in_database(old)] if triggers else []),
-        ]
-
-
-def _statements(
-    engine: Engine, tables: Sequence[OtherTable], left_out: Sequence[TableFacts], old: str, new: str
-) -> tuple[list[exp.Expr], tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
-    """Return the statements for the definitions, the rows and the triggers of the new database."""
-    gone = {(facts.schema, folded(facts.name)) for facts in left_out}
-    schema = [definitions(old, new)]
-    schema += [sql.drop(sql.relation(facts.name, facts.schema, new)) for facts in left_out]
-    schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in lookups_left(tables_of(engine), views_of(engine))]
-    types = dict.fromkeys(listed for facts in left_out for listed in facts.lists)
-    schema += [dropped_type(in_schema, name, new) for in_schema, name in types]
-    triggers = [each for each in triggers_of(engine) if (each.schema, folded(each.table)) not in gone]
-    return schema, copied_rows(tables, old, new), triggers_again(triggers, new)
-
-
-def _staying(engine: Engine, left_out: Sequence[TableFacts]) -> list[OtherTable]:
-    """Return the tables whose rows go on: not those that are left out, nor what served views that are gone."""
-    tables = tables_of(engine)
-    lookups = lookups_left(tables, views_of(engine))
-    gone = {(facts.schema, facts.name) for facts in left_out} | {(SCHEMA, name) for name in lookups}
-    return [table for table in tables if (table.schema, table.name) not in gone]
+        rewrite = rewrite_of(engine, (), engine.unused_database("kanon_new"), left_out)
+        return [*rewrite.statements(path, current_database(engine))]
 
 
 def _waiting(engine: Engine, tables: Sequence[OtherTable]) -> dict[str, int]:

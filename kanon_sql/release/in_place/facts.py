@@ -88,28 +88,19 @@ class Trigger:
 
 @dataclass(frozen=True)
 class ViewFacts:
-    """A view of the database.
-
-    Attributes:
-        schema: where it is.
-        name: what it is called.
-        definition: its statement, as DuckDB writes it.
-        comment: of the view.
-        comments: names of its columns, and their comments.
-        reads: schema (if it says one) and name of each relation that it reads, folded; None where that is not known.
-        columns: the names of all columns in it, folded; ``*`` where it may take all that there are.
-    """
+    """A view of the database."""
 
     schema: str
     name: str
-    definition: str
+    definition: str  # its statement, as DuckDB writes it
     comment: str | None
-    comments: tuple[tuple[str, str], ...]
+    comments: tuple[tuple[str, str], ...]  # names of its columns, and their comments
+    # Schema (if it says one) and name of each relation that it reads, folded; None if unknown.
     reads: frozenset[tuple[str, str]] | None
-    columns: frozenset[str]
+    columns: frozenset[str]  # the names of all columns in it, folded; ``*`` where it may take all that there are
 
     def may_read(self, schema: str, name: str) -> bool:
-        """Tell whether it reads a relation, or may do so."""
+        """Return True if it reads a relation, or may do so."""
         if self.reads is None:
             return _mentions(self.definition, name)
         return (folded(schema), folded(name)) in {(db or folded(schema), table) for db, table in self.reads}
@@ -135,37 +126,20 @@ class ViewFacts:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table, and all that stands around it in its database.
-
-    Attributes:
-        schema: of the table.
-        name: of the table.
-        comment: of the table.
-        columns: in their order.
-        constraints: its own.
-        indexes: those that statements made.
-        others: all other tables that will be there.
-        views: those that read the table, directly or by way of other views, each after those that it reads.
-        macros: names of those that name the table.
-        triggers: of all tables.
-        lists: schema and name of types that list values, and are of no column of another table.
-        listed: these lists as they stand in the types of columns.
-        lookups: names of tables in schema kanon that served views which are gone.
-    """
+    """A table, and all that stands around it in its database."""
 
     schema: str
     name: str
     comment: str | None
     columns: tuple[ColumnFacts, ...]
     constraints: tuple[ConstraintFacts, ...]
-    indexes: tuple[IndexFacts, ...]
-    others: tuple[OtherTable, ...]
-    views: tuple[ViewFacts, ...]
-    macros: tuple[str, ...]
+    indexes: tuple[IndexFacts, ...]  # those that statements made
+    others: tuple[OtherTable, ...]  # all other tables that will be there
+    views: tuple[ViewFacts, ...]  # that read the table, also through others, each after those that it reads
+    macros: tuple[str, ...]  # names of those that name the table
     triggers: tuple[Trigger, ...]
-    lists: tuple[tuple[str, str], ...]
-    listed: frozenset[str]
-    lookups: tuple[str, ...]
+    lists: tuple[tuple[str, str], ...]  # schema and name of ENUM types that no column of another table has
+    listed: frozenset[str]  # these lists as they stand in the types of columns
 
 
 def facts_of(source: Source) -> TableFacts:
@@ -210,10 +184,9 @@ def facts_of_table(
         tuple(table for table in tables if (table.schema, table.name) not in {*going, (schema, name)}),
         over,
         tuple(macro for macro, definition in macros if _mentions(definition, name)),
-        triggers_of(engine),
+        tuple(each for each in triggers_of(engine) if (each.schema, folded(each.table)) == (schema, folded(name))),
         types,
         listed,
-        lookups_left(tables, views),
     )
 
 
@@ -366,12 +339,12 @@ def in_order_of_reading(found: list[ViewFacts]) -> list[ViewFacts]:
 
 
 def _mentions(text: str, name: str) -> bool:
-    """Tell whether a name stands in a text, as a word or in quotes."""
+    """Return True if a name stands in a text, as a word or in quotes."""
     return re.search(rf"(?<!\w){re.escape(folded(name).replace(chr(34), chr(34) * 2))}(?!\w)", folded(text)) is not None
 
 
 def _casts_to(expression: str, name: str) -> bool:
-    """Tell whether an expression, as DuckDB writes it, casts to a type."""
+    """Return True if an expression, as DuckDB writes it, casts to a type."""
     written = re.escape(folded(name).replace(chr(34), chr(34) * 2))
     return re.search(rf"\bas (?:\S+\.)?\"?{written}\"?(?!\w)", folded(expression)) is not None
 
@@ -405,7 +378,7 @@ def _is_read(engine: Engine, view: ViewFacts) -> bool:
 
 
 def _is_bound(engine: Engine, view: ViewFacts) -> bool:
-    """Tell whether all that a view names is there."""
+    """Return True if all that a view names is there."""
     try:
         engine.columns(sql.relation(view.name, view.schema))
     except SourceError:

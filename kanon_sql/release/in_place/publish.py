@@ -38,11 +38,10 @@ from kanon_sql.engine.progress import timed
 from kanon_sql.engine.sources.layout import EXCEL
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
-from kanon_sql.release.in_place.facts import facts_of, facts_of_table, tables_of, try_views
+from kanon_sql.hierarchy.given import SCHEMA, WAITING
+from kanon_sql.release.in_place.facts import facts_of, facts_of_table, try_views
 from kanon_sql.release.in_place.rewrite import (
     current_database,
-    in_database,
     require_copyable,
     require_no_lists,
     rewrite_of,
@@ -192,24 +191,14 @@ def in_place_statements(source: Source, publication: Publication) -> tuple[tuple
     """Return the statements that make the new database, which is then given the name of the old one, and its table."""
     if source.database is None:
         raise UsageError(f"{source.name} is not in a database: --sql shows how the file is made with --out FILE.")
-    name = source.engine.unused_database("kanon_new")
-    rewrite = _rewrite(source, publication, facts_of(source), name)
-    new_file = source.database.with_name(f"{source.database.stem}.new{source.database.suffix}")
-    attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
-    begin, commit = exp.Transaction(), exp.Commit()
-    there, back = in_database(name), in_database(catalog_of(source.database).name)
-    made = (attach, begin, *rewrite.schema, commit, *rewrite.rows, *rewrite.releases, *rewrite.after)
-    if rewrite.views or rewrite.triggers:
-        made = (*made, there, *rewrite.views_again, *rewrite.triggers, back)
+    rewrite = _rewrite(source, publication, facts_of(source), source.engine.unused_database("kanon_new"))
+    made = rewrite.statements(source.database, catalog_of(source.database).name)
     return made, rewrite.tables[0].target
 
 
 def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: str) -> Rewrite:
-    engine = source.engine
     query = release_query(publication, readable_lookups(publication.hierarchies))
-    stored = stored_hierarchies(engine).values()
-    substitute = substitute_of(facts, publication, query)
-    return rewrite_of([substitute], tables_of(engine), stored, current_database(engine), new)
+    return rewrite_of(source.engine, [substitute_of(facts, publication, query)], new)
 
 
 def require_same(old: Engine, rewrite: Rewrite, new_file: Path) -> None:

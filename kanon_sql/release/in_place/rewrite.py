@@ -25,16 +25,23 @@ from sqlglot import exp
 from kanon_sql.engine.equality import published_type
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.in_place.facts import ALL_COLUMNS, in_order_of_reading
+from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
+from kanon_sql.release.in_place.facts import (
+    ALL_COLUMNS,
+    in_order_of_reading,
+    lookups_left,
+    tables_of,
+    triggers_of,
+    views_of,
+)
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
     from kanon_sql.release.in_place.facts import (
         ColumnFacts,
         ConstraintFacts,
@@ -49,21 +56,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Substitute:
-    """What takes the place of a table.
+    """What takes the place of a table."""
 
-    Attributes:
-        facts: the table, and what stands around it.
-        types: names and types of the columns that are published, in their order.
-        unchanged: names of columns that are published with the values that they had.
-        query: the rows.
-        pseudonyms: columns that have a pseudonym for each of their values, with what these refer to (schema, table and
-            column, the names folded), where all that they refer to is there; else with None.
-    """
-
-    facts: TableFacts
-    types: Mapping[str, str]
-    unchanged: Sequence[str]
+    facts: TableFacts  # the table, and what stands around it
+    types: Mapping[str, str]  # names and types of the columns that are published, in their order
+    unchanged: Sequence[str]  # names of columns that are published with the values that they had
     query: exp.Query
+    # Columns with a pseudonym for each value, and the folded schema, table and column that they refer to, if all of
+    # these values are there; else None.
     pseudonyms: Mapping[str, tuple[str, str, str] | None] = field(default_factory=dict)
 
     @property
@@ -73,52 +73,29 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A table in the new database.
+    """A table in the new database."""
 
-    Attributes:
-        facts: of the old one.
-        target: the new one.
-        changes: what becomes of it.
-        release: puts the rows of the release into it.
-    """
-
-    facts: TableFacts
-    target: exp.Table
+    facts: TableFacts  # of the old one
+    target: exp.Table  # the new one
     changes: Changes
-    release: exp.Insert
+    release: exp.Insert  # puts the rows of the release into it
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The statements, by what they are for, in the order in which they run.
+    """The statements, by what they are for, in the order in which they run."""
 
-    Attributes:
-        new: the name of the new database.
-        schema: run in one transaction.
-        rows: of the other tables.
-        tables: those that are replaced, each after those that it refers to.
-        left_out: those that are not there any more.
-        views_left_out: views that are not there any more.
-        views: the views over any of them, each after those that it reads.
-        triggers: those of other tables, after all rows are in.
-        hierarchies: names of tables with hierarchies that are left out, since they list values of the tables.
-        types: schemas and names of types that are left out for the same reason.
-    """
-
-    new: str
-    schema: tuple[exp.Expr, ...]
-    rows: tuple[exp.Expr, ...]
-    tables: tuple[Replaced, ...]
-    left_out: tuple[TableFacts, ...]
-    views_left_out: tuple[exp.Table, ...]
-    views: tuple[ViewFacts, ...]
-    triggers: tuple[exp.Expr, ...]
-    hierarchies: tuple[str, ...]
-    types: tuple[tuple[str, str], ...]
-
-    @property
-    def releases(self) -> list[exp.Expr]:
-        return [one.release for one in self.tables]
+    new: str  # the name of the new database
+    schema: tuple[exp.Expr, ...]  # run in one transaction
+    copied: tuple[OtherTable, ...]  # the other tables
+    rows: tuple[exp.Expr, ...]  # of these
+    tables: tuple[Replaced, ...]  # those that are replaced, each after those that it refers to
+    left_out: tuple[TableFacts, ...]  # those that are not there any more
+    views_left_out: tuple[exp.Table, ...]  # views that are not there any more
+    views: tuple[ViewFacts, ...]  # the views over any of them, each after those that it reads
+    triggers: tuple[exp.Expr, ...]  # those of other tables, after all rows are in
+    hierarchies: tuple[str, ...]  # tables with hierarchies that are left out, since they list values of the tables
+    types: tuple[tuple[str, str], ...]  # schemas and names of types that are left out for the same reason
 
     @property
     def types_removed(self) -> list[str]:
@@ -135,6 +112,16 @@ class Rewrite:
         """Statements that make the views again; one that failed before fails here too, and stays as it is."""
         return [statement for view in self.views for statement in view.again(self.new)]
 
+    def statements(self, old: Path, database: str) -> tuple[exp.Expr, ...]:
+        """Return all statements, from attaching a file beside the old one on; ``database`` is the old one."""
+        file = old.with_name(f"{old.stem}.new{old.suffix}")
+        attach = exp.Attach(this=exp.Alias(this=sql.literal(str(file)), alias=sql.identifier(self.new)))
+        releases = [one.release for one in self.tables]
+        made = (attach, exp.Transaction(), *self.schema, exp.Commit(), *self.rows, *releases, *self.after)
+        if not (self.views or self.triggers):
+            return made
+        return (*made, in_database(self.new), *self.views_again, *self.triggers, in_database(database))
+
 
 def substitute_of(facts: TableFacts, publication: Publication, query: exp.Query) -> Substitute:
     """Return what takes the place of the one table of a publication."""
@@ -142,57 +129,51 @@ def substitute_of(facts: TableFacts, publication: Publication, query: exp.Query)
 
 
 def rewrite_of(
+    engine: Engine,
     substitutes: Sequence[Substitute],
-    tables: Sequence[OtherTable],
-    stored: Iterable[StoredHierarchy],
-    old: str,
     new: str,
     left_out: Sequence[TableFacts] = (),
     views_left_out: Sequence[exp.Table] = (),
 ) -> Rewrite:
-    """Return the statements that make the database ``new`` from ``old``.
+    """Return the statements that make the database ``new`` from the current one.
 
-    Args:
-        substitutes: what takes the place of tables.
-        tables: all tables of the old database.
-        stored: its hierarchies.
-        old: the name of the old one.
-        new: the name of the new one.
-        left_out: tables that are not in the new one.
-        views_left_out: views that are not there either, with their schemas.
+    Where tables are replaced by substitutes, hierarchies that list their values go too, and the ledger forgets their
+    releases. Where some are only left out, all else stays.
     """
+    tables, old = tables_of(engine), current_database(engine)
+    stored = stored_hierarchies(engine).values() if substitutes else ()
     facts = [*(one.facts for one in substitutes), *left_out]
     by_place = {one.place: one for one in substitutes}
     going = {_place(one) for one in facts}
     own = {folded(column.name) for one in facts for column in one.columns}
     hierarchies = [tree.relation.name for tree in stored if folded(tree.column) in own]
-    hierarchies += dict.fromkeys(name for one in facts for name in one.lookups)
+    hierarchies += lookups_left(tables, views_of(engine))
     referred_first = in_order([table for table in tables if _place(table) in going])
     replaced = [
         _replaced(by_place[_place(table)], by_place, going, new)
         for table in referred_first
         if _place(table) in by_place
     ]
-    schema = [definitions(old, new)]
+    schema = [_definitions(old, new)]
     schema += [sql.drop(sql.relation(view.name, view.db, new), "VIEW") for view in views_left_out]
     schema += [sql.drop(sql.relation(table.name, table.schema, new)) for table in reversed(referred_first)]
     schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
     types = tuple(dict.fromkeys(name for one in facts for name in one.lists))
-    schema += [dropped_type(*name, new) for name in types]
+    schema += [sql.drop(sql.relation(name, in_schema, new), "TYPE") for in_schema, name in types]
     schema += [one.changes.table for one in replaced]
     staying = [
         table
         for table in tables
         if _place(table) not in going and not (table.schema == SCHEMA and table.name in hierarchies)
     ]
-    rows = copied_rows(staying, old, new, without=[(one.schema, one.name) for one in facts])
-    triggers = dict.fromkeys(each for one in facts for each in one.triggers)
-    others = [each for each in triggers if not any(_is_of(each, one) for one in facts)]
+    without = [(one.schema, one.name) for one in facts] if substitutes else ()
+    rows = tuple(_copied(table, old, new, without) for table in in_order(staying))
+    triggers = [each for each in triggers_of(engine) if (each.schema, folded(each.table)) not in going]
     gone = {(view.db, folded(view.name)) for view in views_left_out}
     over = dict.fromkeys(view for one in facts for view in one.views if (view.schema, folded(view.name)) not in gone)
     views = in_order_of_reading([*over])
-    made = (tuple(schema), rows, tuple(replaced), tuple(left_out), tuple(views_left_out), tuple(views))
-    return Rewrite(new, *made, triggers_again(others, new), tuple(hierarchies), types)
+    made = (tuple(schema), tuple(staying), rows, tuple(replaced), tuple(left_out), tuple(views_left_out), tuple(views))
+    return Rewrite(new, *made, _triggers_again(triggers, new), tuple(hierarchies), types)
 
 
 def _place(table: TableFacts | OtherTable) -> tuple[str, str]:
@@ -210,7 +191,7 @@ def _replaced(
     return Replaced(facts, target, changes, exp.Insert(this=into, expression=one.query))
 
 
-def definitions(old: str, new: str) -> exp.Expr:
+def _definitions(old: str, new: str) -> exp.Expr:
     """Return the statement that copies all definitions of a database to another, and no rows."""
     names = (sql.identifier(name).sql("duckdb") for name in (old, new))
     return exp.Command(this="COPY", expression="FROM DATABASE {} TO {} (SCHEMA)".format(*names))
@@ -220,7 +201,7 @@ def in_database(name: str, schema: str | None = None) -> exp.Use:
     return exp.Use(this=exp.Table(this=sql.identifier(name)) if schema is None else sql.relation(schema, name))
 
 
-def triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...]:
+def _triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...]:
     """Return the statements that make triggers again, which DuckDB does not copy."""
     found: list[exp.Expr] = []
     for trigger in triggers:
@@ -229,21 +210,8 @@ def triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...
     return tuple(found)
 
 
-def dropped_type(schema: str, name: str, database: str) -> exp.Drop:
-    return sql.drop(sql.relation(name, schema, database), "TYPE")
-
-
-def copied_rows(
-    tables: Sequence[OtherTable], old: str, new: str, without: Collection[tuple[str, str]] = ()
-) -> tuple[exp.Expr, ...]:
-    """Return the statements that copy the rows of tables, those first that others refer to.
-
-    ``without`` are schemas and names of tables whose releases the ledger is to forget: their rows are no more.
-    """
-    return tuple(_copied(table, old, new, without) for table in in_order(tables))
-
-
 def _copied(table: OtherTable, old: str, new: str, without: Collection[tuple[str, str]]) -> exp.Insert:
+    """Return the statement that copies a table; the ledger without releases of some tables, whose rows are no more."""
     columns = [sql.identifier(name) for name in table.columns]
     rows = exp.select(*(sql.column(name) for name in table.columns)).from_(sql.relation(table.name, table.schema, old))
     if (table.schema, table.name) == (SCHEMA, RELEASES):
@@ -278,27 +246,16 @@ def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
 
 @dataclass(frozen=True)
 class Changes:
-    """What becomes of a table.
+    """What becomes of a table."""
 
-    Attributes:
-        table: the table with its release's columns, as a definition under its own name.
-        indexes: statements that make its indexes again.
-        comments: statements that give it and its columns their comments.
-        unchanged: names of columns that are published with their values.
-        constraints: those that stay.
-        kept: constraints and indexes that stay, in words.
-        removed: columns, constraints, defaults, indexes and triggers that go, each with the reason.
-        views: views over the table that read a column which holds labels now, and macros that name the table.
-    """
-
-    table: exp.Create
-    indexes: tuple[exp.Expr, ...]
-    comments: tuple[exp.Expr, ...]
-    unchanged: tuple[str, ...]
-    constraints: tuple[ConstraintFacts, ...]
-    kept: tuple[str, ...]
-    removed: tuple[str, ...]
-    views: tuple[str, ...]
+    table: exp.Create  # the table with its release's columns, as a definition under its own name
+    indexes: tuple[exp.Expr, ...]  # statements that make its indexes again
+    comments: tuple[exp.Expr, ...]  # statements that give it and its columns their comments
+    unchanged: tuple[str, ...]  # names of columns that are published with their values
+    constraints: tuple[ConstraintFacts, ...]  # those that stay
+    kept: tuple[str, ...]  # constraints and indexes that stay, in words
+    removed: tuple[str, ...]  # columns, constraints, defaults, indexes and triggers that go, each with the reason
+    views: tuple[str, ...]  # views that read a column which holds labels now, and macros that name the table
 
 
 @dataclass
@@ -332,7 +289,7 @@ def _changes_of(
     table = exp.Create(this=exp.Schema(this=target.copy(), expressions=definitions), kind="TABLE")
     made = [_index(index, target, set(types), [*same, *one.pseudonyms], notes) for index in facts.indexes]
     indexes = tuple(index for index in made if index is not None)
-    notes.removed += [f"trigger {each.name}" for each in facts.triggers if _is_of(each, facts)]
+    notes.removed += [f"trigger {each.name}" for each in facts.triggers]
     views = _altered_views(facts, same, set(types))
     comments = _comments(facts, set(types), target)
     comments += tuple(
@@ -346,10 +303,6 @@ def _changes_of(
     )
     said = (tuple(notes.kept), tuple(notes.removed), views)
     return Changes(table, indexes, comments, tuple(same), tuple(staying), *said)
-
-
-def _is_of(trigger: Trigger, facts: TableFacts) -> bool:
-    return (trigger.schema, folded(trigger.table)) == (facts.schema, folded(facts.name))
 
 
 def _altered_views(facts: TableFacts, same: list[str], published: set[str]) -> tuple[str, ...]:
@@ -503,11 +456,11 @@ def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
 
 def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
     """Run the statements, with ``old`` as the current database at the end."""
-    copy_definitions(engine, rewrite.schema)
+    _copy_definitions(engine, rewrite.schema)
     for statement in rewrite.rows:
         engine.run(statement, "rows of another table")
-    for statement in rewrite.releases:
-        engine.run(statement, "make the release")
+    for one in rewrite.tables:
+        engine.run(one.release, "make the release")
     for statement in rewrite.after:
         engine.run(statement, "indexes and comments")
     try:
@@ -515,12 +468,12 @@ def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
         for statement in rewrite.views_again:
             with suppress(SourceError):  # one that failed before stays as it was; the others are tried below
                 engine.run(statement, "a view over the table")
-        make_triggers(engine, rewrite.triggers)
+        _make_triggers(engine, rewrite.triggers)
     finally:
         engine.run(in_database(old), "back to the table")
 
 
-def copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
+def _copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
     """Copy all definitions in one transaction, so that what is dropped in it is never written."""
     try:
         with engine.transaction():
@@ -533,7 +486,7 @@ def copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
         ) from None
 
 
-def make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
+def _make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
     """Make triggers again; refuse where one names a column that is gone."""
     try:
         for statement in statements:

@@ -137,7 +137,7 @@ def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
 
 
 def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
-    """Tell whether a release is still what it was; None if it is gone."""
+    """Return True if a release is still what it was; None if it is gone."""
     if entry.kind == "file":
         path = Path(entry.target[1])
         try:
@@ -174,7 +174,7 @@ def _appended(engine: DuckDBEngine, entry: Entry) -> int | None:
 
 
 def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
-    """Tell whether the columns of the table are what they were; None if its quasi-identifiers are gone."""
+    """Return True if the columns of the table are what they were; None if its quasi-identifiers are gone."""
     schema, name = entry.source
     source = sql.relation(name, schema)
     if entry.prepared or entry.hold_out:  # its fingerprint is of columns as they were prepared, or of some of the rows
@@ -209,11 +209,7 @@ class CannotBeCheckedError(Exception):
 
 
 def read_earlier(source: Source, entry: Entry) -> exp.Table:
-    """Return the relation of an earlier release.
-
-    Raises:
-        CannotBeCheckedError: it is gone, was changed, or cannot be read.
-    """
+    """Return the relation of an earlier release."""
     needed = f"the {entry.kind} {entry.name} is needed for that, and"
     as_it_was = _is_as_it_was(source.engine, entry)
     if not as_it_was:
@@ -235,11 +231,7 @@ def column_of(source: Source, kept: KeptHierarchy) -> Column:
 
 
 def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
-    """Return the hierarchy that a release was made with; its labels are looked up by it.
-
-    Raises:
-        CannotBeCheckedError: it is gone, or another one stands in its place.
-    """
+    """Return the hierarchy that a release was made with; its labels are looked up by it."""
     column = column_of(source, kept)
     rules = {} if kept.rule is None else {column.name: kept.rule}
     needed = f"the hierarchy of its column {kept.column!r}{'' if kept.rule is None else f' ({kept.rule})'}"

@@ -35,13 +35,8 @@ NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
 def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str, members: Sequence[str] = ()) -> str:
     """Return the fingerprint of columns of a relation.
 
-    Args:
-        engine: where the relation is.
-        relation: a table, a view or a subquery.
-        names: columns whose different rows are few, as the labels of classes are.
-        title: of the statement.
-        members: columns whose different rows may be many. Each class of ``names`` has the sum of their hashes, so that
-            nothing is grouped by both.
+    ``names`` are columns whose different rows are few, as the labels of classes are; those of ``members`` may be many:
+    each class has the sum of their hashes, so that nothing is grouped by both.
     """
     others = [name for name in members if name not in names]
     own = sql.aliased(exp.select("*").from_(relation.copy()).subquery(), "released")

@@ -57,19 +57,12 @@ _WAYS_OUT = (
 
 @dataclass(frozen=True)
 class LedgerOutcome:
-    """What became of a release in the ledger.
+    """What became of a release in the ledger."""
 
-    Attributes:
-        remembered: whether it is there.
-        not_remembered: why it could not be written there; None if it was.
-        warnings: what it says beside the earlier releases that it replaces, in words.
-        beside_replaced: the figures of that, with the number of each replaced release.
-    """
-
-    remembered: bool
-    not_remembered: str | None
-    warnings: tuple[str, ...]
-    beside_replaced: tuple[dict[str, Any], ...]
+    remembered: bool  # whether it is there
+    not_remembered: str | None  # why it could not be written there; None if it was
+    warnings: tuple[str, ...]  # what it says beside the earlier releases that it replaces, in words
+    beside_replaced: tuple[dict[str, Any], ...]  # the figures of that, with the number of each replaced release
 
 
 @dataclass
@@ -77,28 +70,17 @@ class Ledger:
     """Checks a release against earlier ones of the same table, and remembers it.
 
     Used as a context: until its end, other runs wait.
-
-    Attributes:
-        policy: of the release.
-        prepared: the table that it is made from.
-        publication: how it is made.
-        suppressed: rows of the table that it leaves out.
-        ignore: whether to publish it whatever earlier releases say; it is remembered all the same.
-        appends: whether its rows are appended to the target: what the target was made of before is not compared.
-        unwritable: why it cannot be remembered; None if it can.
-        warnings: what it says beside the earlier releases that it replaces.
-        beside_replaced: the same as figures.
     """
 
     policy: Policy
     prepared: Prepared
     publication: Publication
-    suppressed: int
-    ignore: bool = False
-    appends: bool = False
-    unwritable: str | None = None
-    warnings: list[str] = field(default_factory=list)
-    beside_replaced: list[dict[str, object]] = field(default_factory=list)
+    suppressed: int  # rows of the table that it leaves out
+    ignore: bool = False  # whether to publish it whatever earlier releases say; it is remembered all the same
+    appends: bool = False  # to the target, whose earlier entries are not compared
+    unwritable: str | None = None  # why it cannot be remembered; None if it can
+    warnings: list[str] = field(default_factory=list)  # what it says beside the earlier releases that it replaces
+    beside_replaced: list[dict[str, object]] = field(default_factory=list)  # the same as figures
     _seen: list[Entry] = field(default_factory=list)
     _source_print: str | None = None
     _prints: dict[tuple[exp.Table, tuple[str, ...]], str] = field(default_factory=dict)
@@ -136,11 +118,7 @@ class Ledger:
         source.make_writable(of_rows)
 
     def open(self) -> None:
-        """Open the database for writing, or note why that cannot be: it is write-protected.
-
-        Raises:
-            InUseError: other processes have it open for too long, so that they could publish beside this one.
-        """
+        """Open the database for writing, or note why that cannot be: it is write-protected."""
         try:
             self.make_writable()
         except InUseError as error:
@@ -220,7 +198,7 @@ class Ledger:
             )
 
     def _is_source_of(self, entry: Entry) -> bool:
-        """Tell whether the columns of the table are what they were for an earlier release, as far as that is known."""
+        """Return True if the columns of the table are what they were for an earlier release, as far as is known."""
         known = {entry.source_fingerprint, fingerprint.NOT_TAKEN}
         return entry.source_fingerprint == fingerprint.NOT_TAKEN or not known.isdisjoint(self._prints_of(entry))
 
@@ -324,7 +302,7 @@ class Ledger:
             )
 
     def _promise_something(self, entry: Entry) -> bool:
-        """Tell whether this release and an earlier one both promise that people stay among others."""
+        """Return True if this release and an earlier one both promise that people stay among others."""
         from kanon_sql.risks.attacks.joint import least_values
 
         own = least_values((model.name, model.required, model.sensitive) for model in self.publication.models)
@@ -338,7 +316,7 @@ class Ledger:
         return target.db or self._schema(), target.name
 
     def _replaced(self, target: exp.Table | Path | None) -> tuple[str | None, str] | None:
-        """Return how the ledger calls what this release replaces; None where it replaces nothing."""
+        """Return how the ledger calls what this release replaces; None if it replaces nothing."""
         if target is None:
             return None
         there = target.exists() if isinstance(target, Path) else self._engine.kind_of(target) is not None
@@ -439,7 +417,7 @@ class Ledger:
         return command_line("ledger", [self.prepared.source.place], "--forget", which)
 
     def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
-        """Tell whether the classes of the one are made of whole classes of the other, by the levels of both.
+        """Return True if the classes of the one are made of whole classes of the other, by the levels of both.
 
         Both are full-domain releases of the same rows, and either of the same levels, where a class is in both or in
         one; or one of them is on the way up from the other, and neither leaves out a row. What is left out at one level
@@ -461,11 +439,11 @@ class Ledger:
         return entry.source_fingerprint in self._prints_of(entry)
 
     def _is_of_some_columns(self, entry: Entry) -> bool:
-        """Tell whether this release or an earlier one promises k of some of the columns, and not of all together."""
+        """Return True if this release or an earlier one promises k of some of the columns, and not of all together."""
         return entry.of_columns is not None or known_subsets_of(self.publication.models) is not None
 
     def _promises_as_much(self, entry: Entry) -> bool:
-        """Tell whether k of this release is as large as that of an earlier one, and of as many columns."""
+        """Return True if k of this release is as large as that of an earlier one, and of as many columns."""
         known, width = known_subsets_of(self.publication.models), len(self.publication.quasi_identifiers)
         own = width if known is None else min(known.m, width)
         theirs = width if entry.of_columns is None else min(entry.of_columns, width)
@@ -501,7 +479,7 @@ class Ledger:
         return [name for name in (*(kept.column for kept in other), *entry.sensitive) if name in zoned]
 
     def _can_be_joined(self, entry: Entry) -> bool:
-        """Tell whether rows of both can be joined by a column that both show, and so a sensitive one that one shows."""
+        """Return True if rows can be joined by a column that both show, and so a sensitive one that one shows."""
         roles = self.publication.roles
         own = {folded(column.name) for column in (*roles.sensitive, *roles.insensitive)}
         theirs = {folded(name) for name in entry.published_as_they_are}
@@ -575,7 +553,7 @@ class Ledger:
 
 
 def _same_place(one: tuple[str | None, str], other: tuple[str | None, str] | None) -> bool:
-    """Tell whether two targets are the same; paths are compared to the letter."""
+    """Return True if two targets are the same; paths are compared to the letter."""
     if other is None or (one[0] is None) != (other[0] is None):
         return False
     return (

@@ -48,36 +48,20 @@ class KeptHierarchy:
 
 @dataclass(frozen=True)
 class Entry:
-    """A release that is remembered.
-
-    Attributes:
-        number: that it is called by.
-        made_at: when it was made, in UTC.
-        source: schema and name of the table that it was made from.
-        kind: whether it is a table, a view or a file.
-        target: its schema and name; of a file, None and its path.
-        rows_in: rows of the table.
-        rows_out: rows of the release.
-        policy: roles of the columns, models, and how it was searched; without a seed, which nothing here needs.
-        levels: the level of each quasi-identifier; None where a column has several.
-        hierarchies: of the quasi-identifiers.
-        fingerprint: of quasi-identifiers and sensitive columns of the release; of a view, of its definition. 0.1.0 left
-            sensitive columns out.
-        source_fingerprint: of these columns of the table and the one that names the person, as they were; of a table in
-            a warehouse, and with 0.1.0, of the quasi-identifiers alone.
-    """
+    """A release that is remembered."""
 
     number: int
-    made_at: datetime
-    source: tuple[str, str]
-    kind: ReleaseKind
-    target: tuple[str | None, str]
-    rows_in: int
-    rows_out: int
-    policy: dict[str, Any]
-    levels: dict[str, int] | None
-    hierarchies: tuple[KeptHierarchy, ...]
-    fingerprint: str
+    made_at: datetime  # when it was made, in UTC
+    source: tuple[str, str]  # schema and name of the table that it was made from
+    kind: ReleaseKind  # whether it is a table, a view or a file
+    target: tuple[str | None, str]  # its schema and name; of a file, None and its path
+    rows_in: int  # rows of the table
+    rows_out: int  # rows of the release
+    policy: dict[str, Any]  # roles of the columns, models, and how it was searched
+    levels: dict[str, int] | None  # the level of each quasi-identifier; None if a column has several
+    hierarchies: tuple[KeptHierarchy, ...]  # of the quasi-identifiers
+    fingerprint: str  # of its quasi-identifiers and sensitive columns (not in 0.1.0); of a view, of its definition
+    # Of these columns and the entity in the table; of a warehouse, and by 0.1.0, of the quasi-identifiers alone.
     source_fingerprint: str
 
     @property
@@ -113,7 +97,7 @@ class Entry:
         return OF_SEVERAL_TABLES in self.policy
 
     def was_made_with(self, other: Entry) -> bool:
-        """Tell whether it was released together with another one."""
+        """Return True if it was released together with another one."""
         return self.together and other.together and self.made_at == other.made_at
 
     @property
@@ -179,7 +163,7 @@ class Entry:
         return {folded(name): tuple(sorted(texts)) for name, texts in rules.items()}
 
     def is_of(self, source: tuple[str, str]) -> bool:
-        """Tell whether it was made from a table."""
+        """Return True if it was made from a table."""
         return [folded(part) for part in self.source] == [folded(part) for part in source]
 
     def alike(self) -> tuple[Any, ...]:
@@ -194,7 +178,7 @@ class Entry:
         return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown, rows)
 
     def is_record_of(self, other: Entry) -> bool:
-        """Tell whether both are one record of the ledger, as it was written and as it was read."""
+        """Return True if both are one record of the ledger, as it was written and as it was read."""
         return (self.number, self.made_at, self.target, self.fingerprint) == (
             other.number,
             other.made_at,
@@ -203,7 +187,7 @@ class Entry:
         )
 
     def says_the_same(self, other: Entry) -> bool:
-        """Tell whether another entry of the same table is of the same release under the same name, made again."""
+        """Return True if another entry of the same table is of the same release under the same name, made again."""
         return self.target == other.target and self.policy == other.policy and self.alike() == other.alike()
 
     def values(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class Joiner:
             )
 
     def _can_be_joined_by(self, name: str, entry: Entry) -> bool:
-        """Tell whether values of a column that both publish can be compared as they stand."""
+        """Return True if values of a column that both publish can be compared as they stand."""
         own, theirs = (rules.get(folded(name), ()) for rules in (self._by_rule, entry.published_by_rule))
         if not own and not theirs:
             return True

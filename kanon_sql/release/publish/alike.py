@@ -63,7 +63,7 @@ def repeated_query(alike: exp.Table, publication: Publication) -> exp.Select:
 
 
 def _are_alike(engine: DuckDBEngine, publication: Publication, expected: Expected) -> bool:
-    """Tell whether there are many rows, few different ones, and no two that are equal and written in two ways."""
+    """Return True if there are many rows, few different ones, and no two that are equal and written in two ways."""
     few = expected.rows // _OFTEN
     if expected.rows < _MANY_ROWS or expected.classes > few:
         return False

@@ -33,8 +33,7 @@ from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.publication import with_replaced
-from kanon_sql.release.publish.publisher import Sink, verified
-from kanon_sql.release.statements.release import readable_lookups
+from kanon_sql.release.publish.publisher import Sink
 from kanon_sql.release.verify.verify import ROW_BY_ROW
 from kanon_sql.sql import build as sql
 
@@ -124,25 +123,43 @@ class FileSink(Sink):
 
     def __init__(self, source: Source, publication: Publication, path: Path, format_name: str) -> None:
         super().__init__(source, publication, path, str(path))
-        require_types(publication, format_name)
+        self.take_over(source)
+        require_types(self.written, format_name)
         self.path, self.format_name = path, format_name
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """A directory beside the file, which is gone afterwards, and the same rows for all statements."""
-        with private_directory(self.path.parent) as private, self.engine.snapshot():
+        same_rows = self.engine.snapshot() if self.taken is None else self.taken.opened()
+        with private_directory(self.path.parent) as private, same_rows:
             self.partial = private.path / self.path.name
             yield
 
     @property
     def output(self) -> exp.Expr:
-        return reading_back(self.publication, readable(self.publication, self.partial), self.format_name)
+        return reading_back(self.written, readable(self.written, self.partial), self.format_name)
 
     def make(self) -> None:
-        write_file(self.engine, self.publication, self.released(), self.partial, self.format_name)
+        if self.taken is None:
+            rows = self.released()
+        else:
+            self.taken.make()
+            rows = exp.select("*").from_(self.taken.table)
+        first = readable(self.written, self.partial)
+        self.engine.run(copy_statement(rows, first, self.format_name, self.written), "write the release")
+        if self.format_name == EXCEL:
+            write_sheet(first, self.partial, self.written.published_types)
+        elif self.written.encoding is not None:
+            encode(first, self.partial, self.written.encoding, self.written.delimiter)
 
     def verify(self, expected: Expected) -> Verification:
-        return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
+        if self.format_name in {"json", "jsonl"}:
+            require_json(self.engine, self.written, self.partial)
+        if self.format_name == EXCEL:
+            write_lines(self.partial, readable(self.written, self.partial), Layout(format=EXCEL, header=True))
+        elif self.written.encoding is not None:
+            decode(self.partial, readable(self.written, self.partial), self.written.encoding)
+        return super().verify(expected)
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         finish_file(self.engine, self.partial, self.path, rows, ledger)
@@ -204,34 +221,10 @@ def finish_file(
             raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def write_file(engine: Engine, publication: Publication, query: exp.Select, partial: Path, format_name: str) -> None:
-    """Write the rows of a query to a file that does not have its name yet."""
-    first = readable(publication, partial)
-    engine.run(copy_statement(query, first, format_name, publication), "write the release")
-    if format_name == EXCEL:
-        write_sheet(first, partial, publication.published_types)
-    elif publication.encoding is not None:
-        encode(first, partial, publication.encoding, publication.delimiter)
-
-
 def readable(publication: Publication, partial: Path) -> Path:
     """Return where a file is as text in UTF-8: beside it, if it is an Excel file or has another encoding."""
     is_readable = publication.encoding is None and partial.suffix.lower() != XLSX
     return partial if is_readable else partial.with_name(f"utf8-{partial.name}")
-
-
-def verify_file(
-    engine: Engine, publication: Publication, partial: Path, format_name: str, expected: Expected
-) -> Verification:
-    """Return what is found in a file that was written and does not have its name yet."""
-    if format_name in {"json", "jsonl"}:
-        require_json(engine, publication, partial)
-    if format_name == EXCEL:
-        write_lines(partial, readable(publication, partial), Layout(format=EXCEL, header=True))
-    elif publication.encoding is not None:
-        decode(partial, readable(publication, partial), publication.encoding)
-    output = reading_back(publication, readable(publication, partial), format_name)
-    return verified(engine, publication, readable_lookups(publication.hierarchies), output, expected)
 
 
 def table_in(source: Source, database: str) -> exp.Table:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger, LedgerOutcome
     from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.warehouse_tables import Taken
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
@@ -124,7 +125,7 @@ def _require_secure_views(source: Source) -> None:
 
 
 def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
-    """Tell whether two names are of the same relation of the current database, in whose ``schema`` bare names are."""
+    """Return True if two names are of the same relation of the current database, in whose ``schema`` bare names are."""
     names = [(folded(table.db or schema), folded(table.name)) for table in (one, other)]
     return names[0] == names[1]
 
@@ -176,7 +177,7 @@ class Published:
         destination: name of the table or view, or path of the file.
         verification: what was found in it.
         seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
-        ledger: what became of it in the ledger of its database; None where there is none.
+        ledger: what became of it in the ledger of its database; None if there is none.
         in_place: what became of the table and its file, where the release took their place.
         dry_run: whether it was made and verified only, and is nowhere.
     """
@@ -199,14 +200,16 @@ class Sink(ABC):
 
     Attributes:
         engine: makes the release, or knows where it is made.
-        target: the relation or the file that the release will be; None where it will be neither.
+        target: the relation or the file that the release will be; None if it will be neither.
         name: of the destination, as it is called in what is returned.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
         alike: the different rows of the release, where many are alike; else None.
+        taken: the release, where a warehouse makes it and the workbench takes it over; else None.
     """
 
     alike: exp.Table | None = None
-    is_made_of_rows: ClassVar[bool] = False
+    taken: Taken | None = None
+    is_made_of_rows: bool = False
     """Whether ``make`` writes what ``released`` returns."""
 
     def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
@@ -233,8 +236,21 @@ class Sink(ABC):
             return repeated_query(self.alike, self.publication)
         return release_query(self.publication, self.lookups)
 
+    def take_over(self, source: Source) -> None:
+        """Let a warehouse that has the source make the release."""
+        if source.in_warehouse:
+            from kanon_sql.release.publish.warehouse_tables import Taken
+
+            self.taken, self.is_made_of_rows = Taken(source, self.publication), False
+
+    @property
+    def written(self) -> Publication:
+        """What is published, with the types that are written."""
+        return self.publication if self.taken is None else self.taken.publication
+
     def verify(self, expected: Expected) -> Verification:
-        return verified(self.engine, self.publication, self.lookups, self.output, expected)
+        wanted = expected if self.taken is None else self.taken.expected(expected)
+        return verified(self.engine, self.written, self.lookups, self.output, wanted)
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: B027 - most have nothing left
         """Do what is left to do before the release has its name, in a dry run too."""
@@ -379,7 +395,10 @@ class FrameSink(Sink):
         target: exp.Table | Path | None = None,
     ) -> None:
         super().__init__(source, publication, target, "data frame")
+        self.take_over(source)
         self.staging, self.frame = self.engine.temporary_name("kanon_release"), None
+        if self.taken is not None:
+            self.staging = self.taken.table
         self._fetch = fetch
 
     @property
@@ -387,10 +406,13 @@ class FrameSink(Sink):
         return self.staging
 
     def opened(self) -> AbstractContextManager[None]:
-        return self.engine.snapshot()
+        return self.engine.snapshot() if self.taken is None else self.taken.opened()
 
     def make(self) -> None:
-        self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release")
+        if self.taken is None:
+            self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release")
+        else:
+            self.taken.make()
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
         self.frame = self._fetch(self.engine, self.staging)

@@ -77,13 +77,8 @@ def to_file(
     if ledger is not None and not dry_run:
         ledger.open()
     check_file(source, path, replace=replace)
-    sink: Sink
     if format_name == DATABASE:
-        sink = DatabaseSink(source, publication, path)
-    elif source.in_warehouse:
-        from kanon_sql.release.publish.warehouse import TakenFileSink
-
-        sink = TakenFileSink(source, publication, path, format_name)
+        sink: Sink = DatabaseSink(source, publication, path)
     else:
         sink = FileSink(source, publication, path, format_name)
     return publish(sink, expected, ledger, dry_run=dry_run)
@@ -99,12 +94,6 @@ def to_frame(
 ) -> tuple[Any, Published]:
     """Return a release as what ``fetch`` makes of its table in DuckDB, and what was verified."""
     source.require_rows()
-    if source.in_warehouse:
-        from kanon_sql.release.publish.warehouse import TakenFrameSink
-
-        taken = TakenFrameSink(source, publication, fetch, target)
-        published = publish(taken, expected, ledger)
-        return taken.frame, published
     sink = FrameSink(source, publication, fetch, target)
     published = publish(sink, expected, ledger)
     return sink.frame, published

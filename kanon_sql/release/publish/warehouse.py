@@ -1,4 +1,4 @@
-"""Releases of a table in a warehouse: a table or a view there, or from there a file or a data frame.
+"""Releases of a table in a warehouse: a table or a view there, or a data frame of Spark.
 
 What differs from the way of every release (``publisher``):
 
@@ -12,20 +12,15 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column
-from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import lift_deadlines
-from kanon_sql.engine.warehouse.warehouse import carried_type
-from kanon_sql.errors import UsageError, VerificationError
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.models.base import RowModel
-from kanon_sql.release.publish.files import finish_file, require_types, verify_file, write_file
 from kanon_sql.release.publish.publisher import KINDS, Sink, check_target, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published_rules import rule_check_query
@@ -36,10 +31,8 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
@@ -106,88 +99,6 @@ class RelationSink(Sink):
                 ledger.remember("view" if self.kind == "view" else "table", self.target, rows)
 
 
-class _TakenSink(Sink):
-    """A release that the warehouse makes and the workbench takes over in batches, as a temporary table."""
-
-    def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
-        super().__init__(source, publication, target, name)
-        self.bench, self.warehouse = source.workbench, source.workbench.warehouse
-        _require_takeable(self.bench, publication)
-        columns = tuple(Column(column.name, carried_type(column)) for column in publication.columns)
-        self.carried = replace(publication, columns=columns)  # with the types that its columns have on the workbench
-        self.taken = self.bench.temporary_name("kanon_release")
-
-    @property
-    def output(self) -> exp.Table:
-        return self.taken
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self.warehouse.forget()
-
-    def make(self) -> None:
-        made, types = carried_query(self.bench, self.warehouse, self.publication), self.carried.published_types
-        for column in made.selects:  # as a text, a CHAR(n) of PostgreSQL is not padded: so the original is read too
-            if types[column.alias_or_name] == "VARCHAR":
-                column.replace(sql.named(sql.cast(column.unalias().copy(), "VARCHAR"), column.alias_or_name))
-        self.warehouse.fetch(made, types, self.bench, self.taken, "make the release")
-
-
-class TakenFileSink(_TakenSink):
-    """A file, written and verified here."""
-
-    def __init__(self, source: Source, publication: Publication, path: Path, format_name: str) -> None:
-        super().__init__(source, publication, path, str(path))
-        require_types(self.carried, format_name)
-        self.path, self.format_name = path, format_name
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        with private_directory(self.path.parent) as private, super().opened(), self.warehouse.transaction():
-            self.partial = private.path / self.path.name
-            yield
-
-    def make(self) -> None:
-        super().make()
-        rows = exp.select("*").from_(self.taken)
-        write_file(self.bench, self.carried, rows, self.partial, self.format_name)
-
-    def verify(self, expected: Expected) -> Verification:
-        wanted = _expected(self.bench, self.publication, expected)
-        return verify_file(self.bench, self.carried, self.partial, self.format_name, wanted)
-
-    def take_name(self, rows: int, ledger: Ledger | None) -> None:
-        finish_file(self.bench, self.partial, self.path, rows, ledger)
-
-
-class TakenFrameSink(_TakenSink):
-    """A data frame of what was taken over (see ``publisher.FrameSink``)."""
-
-    def __init__(
-        self,
-        source: Source,
-        publication: Publication,
-        fetch: Callable[[DuckDBEngine, exp.Table], Any],
-        target: exp.Table | Path | None = None,
-    ) -> None:
-        super().__init__(source, publication, target, "data frame")
-        self.frame, self._fetch = None, fetch
-
-    def verify(self, expected: Expected) -> Verification:
-        wanted = _expected(self.bench, self.publication, expected)
-        return verified(self.bench, self.carried, readable_lookups(self.carried.hierarchies), self.taken, wanted)
-
-    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
-        self.frame = self._fetch(self.bench, self.taken)
-        self.bench.run(sql.drop(self.taken), "drop the copy that was fetched")
-
-    def take_name(self, rows: int, ledger: Ledger | None) -> None:
-        """Do nothing: a data frame has no name."""
-
-
 class SparkFrameSink(Sink):
     """A data frame of Spark, which raises a UsageError where the source is elsewhere."""
 
@@ -221,30 +132,6 @@ class SparkFrameSink(Sink):
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         """Do nothing: a data frame has no name."""
-
-
-def _require_takeable(bench: Workbench, publication: Publication) -> None:
-    """Raise where a release that is taken over could not be verified here, since its table stays in the warehouse."""
-    of_rows = all(isinstance(model, RowModel) and model.entity is None for model in publication.models)
-    if bench.is_sealed(publication.source) and not of_rows:
-        raise UsageError(
-            "With --search-on warehouse, a release that promises more than rows alike is verified where its table is: "
-            "make a table (--into NAME), or leave --search-on out."
-        )
-
-
-def _expected(bench: Workbench, publication: Publication, expected: Expected) -> Expected:
-    """Return what a release that was taken over must have; the rows of a table that stays there are counted there."""
-    if bench.searching is None or not bench.is_sealed(publication.source):
-        return expected
-    query = exp.select(sql.count_rows()).from_(publication.source.copy())
-    (rows,) = bench.searching.row(query, "does the table have as many rows as it had?")
-    if rows != expected.rows_in:
-        raise VerificationError(
-            f"The table has {rows:,} rows and had {expected.rows_in:,} when it was searched. Nothing was kept; run it "
-            "again."
-        )
-    return replace(expected, rows_in=None)
 
 
 def _other_name(warehouse: Warehouse, publication: Publication, name: str) -> str:

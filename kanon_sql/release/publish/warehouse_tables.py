@@ -16,6 +16,7 @@ Sorted like that, rows of the source that are published alike stand side by side
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from math import prod
 from typing import TYPE_CHECKING, cast
@@ -23,9 +24,12 @@ from typing import TYPE_CHECKING, cast
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import LabelledCombinations, Local, Multidimensional
+from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import looked_up
-from kanon_sql.engine.warehouse.warehouse import SENT, N, shape_of, written_rows
+from kanon_sql.engine.warehouse.warehouse import SENT, N, carried_type, shape_of, written_rows
+from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
 from kanon_sql.release.statements.local import CombinationColumns
 from kanon_sql.release.statements.mondrian import labelled_combinations_query
@@ -39,14 +43,64 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.classes.recoding import Recoding
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
+    from kanon_sql.release.verify.verify import Expected
+
+
+class Taken:
+    """A release that the warehouse makes and the workbench takes over in batches, as a temporary table.
+
+    ``publication`` has the types that its columns have on the workbench.
+    """
+
+    def __init__(self, source: Source, publication: Publication) -> None:
+        self.bench, self.warehouse, self._made = source.workbench, source.workbench.warehouse, publication
+        of_rows = all(isinstance(model, RowModel) and model.entity is None for model in publication.models)
+        if self.bench.is_sealed(publication.source) and not of_rows:
+            raise UsageError(
+                "With --search-on warehouse, a release that promises more than rows alike is verified where its table "
+                "is: make a table (--into NAME), or leave --search-on out."
+            )
+        columns = tuple(Column(column.name, carried_type(column)) for column in publication.columns)
+        self.publication = replace(publication, columns=columns)
+        self.table = self.bench.temporary_name("kanon_release")
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        try:
+            with self.warehouse.transaction():
+                yield
+        finally:
+            self.warehouse.forget()
+
+    def make(self) -> None:
+        made = carried_query(self.bench, self.warehouse, self._made)
+        types = self.publication.published_types
+        for column in made.selects:  # as a text, a CHAR(n) of PostgreSQL is not padded: so the original is read too
+            if types[column.alias_or_name] == "VARCHAR":
+                column.replace(sql.named(sql.cast(column.unalias().copy(), "VARCHAR"), column.alias_or_name))
+        self.warehouse.fetch(made, types, self.bench, self.table, "make the release")
+
+    def expected(self, expected: Expected) -> Expected:
+        """Return what the release must have; the rows of a table that stays in the warehouse are counted there."""
+        source = self._made.source
+        if self.bench.searching is None or not self.bench.is_sealed(source):
+            return expected
+        query = exp.select(sql.count_rows()).from_(source.copy())
+        (rows,) = self.bench.searching.row(query, "does the table have as many rows as it had?")
+        if rows != expected.rows_in:
+            raise VerificationError(
+                f"The table has {rows:,} rows and had {expected.rows_in:,} when it was searched. Nothing was kept; run "
+                "it again."
+            )
+        return replace(expected, rows_in=None)
 
 
 def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publication) -> exp.Select:
@@ -249,7 +303,7 @@ _SOURCE = "source"
 
 
 def are_repeated(bench: Workbench, warehouse: Warehouse, publication: Publication) -> bool:
-    """Tell whether the rows that are published are alike often enough to be counted before they are made.
+    """Return True if the rows that are published are alike often enough to be counted before they are made.
 
     There are at most as many different ones as tuples were fetched, times the values of each other column. What a
     warehouse knows of these may be old, which costs time and nothing else.

@@ -151,13 +151,7 @@ def generalized_population(publication: Publication, lookups: Mapping[str, exp.T
 
 
 def population_classes(rows: exp.Query | None, classes: Sequence[exp.Expr], n: str) -> exp.Query:
-    """Return the query of the classes of the population, with their rows.
-
-    Args:
-        rows: the rows of the population.
-        classes: what makes a class of them, each with its name.
-        n: the name of the number of rows.
-    """
+    """Return the query of the classes of the population, with their rows."""
     if rows is None:
         raise TypeError("There is no population to compare with")
     counted = exp.select(*(column.copy() for column in classes), sql.named(sql.count_rows(), n))

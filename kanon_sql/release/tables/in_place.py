@@ -21,7 +21,6 @@ from kanon_sql.engine.files import remove_spill_of, require_replaceable, workspa
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
 from kanon_sql.release.in_place.publish import (
     bytes_used,
@@ -143,8 +142,7 @@ def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: li
     ]
     views = [one for one in opened.dropped if engine.kind_of(one) == "VIEW"]
     with_schemas = [sql.relation(name, schema) for schema, name in map(opened.place_of, views)]
-    stored, tables, old = stored_hierarchies(engine).values(), tables_of(engine), current_database(engine)
-    return rewrite_of(substitutes, tables, stored, old, new, left_out, with_schemas)
+    return rewrite_of(engine, substitutes, new, left_out, with_schemas)
 
 
 def _siblings(

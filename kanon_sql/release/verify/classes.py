@@ -72,23 +72,14 @@ def k_of(models: Sequence[ModelResult], smallest: int | None) -> int | float | N
 
 @dataclass(frozen=True)
 class Tied:
-    """What was found of the pseudonyms of a column in a release.
-
-    Attributes:
-        column: name of the column.
-        pseudonyms: different pseudonyms.
-        several: those of them that stand on several rows.
-        signatures: different signatures.
-        fewest: the pseudonyms of the rarest signature; None if there are none.
-        failing: pseudonyms whose signature fewer than k share.
-    """
+    """What was found of the pseudonyms of a column in a release."""
 
     column: str
-    pseudonyms: int
-    several: int
-    signatures: int
-    fewest: int | None
-    failing: int
+    pseudonyms: int  # different pseudonyms
+    several: int  # those of them that stand on several rows
+    signatures: int  # different signatures
+    fewest: int | None  # the pseudonyms of the rarest signature; None if there are none
+    failing: int  # pseudonyms whose signature fewer than k share
 
     def stated(self) -> dict[str, Any]:
         """Return what a summary says of it."""

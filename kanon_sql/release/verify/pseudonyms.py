@@ -53,20 +53,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TieChecks:
-    """The statements that check the pseudonyms of a release.
+    """The statements that check the pseudonyms of a release."""
 
-    Attributes:
-        signatures: for each column, how many pseudonyms share a signature.
-        foreign: for each column, values that are no pseudonyms.
-        people: for each column, people with several pseudonyms, and pseudonyms of no person; none without an entity.
-        nets: for each two columns, rows that they tie to different rows, and pseudonyms that stand in both.
-        named: for each column, the models of sensitive columns in the rows that have a pseudonym.
-    """
-
-    signatures: tuple[exp.Select, ...] = ()
-    foreign: tuple[exp.Select, ...] = ()
+    signatures: tuple[exp.Select, ...] = ()  # for each column, how many pseudonyms share a signature
+    foreign: tuple[exp.Select, ...] = ()  # for each column, values that are no pseudonyms
+    # for each column, people with several pseudonyms, and pseudonyms of no person; none without an entity
     people: tuple[exp.Select, ...] = ()
+    # for each two columns, rows that they tie to different rows, and pseudonyms that stand in both
     nets: tuple[exp.Select, ...] = ()
+    # for each column, the models of sensitive columns in the rows that have a pseudonym
     named: tuple[exp.Select, ...] = ()
 
     def statements(self) -> tuple[exp.Select, ...]:
@@ -106,13 +101,6 @@ def signature_query(
 
     Five numbers: pseudonyms, those on several rows, signatures, the pseudonyms of the rarest, and the pseudonyms that
     are among fewer than k.
-
-    Args:
-        output: the release.
-        quasi_identifiers: its columns whose values make a class.
-        names: of all pseudonymized columns.
-        column: the one whose pseudonyms are looked at.
-        k: how many must share a signature.
     """
     steps, flags, shared = _signatures(output, quasi_identifiers, names, column)
     # 4. How many share each.

@@ -51,19 +51,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the search says a release has.
-
-    Attributes:
-        rows: its rows.
-        classes: its classes.
-        rows_in: rows of the table that it is made from.
-        squares: the sum of the squares of the sizes of its classes.
-    """
+    """What the search says a release has."""
 
     rows: int
     classes: int
-    rows_in: int | None = None
-    squares: int | None = None
+    rows_in: int | None = None  # rows of the table that it is made from
+    squares: int | None = None  # the sum of the squares of the sizes of its classes
 
 
 def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
@@ -131,7 +124,7 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
 
 @dataclass(frozen=True)
 class Checks:
-    """The statements that check a release; None where there is nothing to ask."""
+    """The statements that check a release; None if there is nothing to ask."""
 
     classes: exp.Select
     labels: exp.Query | None
@@ -147,13 +140,7 @@ class Checks:
 
 
 def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
-    """Return the statements that check a release.
-
-    Args:
-        publication: what was to be published.
-        lookups: for each quasi-identifier, the relation that holds its hierarchy.
-        output: the release.
-    """
+    """Return the statements that check a release."""
     counted = _counted_in_rows(publication)
     checks = Checks(
         class_check_query(
