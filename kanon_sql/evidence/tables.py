@@ -111,7 +111,7 @@ def people_refused(opened: OpenedTables) -> Iterator[str]:
     """Yield why the columns that the people of tables are counted by do not name people."""
     for member in opened.members:
         if member.roles is not None and isinstance(member.policy.person, str):
-            found = entity_names_people(member.source, _with_keys(member), member.reference_column)
+            found = entity_names_people(member.source, _with_keys(member), member.reference)
             yield from (one.said(member.name) for one in found if one.refused)
 
 

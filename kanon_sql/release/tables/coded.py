@@ -97,10 +97,10 @@ class CodedTables:
         further = self.opened.member(person.table) if isinstance(person, Through) else None
         referred, key = (self.people, PERSON) if further is None else (self.of(further), KEY)
         alias = beside(member.name, _REFERRED)
-        refers = exp.EQ(this=of_table(member, member.reference_column.name), expression=sql.column(key, alias))
+        refers = exp.EQ(this=of_table(member, member.reference.name), expression=sql.column(key, alias))
         columns: list[exp.Expr] = [sql.column(PERSON_NUMBER, alias)]
-        if member.policy.key is not None:
-            columns.append(sql.named(of_table(member, member.policy.key), KEY))
+        if member.own_key is not None:
+            columns.append(sql.named(of_table(member, member.own_key.name), KEY))
         own = {one.column.name for one in member.hierarchies}
         columns += [
             sql.column(code, alias)

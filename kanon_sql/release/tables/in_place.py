@@ -178,7 +178,7 @@ def _referred(opened: OpenedTables, member: Member, column: Column) -> tuple[str
     if owner is None or column != member.reference:
         return None
     schema, name = opened.place_of(owner.relation)
-    return schema, folded(name), folded(opened.referred_column(owner).name)
+    return schema, folded(name), folded(owner.key_column.name)
 
 
 def _outcome(

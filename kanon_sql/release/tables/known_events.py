@@ -485,10 +485,8 @@ class KnownEvents:
             for place in part.own_columns
             if costs.weights[place]
         ]
-        further = opened.path(member)[1:]
-        above = opened.kind_of(further[0]) if further else None
         through = None
-        if above is not None:
+        if (above := opened.above(member)) is not None:
             whole = before[above.name]
             mine = [person, *rows[len(rows) - len(whole.codes) :]]
             through = above.name, _places([whole.person, *whole.codes], mine)

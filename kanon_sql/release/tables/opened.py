@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, closed_on_error, find_column, resolve_columns
+from kanon_sql.engine.base import Column, closed_on_error, resolve_columns
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
@@ -100,22 +100,21 @@ class Member:
         return () if self.roles is None else self.roles.quasi_identifiers
 
     @property
-    def reference(self) -> Column | None:
-        """The column that leads to the person, or to the row that does."""
-        name = self.policy.reference
-        return None if name is None else find_column(name, self.source.columns)
+    def reference(self) -> Column:
+        """The column that leads to the person, or to the row that does; the first of its keys."""
+        return self.keys[0].column
 
     @property
-    def reference_column(self) -> Column:
-        if (found := self.reference) is None:
-            raise TypeError(f"{self.name} refers to nothing")
-        return found
+    def own_key(self) -> Column | None:
+        """The column that tells its rows apart, to which other tables refer."""
+        return next((key.column for key in self.keys if key.domain[0] == self.name), None)
 
     @property
     def key_column(self) -> Column:
-        """The column that other rows refer to; raises if the policy names none."""
-        (column,) = resolve_columns([self.policy.key or ""], self.source.columns, self.name)
-        return column
+        """The same, of a table that others refer to."""
+        if (found := self.own_key) is None:
+            raise TypeError(f"{self.name} has no key")
+        return found
 
 
 @dataclass(frozen=True)
@@ -174,10 +173,6 @@ class OpenedTables:
             return self.member(person.table)
         return None if member is self.people else self.people
 
-    def referred_column(self, member: Member) -> Column:
-        """Return the column of a table that others refer to."""
-        return member.reference_column if member is self.people else member.key_column
-
     def known_with(self, member: Member) -> list[Hierarchy]:
         """Return the hierarchies of what an event is known by: its own, and those of the events it goes through."""
         return [hierarchy for own in self.path(member) for hierarchy in own.hierarchies]
@@ -185,6 +180,10 @@ class OpenedTables:
     def kind_of(self, member: Member) -> Member | None:
         """Return the table whose kinds of events decide about a row: itself, or the next one that has any."""
         return next((own for own in self.path(member) if own.quasi_identifiers), None)
+
+    def above(self, member: Member) -> Member | None:
+        """Return the table whose kinds of events the rows of a table go through, if there is one."""
+        return next((own for own in self.path(member)[1:] if own.quasi_identifiers), None)
 
     def is_referred_to(self, member: Member) -> bool:
         """Return True if events of another table go through those of this one."""
@@ -199,12 +198,12 @@ class OpenedTables:
         """
         path, joins = [member], []
         while (referred := self.referred(path[-1])) is not None:
-            own, key = of_table(path[-1], path[-1].reference_column.name), self.referred_column(referred).name
+            own, key = of_table(path[-1], path[-1].reference.name), referred.key_column.name
             joins.append((sql.aliased(referred.relation, referred.name), own.eq(of_table(referred, key))))
             path.append(referred)
         return sql.select(
             "tables/rows",
-            values={"person": of_table(path[-1], path[-1].reference_column.name), "columns": list(columns)},
+            values={"person": of_table(path[-1], path[-1].reference.name), "columns": list(columns)},
             relations={"source": sql.aliased(member.relation, member.name)},
             joins={"referred": [*joins, *lookups]},
         )
@@ -458,7 +457,7 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
 
 def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Source]) -> None:
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
-    engine, table, reference = member.source.engine, member.policy, member.reference_column
+    engine, table, reference = member.source.engine, member.policy, member.reference
     if isinstance(table.person, str):
         refused = refused_of(entity_names_people(member.source, table.columns, reference))
         if refused is not None:
@@ -467,9 +466,9 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
                 f"{table.person}, give it another name in the database."
             )
     for key in member.keys:
-        column, what = key.column, "person" if key.column == reference else "key"
-        if what == "person" and table.rows != _PEOPLE:
+        if key.domain[0] != member.name:
             continue
+        column, what = key.column, "person" if key.domain[1] == _PEOPLE else "key"
         rows, values = _counted_values(member, column)
         if what == "key":
             (everything,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")

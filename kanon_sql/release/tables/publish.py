@@ -312,10 +312,11 @@ class TablesPublishing:
         now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)  # as it is written
         for number, (member, counts) in enumerate(zip(opened.members, self.release.counts, strict=True), first):
             roles = member.roles or Roles((), (), member.source.columns, (), ())
-            models = (KAnonymity(opened.policy.k),) if member.roles is not None else ()  # nothing of kept tables
-            policy = Policy(columns=member.policy.columns, models=models)
+            policy = Policy(columns=member.policy.columns, models=(KAnonymity(opened.policy.k),))
             remembered = remembered_policy(policy, roles, member.source.time_zone)
             remembered[OF_SEVERAL_TABLES] = {"km": opened.policy.km, "tables": [one.name for one in opened.members]}
+            if member.roles is None:
+                remembered["models"] = []  # nothing is promised of a table that is kept as it is
             quasi_identifiers, _, sensitive = _fingerprinted(member, "")
             hierarchies = tuple(
                 KeptHierarchy(column.name, None, fingerprint.of_hierarchy(engine, hierarchy))

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.keys import Key, Secret
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.release.tables.opened import Member, OpenedTables
+    from kanon_sql.release.tables.opened import KeyColumn, Member, OpenedTables
 
 CLASS, EVENT, THROUGH, PSEUDONYM = "class", "event", "through", "pseudonym"
 PSEUDONYM_TYPE = "UUID"
@@ -57,11 +57,9 @@ class ReleasedRows:
     """The tables on the way to a release, at a node of the lattice.
 
     Attributes:
-        opened: the tables.
-        levels: of each quasi-identifier, by the names that these have where rows are put together.
+        levels: by the names that quasi-identifiers have where rows are put together.
         key: of pseudonyms.
         of_people: for each table, its rows that lead to a person.
-        people_in: people in the tables.
     """
 
     opened: OpenedTables
@@ -90,7 +88,7 @@ class ReleasedRows:
         return tuple(member for member in self.opened.events if member.hierarchies)
 
     def _is_numbered(self, member: Member) -> bool:
-        """Tell whether the kinds of events of a table have numbers, which its rows have in the place of labels."""
+        """Return True if the rows of a table have numbers of their kinds of events instead of labels."""
         return bool(member.hierarchies) and (self.opened.policy.km > 1 or self.opened.is_referred_to(member))
 
     def make(self) -> None:
@@ -132,7 +130,7 @@ class ReleasedRows:
         rows: exp.Expr = everybody(opened)
         if people is not None:
             labels = [one.column.name for one in people.hierarchies]
-            reference = people.reference_column
+            reference = people.reference
             published = [people.names[column.name] for column in people.published if column.name != reference.name]
             own = self._rows[people.name]
             with_labels = opened.rows(people, *opened.labelled(people, self.levels))
@@ -143,12 +141,14 @@ class ReleasedRows:
         is_class = sql.all_of(
             sql.same(sql.column(name, "rows_of_people"), sql.column(name, "classes")) for name in labels
         )
-        pseudonyms = _Pseudonyms(self.key, None if people is None else people.name, "people", "kanon_person_key")
         named = people or next(member for member in opened.events if isinstance(member.policy.person, str))
+        pseudonym, title, secrets = self._pseudonym(
+            sql.column(PERSON, "rows_of_people"), named.keys[0], "kanon_person_key"
+        )
         query = sql.query(
             "tables/people",
             values={
-                "pseudonym": pseudonyms.of(sql.column(PERSON, "rows_of_people"), named.reference_column),
+                "pseudonym": pseudonym,
                 "labels": [sql.column(name) for name in labels],
                 "k": opened.policy.k,
                 "is_class": is_class,
@@ -156,13 +156,30 @@ class ReleasedRows:
             },
             relations={"rows_of_people": rows},
         )
-        title = f"the people, with their pseudonyms, and the classes of those released. {pseudonyms.title}"
+        title = f"the people, with their pseudonyms, and the classes of those released. {title}"
         everyone = opened.engine.temporary_name("kanon_everyone")
-        self._create(sql.create_table(everyone, query, temporary=True), title, pseudonyms.secrets)
+        self._create(sql.create_table(everyone, query, temporary=True), title, secrets)
         self._create(sql.create_view(self.people, with_numbers(everyone), temporary=True), "a number for each of them")
         self.people_in = self._count(self.people, "people in the tables")
         if people is not None:
             self.of_people[people.name] = self.people_in
+
+    def _pseudonym(
+        self, value: exp.Expr, key: KeyColumn, placeholder: str
+    ) -> tuple[exp.Expr, str, Mapping[str, Secret]]:
+        """Return the pseudonym of a value of a key, with an explanation, and the secret for its placeholder.
+
+        Pseudonyms are equal in all tables of a release, in one domain only. A pseudonym is 120 bits of SHA-256 of a key
+        of the domain and the value, as NIST SP 800-56C (4.1, option 1) derives keys in one step: of a counter, a secret
+        and what it is derived for. The secret is HMAC-SHA256, by the key of the release, of the domain, so that no
+        domain says anything of another one.
+        """
+        domain = json.dumps(key.domain, ensure_ascii=False)
+        hashed = sql.concatenated(exp.Placeholder(this=placeholder), canonical_bytes(key.column, value))
+        digits = exp.SHA2(this=hashed, length=sql.literal(256))
+        pseudonym = sql.selected("tables/pseudonyms", PSEUDONYM, columns={"digits": digits})
+        title = _PSEUDONYMS_TITLE.format(name=placeholder, domain=domain)
+        return pseudonym, title, {placeholder: self.key.of_domain(domain)}
 
     # 2. Kinds, and rows with their kinds
 
@@ -193,12 +210,12 @@ class ReleasedRows:
         else:
             columns += [sql.column(name, _ROWS) for name in labels]
         title, secrets = f"the rows of {member.name} with their kinds", None
-        if member.policy.key is not None:
+        if member.own_key is not None:
             placeholder = f"kanon_key_of_table_{self.opened.members.index(member) + 1}"
-            pseudonyms = _Pseudonyms(self.key, member.name, "rows", placeholder)
-            own_key = sql.column(member.names[member.key_column.name], _ROWS)
-            columns.append(sql.named(pseudonyms.of(own_key, member.key_column), PSEUDONYM))
-            title, secrets = f"{title}, and pseudonyms of {member.policy.key}. {pseudonyms.title}", pseudonyms.secrets
+            own_key = sql.column(member.names[member.own_key.name], _ROWS)
+            pseudonym, what, secrets = self._pseudonym(own_key, member.keys[-1], placeholder)
+            columns.append(sql.named(pseudonym, PSEUDONYM))
+            title = f"{title}, and pseudonyms of {member.policy.key}. {what}"
         query = sql.query(
             "tables/rows_with_kinds",
             values={"columns": columns},
@@ -210,26 +227,22 @@ class ReleasedRows:
         self.of_people[member.name] = self._count(left, f"rows of {member.name} of people")
 
     def _rows_of(self, member: Member, *more: exp.Expr) -> exp.Query:
-        """Return the query of the rows of a table of events with their own labels, and the person of each.
+        """Return the query of the rows of a table of events with their own labels, the person of each, and ``more``.
 
-        The row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to; and
-        ``more`` columns.
+        A row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to.
         """
-        opened = self.opened
-        person = member.policy.person
+        opened, reference = self.opened, member.reference
         referred, key, through = self.people, PERSON, _no_kind()
         alias = beside(member.name, _REFERRED)
-        if isinstance(person, Through):
-            further = opened.member(person.table)
+        if isinstance(member.policy.person, Through):
+            further = opened.member(member.policy.person.table)
             referred, key = self._left[further.name], further.names[further.key_column.name]
             through = sql.column(EVENT, alias)
-        own = sql.column(member.reference_column.name, member.name)
-        refers = exp.EQ(this=own, expression=sql.column(key, alias))
+        refers = exp.EQ(this=of_table(member, reference.name), expression=sql.column(key, alias))
         columns, lookups = opened.labelled(member, self.levels)
-        keys = [sql.named(sql.column(PSEUDONYM, alias), member.names[member.reference_column.name])]
-        if member.policy.key is not None:
-            key_column = member.key_column.name
-            keys.append(sql.named(sql.column(key_column, member.name), member.names[key_column]))
+        keys = [sql.named(sql.column(PSEUDONYM, alias), member.names[reference.name])]
+        if member.own_key is not None:
+            keys.append(sql.named(of_table(member, member.own_key.name), member.names[member.own_key.name]))
         return sql.query(
             "tables/rows_of_events",
             values={"through": through, "columns": [*keys, *columns, *more]},
@@ -321,27 +334,16 @@ class ReleasedRows:
         (left_out,) = engine.row(leave_out, title)
         engine.run(sql.drop(self._too_rare), "drop the list of it")
         further = int(left_out)
-        if any(self._goes_through(member) is not None for member in self._with_kinds):
+        if any(self.opened.above(member) is not None for member in self._with_kinds):
+            through = sql.statement("tables/leave_out_through", tables={"events": self._events})
             while further:
-                stranded = sql.statement(
-                    "tables/leave_out_through",
-                    tables={"events": self._events},
-                    relations={},
-                )
-                whole = next(table for table in stranded.find_all(exp.Table) if table.alias == "whole")
-                whole.replace(sql.aliased(self._events, "whole"))
-                (further,) = engine.row(stranded, "leave out what goes through it")
+                (further,) = engine.row(through, "leave out what goes through it")
         return int(left_out)
 
     def _is_another(self, before: str, own: str) -> exp.Expr:
         """Return the condition that joins one more event of the same person."""
         person = exp.EQ(this=sql.column(PERSON_NUMBER, own), expression=sql.column(PERSON_NUMBER, "counted"))
         return exp.and_(person, exp.GT(this=sql.column(EVENT, own), expression=sql.column(EVENT, before)))
-
-    def _goes_through(self, member: Member) -> Member | None:
-        """Return the table whose kinds of events a row of a table goes through, if there is one."""
-        further = self.opened.path(member)[1:]
-        return None if not further else self.opened.kind_of(further[0])
 
     def _leave_out_rows(self) -> None:
         for member in self.opened.events:
@@ -414,15 +416,12 @@ class ReleasedRows:
             columns = [sql.named(kept_value(column, member.name), column.name) for column in member.published]
             return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
         labelled = {column.name for column in member.quasi_identifiers}
-        own_key = None if member.policy.key is None else member.key_column.name
-        if member is self.opened.people:
-            own_key = member.reference_column.name
         relation, joins, has_labels = self.left(member)
         rows_name = relation.alias
         published: list[exp.Expr] = []
         for column in member.published:
             own = sql.column(member.names[column.name], has_labels if column.name in labelled else rows_name)
-            if column.name == own_key:
+            if column == member.own_key:
                 own = sql.column(PSEUDONYM, rows_name)
             published.append(sql.named(own, column.name))
         plain = all(column.family != "other" for column in member.published)
@@ -463,43 +462,3 @@ def _no_kind() -> exp.Expr:
 def _alike(names: Sequence[str], own: str, other: str) -> exp.Expr:
     """Return the condition that rows of two relations have the same in these columns."""
     return sql.all_of(sql.same(sql.column(name, own), sql.column(name, other)) for name in names)
-
-
-@dataclass(frozen=True)
-class _Pseudonyms:
-    """How values become pseudonyms: equal in all tables of a release, in one domain only.
-
-    A pseudonym is 120 bits of SHA-256 of a key of the domain and the value, as NIST SP 800-56C (4.1, option 1) derives
-    keys in one step: of a counter, a secret and what it is derived for. The secret is HMAC-SHA256, by the key of the
-    release, of the domain, so that no domain says anything of another one.
-
-    Attributes:
-        key: of the release.
-        owner: the table that the values name rows of; None for people, if no table has a row for each.
-        kind: what they name: people or rows.
-        placeholder: what the key of the domain is bound to.
-    """
-
-    key: Key
-    owner: str | None
-    kind: Literal["people", "rows"]
-    placeholder: str
-
-    @property
-    def domain(self) -> str:
-        return json.dumps([self.owner, self.kind], ensure_ascii=False)
-
-    @property
-    def secrets(self) -> Mapping[str, Secret]:
-        return {self.placeholder: self.key.of_domain(self.domain)}
-
-    @property
-    def title(self) -> str:
-        return _PSEUDONYMS_TITLE.format(name=self.placeholder, domain=self.domain)
-
-    def of(self, value: exp.Expr, column: Column) -> exp.Expr:
-        """Return the pseudonym of a value of a column."""
-        text = canonical_bytes(column, value)
-        hashed = sql.concatenated(exp.Placeholder(this=self.placeholder), text)
-        digits = exp.SHA2(this=hashed, length=sql.literal(256))
-        return sql.selected("tables/pseudonyms", PSEUDONYM, columns={"digits": digits})

@@ -23,7 +23,7 @@ from kanon_sql.release.tables.opened import beside
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
@@ -37,13 +37,13 @@ _PERSON, _CLASS, _EVENT, _KEY = "person", "class", "event", "key"
 
 @dataclass(frozen=True)
 class Promise:
-    """What was counted of combinations of so many known events.
+    """Counts of combinations of so many known events.
 
     Attributes:
-        events: how many; 0 is what is published of a person alone.
-        combinations: how many there are, each of one class of people.
-        fewest: the people of the rarest; None where there is none.
-        too_rare: how many fewer than k people share.
+        events: their number; 0 is what is published of a person alone.
+        combinations: their number, each of one class of people.
+        fewest: the people of the rarest combination, if there is any.
+        too_rare: the number of combinations that fewer than k people share.
     """
 
     events: int
@@ -57,9 +57,6 @@ class TablesVerification:
     """What was found in released tables.
 
     Attributes:
-        k: the people who must share each combination.
-        promises: by the number of known events.
-        rows: of each table.
         orphans: by table, rows that lead to no released row.
         raw_keys: by column, values that are no pseudonyms, NULL among them.
         repeated_keys: by column that names persons or rows of its table, rows with the value of another one.
@@ -67,11 +64,11 @@ class TablesVerification:
         wrong_rows: tables with another number of rows than was found before.
         identifying: columns that are never published, and are there.
         unforeseen: columns that the policy does not publish, and are there.
-        schema: the schema that they are in; None where they are files, or in several.
+        schema: of the tables; None if they are files, or in several schemas.
         others: beside them, tables and views of their schemas, or files of their directory, that the policy does not
             publish; nothing was looked for in them, so that the promise is not known to hold.
-        elsewhere: how many tables and views other schemas of the database have; nothing was looked for in them.
-        findings: what the checks of roles and of people refuse (docs/guarantees.md#checks), as sentences.
+        elsewhere: the number of tables and views of other schemas of the database; nothing was looked for in them.
+        findings: refusals of the checks of roles and of people (docs/guarantees.md#checks), as sentences.
     """
 
     k: int
@@ -102,13 +99,15 @@ class TablesVerification:
     @property
     def fails(self) -> bool:
         """Whether the tables of the policy do not keep the promise, whatever is beside them."""
-        promised = not any(one.too_rare for one in self.promises)
-        others = (self.orphans, self.raw_keys, self.repeated_keys, self.foreign_labels)
-        columns = (*self.identifying, *self.unforeseen)
-        return not promised or bool(any(map(sum, (found.values() for found in others))) or self.wrong_rows or columns)
+        counts = (self.orphans, self.raw_keys, self.repeated_keys, self.foreign_labels)
+        return (
+            any(one.too_rare for one in self.promises)
+            or any(n for found in counts for n in found.values())
+            or bool(self.identifying or self.unforeseen or self.wrong_rows)
+        )
 
     def problems(self) -> list[str]:
-        """Return what is wrong, in words."""
+        """Return what is wrong, in sentences."""
         said = [
             f"{counted(one.too_rare, 'combination')} of what is published of a person"
             + (f" and of {counted(one.events, 'known event')}" if one.events else "")
@@ -116,25 +115,21 @@ class TablesVerification:
             for one in self.promises
             if one.too_rare
         ]
-        said += [
-            f"{name}: {counted(n, 'row')} that lead{'s' if n == 1 else ''} to no released row"
-            for name, n in self.orphans.items()
-            if n
-        ]
-        said += [
-            f"{name}: {counted(n, 'key')} that {'is' if n == 1 else 'are'} no pseudonym"
-            for name, n in self.raw_keys.items()
-            if n
-        ]
-        said += [f"{name}: {counted(n, 'key')} that another row has too" for name, n in self.repeated_keys.items() if n]
-        said += [
-            f"{name}: {counted(n, 'label')} that the hierarchy does not have"
-            for name, n in self.foreign_labels.items()
-            if n
-        ]
-        said += [f"{name}: an identifying column, which is never published" for name in self.identifying]
-        said += [f"{name}: a column that the policy does not publish" for name in self.unforeseen]
-        said += [f"{name}: another number of rows than was found before" for name in self.wrong_rows]
+        for found, what, of_one, of_several in (
+            (self.orphans, "row", "leads to no released row", "lead to no released row"),
+            (self.raw_keys, "key", "is no pseudonym", "are no pseudonym"),
+            (self.repeated_keys, "key", "another row has too", "another row has too"),
+            (self.foreign_labels, "label", "the hierarchy does not have", "the hierarchy does not have"),
+        ):
+            for name, n in found.items():
+                if n:
+                    said.append(f"{name}: {counted(n, what)} that {of_one if n == 1 else of_several}")
+        for names, wrong in (
+            (self.identifying, "an identifying column, which is never published"),
+            (self.unforeseen, "a column that the policy does not publish"),
+            (self.wrong_rows, "another number of rows than was found before"),
+        ):
+            said += [f"{name}: {wrong}" for name in names]
         if self.others:
             it = "it" if len(self.others) == 1 else "them"
             number = counted(len(self.others), "table, view or file", "tables, views or files")
@@ -163,10 +158,9 @@ class ReleasedTables:
     """Released tables as statements read them.
 
     Attributes:
-        engine: that reads them.
-        opened: what they were made from.
+        opened: the tables that they were made from.
         outputs: each by the name of its table.
-        levels: of quasi-identifiers, by the names that these have where rows are put together.
+        levels: by the names that quasi-identifiers have where rows are put together.
         keys_are_texts: whether some keys may be UUIDs in several spellings, or texts that a collation takes for the
             same: they are compared by the bytes of one spelling then.
     """
@@ -229,35 +223,23 @@ class ReleasedTables:
 
     # 1. The promise
 
-    def _persons(self, member: Member) -> tuple[exp.Expr, list[tuple[exp.Expr, exp.Expr]]]:
-        """Return the pseudonym of the person of a row, and the joins that lead to it."""
+    def _with_persons(self, member: Member, *columns: exp.Expr) -> exp.Select:
+        """Return the query of the rows of a table with the pseudonym of the person of each, and columns."""
         path = self.opened.path(member)
-        joins: list[tuple[exp.Expr, exp.Expr]] = []
+        person = self._key_value(path[-1].reference.name, path[-1].name)
+        query = exp.select(sql.named(person, _PERSON), *columns).from_(self._output(member))
         for own, referred in pairwise(path):
-            key = self._key_value(self.opened.referred_column(referred).name, referred.name)
-            same = exp.EQ(this=self._key_value(own.reference_column.name, own.name), expression=key)
-            joins.append((self._output(referred), same))
-        last = path[-1].reference
-        if last is None:
-            raise TypeError(f"{path[-1].name} names no person")
-        return self._key_value(last.name, path[-1].name), joins
+            key = self._key_value(referred.key_column.name, referred.name)
+            same = exp.EQ(this=self._key_value(own.reference.name, own.name), expression=key)
+            query = query.join(self._output(referred), on=same)
+        return query
 
     def people(self) -> exp.Query:
         """Return the query of the people of the release, each with what is published of it, as a list in JSON."""
-        people = self.opened.people
-        if people is not None:
-            person, _ = self._persons(people)
-            texts = self._texts(people)
-            return exp.select(sql.named(person, _PERSON), sql.named(_listed(texts), _CLASS)).from_(self._output(people))
+        if (people := self.opened.people) is not None:
+            return self._with_persons(people, sql.named(_listed(self._texts(people)), _CLASS))
         nothing = sql.named(_listed([]), _CLASS)
-        queries = []
-        for member in self.opened.events:
-            person, joins = self._persons(member)
-            query = exp.select(sql.named(person, _PERSON), nothing.copy()).from_(self._output(member))
-            for relation, condition in joins:
-                query = query.join(relation, on=condition)
-            queries.append(query)
-        return sql.union_distinct(queries)
+        return sql.union_distinct([self._with_persons(member, nothing.copy()) for member in self.opened.events])
 
     def _texts(self, member: Member) -> list[exp.Expr]:
         """Return what is published of a row, as texts."""
@@ -272,16 +254,10 @@ class ReleasedTables:
         """Return the query of the events that each person of the release has, as a list of texts in JSON."""
         queries: list[exp.Query] = []
         for member in self.opened.events:
-            if not member.quasi_identifiers:
-                continue
-            person, joins = self._persons(member)
-            texts = [sql.literal(member.name), *(text for own in self.opened.path(member) for text in self._texts(own))]
-            query = exp.select(sql.named(person, _PERSON), sql.named(_listed(texts), _EVENT)).from_(
-                self._output(member)
-            )
-            for relation, condition in joins:
-                query = query.join(relation, on=condition)
-            queries.append(query.distinct())
+            if member.quasi_identifiers:
+                own = [text for each in self.opened.path(member) for text in self._texts(each)]
+                event = sql.named(_listed([sql.literal(member.name), *own]), _EVENT)
+                queries.append(self._with_persons(member, event).distinct())
         if not queries:
             nobody = exp.select(sql.named(sql.cast(exp.null(), "VARCHAR"), _PERSON), sql.named(_listed([]), _EVENT))
             queries = [nobody.where(exp.false())]
@@ -331,7 +307,7 @@ class ReleasedTables:
     def _known(self, member: Member, known: Mapping[str, str], *, has_key: bool) -> exp.Query:
         """Return the rows of a table with what is known of them: key, person, and a number for the rest."""
         joins: list[tuple[exp.Expr, exp.Expr]] = []
-        person = self._key_value(member.reference_column.name, member.name)
+        person = self._key_value(member.reference.name, member.name)
         kind: exp.Expr | None = None
         if (referred := self.opened.referred(member)) is not None:
             alias = beside(member.name, "kanon_referred")
@@ -350,7 +326,7 @@ class ReleasedTables:
             kind = own if kind is None else exp.Add(this=exp.Mul(this=kind, expression=kinds), expression=own)
         columns = [sql.named(person, _PERSON), sql.named(sql.literal(0) if kind is None else kind, "kind")]
         if has_key:
-            columns.insert(0, sql.named(self._key_value(self.opened.referred_column(member).name, member.name), _KEY))
+            columns.insert(0, sql.named(self._key_value(member.key_column.name, member.name), _KEY))
         return sql.query(
             "tables/known",
             values={"columns": columns},
@@ -366,17 +342,13 @@ class ReleasedTables:
         names = [f"events_{number}" for number in range(1, events + 1)]
         query = exp.select(sql.named(sql.count_distinct(sql.column(_PERSON, "people")), "people")).from_("people")
         for before, own in zip([None, *names], names, strict=False):
-            same = exp.EQ(this=sql.column(_PERSON, own), expression=sql.column(_PERSON, "people"))
-            later = (
-                [] if before is None else [exp.GT(this=sql.column(_EVENT, own), expression=sql.column(_EVENT, before))]
-            )
-            query = query.join(sql.aliased(sql.relation("events"), own), on=exp.and_(same, *later))
+            is_another: exp.Expr = sql.column(_PERSON, own).eq(sql.column(_PERSON, "people"))
+            if before is not None:
+                is_another = exp.and_(is_another, sql.column(_EVENT, own) > sql.column(_EVENT, before))
+            query = query.join(sql.aliased(sql.relation("events"), own), on=is_another)
         query = query.group_by(sql.column(_CLASS, "people"), *(sql.column(_EVENT, own) for own in names))
-        return sql.query(
-            "tables/promise",
-            values={"k": self.opened.policy.k},
-            steps={"combinations": [*steps, ("combinations", query)]},
-        )
+        steps.append(("combinations", query))
+        return sql.query("tables/promise", values={"k": self.opened.policy.k}, steps={"combinations": steps})
 
     # 2. Integrity
 
@@ -384,8 +356,8 @@ class ReleasedTables:
         if (referred := self.opened.referred(member)) is None:
             return 0
         same = exp.EQ(
-            this=self._key_value(self.opened.referred_column(referred).name, "referred"),
-            expression=self._key_value(member.reference_column.name, "own"),
+            this=self._key_value(referred.key_column.name, "referred"),
+            expression=self._key_value(member.reference.name, "own"),
         )
         # No subquery: a name of an outer table in it may be that of a column with fields.
         query = exp.select(sql.count_rows()).from_(self._output(member, "own"))
@@ -403,7 +375,7 @@ class ReleasedTables:
         refers = self.opened.referred(member) is not None
         for key in member.keys:
             name = key.column.name
-            if refers and not orphans and name == member.reference_column.name:
+            if refers and not orphans and name == member.reference.name:
                 found.append((name, 0))
                 continue
             wrong = sql.negated(_is_pseudonym(sql.column(name)))
@@ -412,36 +384,26 @@ class ReleasedTables:
             found.append((name, int(n)))
         return found
 
-    def _repeated_keys(self, member: Member) -> list[tuple[str, int]]:
-        policy, found = member.policy, []
-        of_rows = [policy.person] if policy.rows == "people" and isinstance(policy.person, str) else []
-        for name in [*of_rows, *([policy.key] if policy.key is not None else [])]:
-            own = self._key_value(name)
-            query = exp.select(exp.Sub(this=sql.count_rows(), expression=sql.count_distinct(own)))
+    def _repeated_keys(self, member: Member) -> Iterator[tuple[str, int]]:
+        if (key := member.own_key) is not None:
+            query = exp.select(exp.Sub(this=sql.count_rows(), expression=sql.count_distinct(self._key_value(key.name))))
             (n,) = self.engine.row(query.from_(self._output(member)), f"keys of the released {member.name} that repeat")
-            found.append((name, int(n)))
-        return found
+            yield key.name, int(n)
 
     # 4. Labels
 
-    def _foreign(self, member: Member) -> list[tuple[str, int]]:
-        found = []
+    def _foreign(self, member: Member) -> Iterator[tuple[str, int]]:
         for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=bool(self.levels)):
-            level = self.levels[member.names[column.name]]
-            if not level:
-                continue
-            known, is_known = _known_labels(hierarchy, level)
-            values: dict[str, sql.Given] = {
-                "column": column.name,
-                "label": sql.column(column.name),
-                "is_known": is_known,
-            }
-            query = sql.query(
-                "verify/labels", values=values, relations={"release": self._output(member), "known": known}
-            )
-            _, foreign = self.engine.row(query, f"labels of {member.name}.{column.name}")
-            found.append((column.name, int(foreign)))
-        return found
+            if level := self.levels[member.names[column.name]]:
+                known, is_known = _known_labels(hierarchy, level)
+                label = sql.column(column.name)
+                query = sql.query(
+                    "verify/labels",
+                    values={"column": column.name, "label": label, "is_known": is_known},
+                    relations={"release": self._output(member), "known": known},
+                )
+                _, foreign = self.engine.row(query, f"labels of {member.name}.{column.name}")
+                yield column.name, int(foreign)
 
 
 def _is_pseudonym(value: exp.Expr) -> exp.Expr:
