@@ -14,21 +14,52 @@ from conftest import ADULT_QI
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.classes.frequency import roll_up_query
+from kanon_sql.classes.measured import Columns, measured_steps, with_steps
 from kanon_sql.classes.of_node import listed, node_query, nodes_query, people_query
 from kanon_sql.classes.recoding import FullDomain
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.release.statements.release import readable_lookups, readable_node_query
+from kanon_sql.release.publication import GENERALIZED
+from kanon_sql.release.statements.release import (
+    class_columns,
+    generalized_members,
+    generalized_query,
+    readable_lookups,
+    references_of,
+)
 from kanon_sql.search.full_domain import evidence
+from kanon_sql.sql import build as sql
 from kanon_sql.sql.build import create_table, relation
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from kanon_sql.classes.lattice import Node
+    from kanon_sql.release.publication import Publication
+
+
+def readable_node_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the test of a node in readable SQL: the same two numbers as the coded ``node_query``."""
+    references = references_of(publication)
+    n, measured = class_columns(publication.quasi_identifiers, publication.models)
+    members = generalized_members(publication, references, lookups)
+    steps, classes = measured_steps(members, publication.models, Columns(n, measured))
+    met = sql.all_of(model.is_met(sql.column(name)) for name, model in zip(measured, publication.models, strict=True))
+    hidden = sql.where(exp.Sum(this=sql.column(n)), sql.negated(met))
+    query = (
+        exp.select(
+            sql.named(sql.count_rows(), "classes"),
+            sql.named(exp.Coalesce(this=hidden, expressions=[sql.literal(0)]), "suppressed"),
+        )
+        .from_("classes")
+        .with_(GENERALIZED, as_=generalized_query(publication, lookups))
+    )
+    return with_steps(query, references.steps, steps, [("classes", classes)])
 
 
 def coded(release: kanon.Release, node: Node) -> tuple[int, int]:

@@ -32,7 +32,7 @@ from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
 from kanon_sql.release.statements.local import CombinationColumns
-from kanon_sql.release.statements.mondrian import labelled_combinations_query
+from kanon_sql.release.statements.mondrian import MondrianStatements
 from kanon_sql.release.statements.release import (
     generalized_release,
     readable_lookups,
@@ -254,7 +254,8 @@ def _carry_labels(bench: Workbench, warehouse: Warehouse, publication: Publicati
     settings = {entry.name: getattr(recoding, entry.name) for entry in fields(recoding)}
     table = bench.temporary_name("kanon_labels")
     labelled = LabelledCombinations(**settings, labels_table=table, labels=labels, ranks=ranks)
-    query = labelled_combinations_query(publication, labelled)
+    only = replace(publication, columns=publication.roles.quasi_identifiers)
+    query = MondrianStatements(only).labelled_combinations(labels, ranks)
     columns = [*own, *(label for label in labels if label is not None), *(ranks or ())]
     bench.run(sql.create_table(table, query, temporary=True), "the labels of each combination")
     of_labels = [kind for kind in recoding.types if kind is not None]

@@ -25,19 +25,15 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
-TITLE_OF_KEPT = "The classes that have k by some of the columns, in the rows of today: run it on these rows only"
-
 
 @dataclass(frozen=True)
 class Statements(ABC):
-    """The statements of one kind of recoding. Lookups are the relations of the hierarchies, by column.
-
-    Attributes:
-        publication: what is published.
-    """
+    """The statements of one kind of recoding. Lookups are the relations of the hierarchies, by column."""
 
     publication: Publication
-    title_of_boxes: ClassVar[str] = "Where the table is cut, and what is published of each box"
+    title_of_boxes: ClassVar[str] = (
+        "The classes that have k by some of the columns, in the rows of today: run it on these rows only"
+    )
 
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statements that are run before the release is made."""
@@ -48,18 +44,36 @@ class Statements(ABC):
         return ()
 
     @abstractmethod
-    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:
         """Return the query of all rows that are recoded, with the entity where a model counts people."""
 
-    @abstractmethod
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
         """Return the query of the rows of a release of which no class is left out, in any order."""
+        published = [sql.column(column.name, GENERALIZED) for column in self.publication.columns]
+        rows = self.generalized_query(lookups, with_entity=False)
+        return exp.select(*published).from_(GENERALIZED).with_(GENERALIZED, as_=rows)
+
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        """Return what may be published in a quasi-identifier, and the condition that it is this label.
+
+        That is what its hierarchy has at the levels of its column.
+        """
+        hierarchy = self.publication.hierarchies[number]
+        levels = self.publication.recoding.levels_of(number)
+        below = [level for level in levels if level < hierarchy.height]
+        if len(below) == len(levels) == 1:
+            return lookup, sql.same(_as_label(below[0], hierarchy, lookup.name), label, "text")
+        # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
+        readings = [
+            exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy())
+            for level in below
+        ]
+        if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
+            readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
+        return sql.union_all(readings).subquery("known"), sql.same(sql.column("label", "known"), label, "text")
 
     @abstractmethod
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-        """Return what may be published in a quasi-identifier, and the condition that it is this label."""
-
-    def require_viewable(self) -> None:  # noqa: B027 - most can
+    def require_viewable(self) -> None:
         """Raise if a view cannot recode the rows that its table will have."""
 
     def read_only_cut(self, engine: Engine) -> Publication:  # noqa: ARG002 - part of what every recoding answers
@@ -69,19 +83,21 @@ class Statements(ABC):
     def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statements of a script that make the tables of the recoding, with their rows.
 
-        Args:
-            engine: holds the rows.
-            tuples: the rows of the source: of a file's texts, those that they have are written out.
+        Of a file's texts, those that ``tuples``, the rows of the source, have are written out. Here, that is the table
+        of the classes that are published, if there is one.
         """
-        return ()
+        publication, kept = self.publication, self.publication.kept
+        if kept is None:
+            return ()
+        names = enumerate(publication.quasi_identifiers)
+        own = {name: [name] for place, name in names if 0 in publication.recoding.levels_of(place)}
+        return (table_written_out(engine, kept, [column.name for column in engine.columns(kept)], own),)
 
 
 class FullDomainStatements(Statements):
     """Labels are looked up on the level of their column; classes that are too small are left out."""
 
-    title_of_boxes = TITLE_OF_KEPT
-
-    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - it stays in the step
         publication = self.publication
         levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
         hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
@@ -108,12 +124,6 @@ class FullDomainStatements(Statements):
             joins={"hierarchy": joins},
         )
 
-    def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
-        query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns)).from_(
-            GENERALIZED
-        )
-        return query.with_(GENERALIZED, as_=self.generalized_query(lookups))
-
     def require_viewable(self) -> None:
         """Raise where classes are published that were chosen from the rows that the table has now."""
         if self.publication.kept is not None:
@@ -121,35 +131,6 @@ class FullDomainStatements(Statements):
                 "Which classes have k rows by any few columns (--known) is found from the rows that the table has now, "
                 "and a view shows what it will have: make a table or a file, or leave --known out."
             )
-
-    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
-        """Return the statement that makes the table of the classes that are published, if there is one."""
-        publication = self.publication
-        if publication.kept is None:
-            return ()
-        names = publication.quasi_identifiers
-        own = {name: [name] for place, name in enumerate(names) if publication.recoding.levels_of(place) == (0,)}
-        return (table_written_out(engine, publication.kept, names, own),)
-
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-        return known_on_levels(self.publication, number, lookup, label)
-
-
-def known_on_levels(
-    publication: Publication, number: int, lookup: exp.Table, label: exp.Expr
-) -> tuple[exp.Expr, exp.Expr]:
-    """Return what a hierarchy has at the levels of its column, and the condition that it is this label."""
-    hierarchy, levels = publication.hierarchies[number], publication.recoding.levels_of(number)
-    below = [level for level in levels if level < hierarchy.height]
-    if len(below) == len(levels) == 1:
-        return lookup, sql.same(_as_label(below[0], hierarchy, lookup.name), label, "text")
-    # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
-    readings = [
-        exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy()) for level in below
-    ]
-    if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
-        readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
-    return sql.union_all(readings).subquery("known"), sql.same(sql.column("label", "known"), label, "text")
 
 
 def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:

@@ -20,8 +20,8 @@ from kanon_sql.engine.equality import as_text, comparable, looked_up, published
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
-from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.full_domain import TITLE_OF_KEPT, Statements, known_on_levels, table_written_out
+from kanon_sql.release.publication import as_published
+from kanon_sql.release.statements.full_domain import Statements
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.engine.base import Engine
     from kanon_sql.release.publication import Publication
 
 _NEVER = 0
@@ -78,8 +77,6 @@ class CombinationColumns:
 class LocalStatements(Statements):
     """The steps are gone through before; a release has the rows of combinations with a step."""
 
-    title_of_boxes = TITLE_OF_KEPT
-
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
         publication = self.publication
         names = CombinationColumns(publication)
@@ -95,25 +92,35 @@ class LocalStatements(Statements):
     def working_tables(self) -> tuple[exp.Table, ...]:
         return (self.publication.combinations,)
 
-    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
-        """Return the statement that makes the table of the classes of each step, if there is one."""
-        kept = self.publication.kept
-        if kept is None:
-            return ()
-        own = {name: [name] for name in self.publication.quasi_identifiers}
-        return (table_written_out(engine, kept, [column.name for column in engine.columns(kept)], own),)
-
-    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
-        return _published_rows(self.publication, with_entity=True)
-
-    def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
+    def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - joined before
         """Return all published rows: the classes of each step were counted when it was gone through."""
-        published = [sql.column(column.name, GENERALIZED) for column in self.publication.columns]
-        rows = _published_rows(self.publication, with_entity=False)
-        return exp.select(*published).from_(GENERALIZED).with_(GENERALIZED, as_=rows)
-
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-        return known_on_levels(self.publication, number, lookup, label)
+        publication = self.publication
+        names = CombinationColumns(publication)
+        place = publication.combinations.name
+        numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
+        query = exp.select().from_(sql.aliased(publication.source, "source"))
+        for column in publication.columns:
+            if column.name in numbers:
+                query = query.select(
+                    sql.named(_label(publication, names, numbers[column.name]), column.name), copy=False
+                )
+            else:
+                query = query.select(as_published(column), copy=False)
+        pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
+        pairs += [(own, there, sql.SAME_TYPE) for own, there in names.sensitive.items()]
+        entity = publication.roles.entity
+        if entity is not None:
+            pairs.append((entity.name, names.entity, comparable(entity)))
+            if with_entity:
+                query = query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+        same = sql.all_of(
+            sql.same(sql.column(own, "source"), sql.column(there, place), family) for own, there, family in pairs
+        )
+        step = sql.column(names.step, place)
+        has_step = (
+            exp.GT(this=step, expression=sql.literal(_NEVER)) if publication.partial else step.is_(exp.null()).not_()
+        )
+        return query.join(publication.combinations.copy(), on=same).where(has_step)
 
     def require_viewable(self) -> None:
         """Raise: a view is one statement."""
@@ -121,31 +128,6 @@ class LocalStatements(Statements):
             "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
             "--algorithm optimal."
         )
-
-
-def _published_rows(publication: Publication, *, with_entity: bool) -> exp.Select:
-    names = CombinationColumns(publication)
-    place = publication.combinations.name
-    numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
-    query = exp.select().from_(sql.aliased(publication.source, "source"))
-    for column in publication.columns:
-        if column.name in numbers:
-            query = query.select(sql.named(_label(publication, names, numbers[column.name]), column.name), copy=False)
-        else:
-            query = query.select(as_published(column), copy=False)
-    pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
-    pairs += [(own, there, sql.SAME_TYPE) for own, there in names.sensitive.items()]
-    entity = publication.roles.entity
-    if entity is not None:
-        pairs.append((entity.name, names.entity, comparable(entity)))
-        if with_entity:
-            query = query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
-    same = sql.all_of(
-        sql.same(sql.column(own, "source"), sql.column(there, place), family) for own, there, family in pairs
-    )
-    step = sql.column(names.step, place)
-    has_step = exp.GT(this=step, expression=sql.literal(_NEVER)) if publication.partial else step.is_(exp.null()).not_()
-    return query.join(publication.combinations.copy(), on=same).where(has_step)
 
 
 def combinations_query(

@@ -12,6 +12,7 @@ several boxes, and each row walks by itself.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
@@ -29,10 +30,11 @@ from kanon_sql.sql.dialects import shuffled
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.classes.recoding import Multidimensional
     from kanon_sql.engine.base import Engine
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
 _BOXES, _CUT = "boxes", "cut"
@@ -41,23 +43,41 @@ _BOXES, _CUT = "boxes", "cut"
 class MondrianStatements(Statements):
     """Rows walk along the cuts to their boxes; every box is published."""
 
-    @property
+    title_of_boxes = "Where the table is cut, and what is published of each box"
+
+    @cached_property
     def _recoding(self) -> Multidimensional:
         return cast("Multidimensional", self.publication.recoding)
 
-    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
-        boxed = _boxed_query(self.publication, self._recoding, with_entity=True)
-        return _with_walk(boxed, self.publication, self._recoding)
+    @cached_property
+    def _names(self) -> BoxColumns:
+        return BoxColumns(self.publication.hierarchies)
+
+    @property
+    def _relaxed(self) -> bool:
+        return self._recoding.cutting.cut == "relaxed"
+
+    def _read(self) -> Iterator[tuple[int, Hierarchy, exp.Table | None]]:
+        """Yield the quasi-identifiers that rows are cut by, each with the table of the places of its texts."""
+        for number, hierarchy in enumerate(self.publication.hierarchies):
+            if number not in self._recoding.unread:
+                yield number, hierarchy, self._recoding.orders[number]
+
+    def _step(self, step: str) -> str:
+        """Return the name of a step, which the source must not have: the step would read itself."""
+        return unused_name(step, [self.publication.source.name])
+
+    def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - boxes have labels
+        return self._with_walk(self._boxed(with_entity=with_entity))
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
         """Return all rows with the labels of their boxes: every box is published."""
-        boxed = _boxed_query(self.publication, self._recoding, with_entity=False)
         query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns))
-        query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED, copy=False)
-        return query.with_(GENERALIZED, as_=boxed, recursive=True, copy=False)
+        query = self._with_walk(query).from_(GENERALIZED, copy=False)
+        return query.with_(GENERALIZED, as_=self._boxed(with_entity=False), recursive=True, copy=False)
 
     def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002 - part of what every recoding answers
-        labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
+        labels = sql.column(self._names.labels[number])
         of_boxes = exp.select(sql.named(labels, "label")).from_(self._recoding.boxes_table.copy())
         column = self.publication.hierarchies[number].column
         kind = comparable(Column(column.name, self._recoding.label_type(number) or column.type))
@@ -66,7 +86,7 @@ class MondrianStatements(Statements):
     def require_viewable(self) -> None:
         """Raise if labels name the values that there are now."""
         cutting = self._recoding.cutting
-        of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": cutting.cut == "relaxed"}
+        of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": self._relaxed}
         of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
         if said := [option for option, is_said in of_now.items() if is_said]:
             raise UsageError(
@@ -80,10 +100,9 @@ class MondrianStatements(Statements):
         Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
         """
         publication, recoding = self.publication, self._recoding
-        if recoding.cutting.cut == "relaxed":
+        if self._relaxed:
             return publication
-        names = BoxColumns(publication.hierarchies)
-        cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
+        cut = exp.select(sql.column(self._names.cut_column)).distinct().from_(recoding.cuts_table.copy())
         read = {name for (name,) in engine.rows(cut, "columns that are cut")}
         if not read:  # one box for all rows: the walk to it needs a column
             return publication
@@ -96,18 +115,14 @@ class MondrianStatements(Statements):
 
     def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:
         """Return the statements that make the orders, the cuts and the boxes, with their rows written out."""
-        publication, recoding = self.publication, self._recoding
-        names = BoxColumns(publication.hierarchies)
+        names, recoding = self._names, self._recoding
         made = []
         values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
-        for number, (hierarchy, order) in enumerate(zip(publication.hierarchies, recoding.orders, strict=True)):
-            if number in recoding.unread:
-                continue
+        for number, hierarchy, order in self._read():
+            name = hierarchy.column.name
             if order is None:
-                bounds = [names.labels[number], names.low[number], names.high[number]]
-                values |= {hierarchy.column.name: bounds}
+                values[name] = [names.labels[number], names.low[number], names.high[number]]
             else:
-                name = hierarchy.column.name
                 own = looked_up(sql.column(name, "source"), hierarchy.column)
                 same = sql.same(own, sql.column(VALUE, order.name), hierarchy.column.family)
                 present = exp.Exists(this=exp.select("1").from_(sql.aliased(tuples, "source")).where(same))
@@ -117,192 +132,203 @@ class MondrianStatements(Statements):
         made.append(table_written_out(engine, recoding.boxes_table, [names.box], bounds_only))
         return tuple(made)
 
+    # The walk
 
-def step_name(publication: Publication, step: str) -> str:
-    """Return the name of a step, which the source must not have: the step would read itself."""
-    return unused_name(step, [publication.source.name])
-
-
-def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Query:
-    """Return the query that leads every combination of values, or every row, from box 1 to where it is published."""
-    walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
-    kept = _kept(publication, recoding, names)
-    goes = exp.Case().when(_goes_inside(publication, recoding, names), sql.column(names.inside, _CUT))
-    step = (
-        exp.select(*(sql.column(name, walk) for name in kept))
-        .select(sql.named(goes.else_(sql.column(names.outside, _CUT)), names.box))
-        .from_(sql.relation(walk))
-        .join(
-            sql.aliased(recoding.cuts_table, _CUT),
-            on=exp.EQ(this=sql.column(names.box, _CUT), expression=sql.column(names.box, walk)),
+    def _walk_query(self) -> exp.Query:
+        """Return the query that leads combinations of values, or rows, from box 1 to where they are published."""
+        walk, names = self._step("walk"), self._names
+        goes = exp.Case().when(self._goes_inside(), sql.column(names.inside, _CUT))
+        step = (
+            exp.select(*(sql.column(name, walk) for name in self._kept()))
+            .select(sql.named(goes.else_(sql.column(names.outside, _CUT)), names.box))
+            .from_(sql.relation(walk))
+            .join(
+                sql.aliased(self._recoding.cuts_table, _CUT),
+                on=exp.EQ(this=sql.column(names.box, _CUT), expression=sql.column(names.box, walk)),
+            )
         )
-    )
-    return exp.union(_begin(publication, recoding, names), step, distinct=False)
+        return exp.union(self._begin(), step, distinct=False)
 
+    def _begin(self) -> exp.Select:
+        """Return the query of what walks, in box 1: combinations of values, texts as their places; or numbered rows."""
+        publication, names, keys = self.publication, self._names, self._keys()
+        if not self._relaxed:
+            begin = exp.select(*keys.values()).distinct()
+            return self._from_source(begin).select(sql.named(sql.literal(1), names.box))
+        published = [sql.column(column.name, "source") for column in publication.columns]
+        begin = self._from_source(exp.select(*published))
+        order = []
+        for number, key in keys.items():
+            if self._recoding.orders[number] is not None:
+                begin = begin.select(key)
+            order.append(exp.Ordered(this=key.unalias().copy(), nulls_first=True))
+        # Rows that are alike stand in an order that says nothing.
+        order.append(exp.Ordered(this=shuffled([column.copy() for column in published], publication.seed)))
+        position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
+        return begin.select(sql.named(position, names.position), sql.named(sql.literal(1), names.box))
 
-def _begin(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Select:
-    """Return the query of what walks, in box 1: combinations of values, texts as their places; or numbered rows."""
-    if recoding.cutting.cut != "relaxed":
-        begin = exp.select(*_keys(publication, recoding, names).values()).distinct()
-        begin = _with_orders(begin.from_(sql.aliased(publication.source, "source")), publication, recoding)
-        return begin.select(sql.named(sql.literal(1), names.box))
-    published = [sql.column(column.name, "source") for column in publication.columns]
-    begin = exp.select(*published).from_(sql.aliased(publication.source, "source"))
-    begin = _with_orders(begin, publication, recoding)
-    order = []
-    for number, key in _keys(publication, recoding, names).items():
-        if recoding.orders[number] is not None:
-            begin = begin.select(key)
-        order.append(exp.Ordered(this=key.unalias().copy(), nulls_first=True))
-    # Rows that are alike stand in an order that says nothing.
-    order.append(exp.Ordered(this=shuffled([column.copy() for column in published], publication.seed)))
-    position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
-    return begin.select(sql.named(position, names.position), sql.named(sql.literal(1), names.box))
+    def _keys(self) -> dict[int, exp.Expr]:
+        """Return what a row is cut by in each quasi-identifier: its value, or the place of a text."""
+        return {
+            number: sql.column(hierarchy.column.name, "source")
+            if order is None
+            else sql.named(sql.column("place", _order(number)), self._names.place[number])
+            for number, hierarchy, order in self._read()
+        }
 
-
-def _keys(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> dict[int, exp.Expr]:
-    """Return what a row is cut by in each quasi-identifier: its value, or the place of a text."""
-    return {
-        number: sql.column(hierarchy.column.name, "source")
-        if recoding.orders[number] is None
-        else sql.named(sql.column("place", _order(number)), names.place[number])
-        for number, hierarchy in enumerate(publication.hierarchies)
-        if number not in recoding.unread
-    }
-
-
-def _with_orders(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
-    """Join the places of texts to the rows of the source."""
-    for number, hierarchy in enumerate(publication.hierarchies):
-        if (table := recoding.orders[number]) is not None:
-            value = looked_up(sql.column(hierarchy.column.name, "source"), hierarchy.column)
-            same = sql.same(value, sql.column(VALUE, _order(number)), hierarchy.column.family)
-            query = query.join(sql.aliased(table, _order(number)), on=same, copy=False)
-    return query
-
-
-def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[str]:
-    """Return the columns that the walk carries along."""
-    keys = [
-        hierarchy.column.name if recoding.orders[number] is None else names.place[number]
-        for number, hierarchy in enumerate(publication.hierarchies)
-        if number not in recoding.unread
-    ]
-    if recoding.cutting.cut != "relaxed":
-        return keys
-    published = [column.name for column in publication.columns]
-    return [*published, *(key for key in keys if key not in published), names.position]
-
-
-def _boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool) -> exp.Select:
-    """Return the query of all rows with the labels of their boxes, over the steps of ``_with_walk``."""
-    if isinstance(recoding, LabelledCombinations):
-        return _joined_labels(publication, recoding)
-    names = BoxColumns(publication.hierarchies)
-    relaxed = recoding.cutting.cut == "relaxed"
-    arrived = step_name(publication, "arrived")
-    rows = arrived if relaxed else "source"
-    numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
-    query = exp.select()
-    for column in publication.columns:
-        number = numbers.get(column.name)
-        if number is not None and recoding.types[number] is not None:
-            query = query.select(sql.named(sql.column(names.published[number], arrived), column.name), copy=False)
-        else:
-            query = query.select(as_published(column, rows), copy=False)
-    entity = publication.roles.entity
-    if entity is not None and with_entity:
-        query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))
-    if relaxed:
-        return query.from_(sql.relation(arrived))
-    return _with_arrived(query, publication, recoding, names)
-
-
-def _with_arrived(
-    query: exp.Select, publication: Publication, recoding: Multidimensional, names: BoxColumns
-) -> exp.Select:
-    """Return a query over the rows of the source with what has arrived of their combination."""
-    arrived = step_name(publication, "arrived")
-    keys = _keys(publication, recoding, names)
-    same = [
-        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.SAME_TYPE)
-        if recoding.orders[number] is None
-        else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
-        for number, key in keys.items()
-    ]
-    query = _with_orders(query.from_(sql.aliased(publication.source, "source")), publication, recoding)
-    return query.join(sql.relation(arrived), on=sql.all_of(same))
-
-
-def _with_walk(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
-    """Return a query with the steps that ``_boxed_query`` needs before it.
-
-    What has arrived is kept in between: else the engine may join the source to every step of the walk.
-    """
-    if isinstance(recoding, LabelledCombinations):
+    def _from_source(self, query: exp.Select) -> exp.Select:
+        """Return a query of the rows of the source, with the places of their texts."""
+        query = query.from_(sql.aliased(self.publication.source, "source"))
+        for number, hierarchy in enumerate(self.publication.hierarchies):
+            if (table := self._recoding.orders[number]) is not None:
+                value = looked_up(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+                same = sql.same(value, sql.column(VALUE, _order(number)), hierarchy.column.family)
+                query = query.join(sql.aliased(table, _order(number)), on=same, copy=False)
         return query
-    return _walked(query, publication, recoding)
 
+    def _kept(self) -> list[str]:
+        """Return the columns that the walk carries along."""
+        keys = [
+            hierarchy.column.name if order is None else self._names.place[number]
+            for number, hierarchy, order in self._read()
+        ]
+        if not self._relaxed:
+            return keys
+        published = [column.name for column in self.publication.columns]
+        return [*published, *(key for key in keys if key not in published), self._names.position]
 
-def _walked(
-    query: exp.Select, publication: Publication, recoding: Multidimensional, *, with_position: bool = False
-) -> exp.Select:
-    walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
-    labels = [
-        sql.named(sql.column(names.labels[number], _BOXES), names.published[number])
-        for number, kind in enumerate(recoding.types)
-        if kind is not None
-    ]
-    box = sql.column(names.box, walk)
-    in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=box)
-    kept = [name for name in _kept(publication, recoding, names) if with_position or name != names.position]
-    arrived = exp.select(*(sql.column(name, walk) for name in kept), *labels).from_(sql.relation(walk))
-    arrived = arrived.join(
-        sql.aliased(recoding.boxes_table, _BOXES), on=exp.and_(in_box, _within(publication, recoding, names))
-    )
-    # Boxes have higher numbers than cuts.
-    arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
-    query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True, copy=False)
-    arriving = step_name(publication, "arrived")
-    return query.with_(arriving, as_=arrived, materialized=True, recursive=True, copy=False)
+    def _boxed(self, *, with_entity: bool) -> exp.Select:
+        """Return the query of all rows with the labels of their boxes, over the steps of ``_with_walk``."""
+        publication, recoding = self.publication, self._recoding
+        if isinstance(recoding, LabelledCombinations):
+            return _joined_labels(publication, recoding)
+        arrived = self._step("arrived")
+        rows = arrived if self._relaxed else "source"
+        numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
+        query = exp.select()
+        for column in publication.columns:
+            number = numbers.get(column.name)
+            if number is not None and recoding.types[number] is not None:
+                label = sql.column(self._names.published[number], arrived)
+                query = query.select(sql.named(label, column.name), copy=False)
+            else:
+                query = query.select(as_published(column, rows), copy=False)
+        entity = publication.roles.entity
+        if entity is not None and with_entity:
+            query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))
+        return query.from_(sql.relation(arrived)) if self._relaxed else self._with_arrived(query)
 
+    def _with_arrived(self, query: exp.Select) -> exp.Select:
+        """Return a query over the rows of the source with what has arrived of their combination."""
+        arrived = self._step("arrived")
+        same = [
+            sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.SAME_TYPE)
+            if self._recoding.orders[number] is None
+            else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
+            for number, key in self._keys().items()
+        ]
+        return self._from_source(query).join(sql.relation(arrived), on=sql.all_of(same))
 
-def labelled_combinations_query(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
-    """Return the query of each combination of quasi-identifiers with the labels of its box.
+    def _with_walk(self, query: exp.Select, *, with_position: bool = False) -> exp.Select:
+        """Return a query with the steps that ``_boxed`` needs before it.
 
-    Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
-    after them to the next. Boxes get the same numbers of them at every count.
-    """
-    own = publication.quasi_identifiers
-    only = replace(publication, columns=publication.roles.quasi_identifiers)
-    names, arrived = BoxColumns(publication.hierarchies), step_name(publication, "arrived")
-    label_of = {
-        number: sql.column(names.published[number], arrived) for number, kind in enumerate(recoding.types) if kind
-    }
-    labels = [sql.named(label_of[number], str(recoding.labels[number])) for number in label_of]
-    if recoding.ranks is None:
-        values = [sql.column(name, "source") for name in own]
-        query = _with_arrived(exp.select(*values, *labels).distinct(), only, recoding, names)
-        return _walked(query, only, recoding)
-    values = [sql.column(name, arrived) for name in own]
-    groups = [*values, *label_of.values()]
-    rows = sql.named(sql.count_rows(), "parted_rows")
-    first = sql.named(exp.Min(this=sql.column(names.position, arrived)), "parted_first")
-    parted = exp.select(*values, *labels, rows, first).from_(arrived).group_by(*(group.copy() for group in groups))
-    window = exp.Window(
-        this=exp.Sum(this=sql.column("parted_rows")),
-        partition_by=[sql.column(name) for name in own],
-        order=exp.Order(expressions=[exp.Ordered(this=sql.column("parted_first"))]),
-    )
-    last = sql.cast(window, "BIGINT")
-    low = exp.Add(this=exp.Sub(this=last, expression=sql.column("parted_rows")), expression=sql.literal(1))
-    ranked = exp.select(
-        *(sql.column(name) for name in own),
-        *(sql.column(str(label)) for label in recoding.labels if label is not None),
-        sql.named(low, recoding.ranks[0]),
-        sql.named(last.copy(), recoding.ranks[1]),
-    )
-    return _walked(ranked.from_(parted.subquery("parted")), only, recoding, with_position=True)
+        What has arrived is kept in between: else the engine may join the source to every step of the walk.
+        """
+        names, recoding, walk = self._names, self._recoding, self._step("walk")
+        if isinstance(recoding, LabelledCombinations):
+            return query
+        labels = [
+            sql.named(sql.column(names.labels[number], _BOXES), names.published[number])
+            for number, kind in enumerate(recoding.types)
+            if kind is not None
+        ]
+        box = sql.column(names.box, walk)
+        in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=box)
+        kept = [name for name in self._kept() if with_position or name != names.position]
+        arrived = exp.select(*(sql.column(name, walk) for name in kept), *labels).from_(sql.relation(walk))
+        arrived = arrived.join(sql.aliased(recoding.boxes_table, _BOXES), on=exp.and_(in_box, self._within()))
+        # Boxes have higher numbers than cuts.
+        arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
+        query = query.with_(walk, as_=self._walk_query(), recursive=True, copy=False)
+        return query.with_(self._step("arrived"), as_=arrived, materialized=True, recursive=True, copy=False)
+
+    def labelled_combinations(self, labels: Sequence[str | None], ranks: tuple[str, str] | None) -> exp.Select:
+        """Return the query of each combination of quasi-identifiers with the labels of its box, by these names.
+
+        Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box,
+        those after them to the next. Boxes get the same numbers of them at every count: of the ``ranks``.
+        """
+        own, arrived = self.publication.quasi_identifiers, self._step("arrived")
+        label_of = {
+            number: sql.column(self._names.published[number], arrived)
+            for number, kind in enumerate(self._recoding.types)
+            if kind
+        }
+        named = [sql.named(label_of[number], str(labels[number])) for number in label_of]
+        if ranks is None:
+            values = [sql.column(name, "source") for name in own]
+            return self._with_walk(self._with_arrived(exp.select(*values, *named).distinct()))
+        values = [sql.column(name, arrived) for name in own]
+        groups = [*values, *label_of.values()]
+        rows = sql.named(sql.count_rows(), "parted_rows")
+        first = sql.named(exp.Min(this=sql.column(self._names.position, arrived)), "parted_first")
+        parted = exp.select(*values, *named, rows, first).from_(arrived).group_by(*(group.copy() for group in groups))
+        window = exp.Window(
+            this=exp.Sum(this=sql.column("parted_rows")),
+            partition_by=[sql.column(name) for name in own],
+            order=exp.Order(expressions=[exp.Ordered(this=sql.column("parted_first"))]),
+        )
+        last = sql.cast(window, "BIGINT")
+        low = exp.Add(this=exp.Sub(this=last, expression=sql.column("parted_rows")), expression=sql.literal(1))
+        ranked = exp.select(
+            *(sql.column(name) for name in own),
+            *(sql.column(str(label)) for label in labels if label is not None),
+            sql.named(low, ranks[0]),
+            sql.named(last.copy(), ranks[1]),
+        )
+        return self._with_walk(ranked.from_(parted.subquery("parted")), with_position=True)
+
+    def _goes_inside(self) -> exp.Expr:
+        """Return the condition that a step of the walk goes inside its cut."""
+        walk, names = self._step("walk"), self._names
+        case = exp.Case(this=sql.column(names.cut_column, _CUT))
+        for number, hierarchy, order in self._read():
+            own = hierarchy.column.name
+            if order is None:
+                value, bound = sql.column(own, walk), sql.column(own, _CUT)
+                below: exp.Expr = exp.or_(value.is_(exp.null()), exp.LTE(this=value.copy(), expression=bound))
+            else:
+                value, bound = sql.column(names.place[number], walk), sql.column(names.high[number], _CUT)
+                below = exp.Between(this=value, low=sql.column(names.low[number], _CUT), high=bound)
+            if self._relaxed:  # of the rows that have the median some go inside
+                position = sql.column(names.position, _CUT)
+                parting = exp.and_(sql.same(value.copy(), bound.copy()), position.is_(exp.null()).not_())
+                early = exp.LTE(this=sql.column(names.position, walk), expression=position.copy())
+                below = exp.Case().when(parting, early).else_(below)
+            case = case.when(sql.literal(own), below, copy=False)
+        return case
+
+    def _within(self) -> exp.Expr:
+        """Return the condition that a row lies between the bounds of its box.
+
+        In one CASE: a planner multiplies the shares of rows that it expects of each bound, expects one row where nearly
+        all of them lie in their boxes, and compares it with all rows of the source.
+        """
+        walk, names = self._step("walk"), self._names
+        conditions: list[exp.Expr] = []
+        for number, hierarchy, order in self._read():
+            low, high = sql.column(names.low[number], _BOXES), sql.column(names.high[number], _BOXES)
+            if order is not None:
+                conditions.append(exp.Between(this=sql.column(names.place[number], walk), low=low, high=high))
+                continue
+            value = sql.column(hierarchy.column.name, walk)
+            between: exp.Expr = exp.Between(this=value, low=low, high=high)
+            if self._recoding.nulls[number]:
+                has_null = sql.column(names.null[number], _BOXES)
+                between = exp.or_(between, exp.and_(value.copy().is_(exp.null()), has_null))
+            conditions.append(between)
+        inside = exp.Case().when(sql.all_of(conditions), sql.literal(1)).else_(sql.literal(0))
+        return exp.GT(this=inside, expression=sql.literal(0))
 
 
 def _joined_labels(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
@@ -338,51 +364,3 @@ def _joined_labels(publication: Publication, recoding: LabelledCombinations) -> 
 
 def _order(number: int) -> str:
     return f"order_{number + 1}"
-
-
-def _goes_inside(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:
-    """Return the condition that a step of the walk goes inside its cut."""
-    walk, relaxed = step_name(publication, "walk"), recoding.cutting.cut == "relaxed"
-    case = exp.Case(this=sql.column(names.cut_column, _CUT))
-    for number, hierarchy in enumerate(publication.hierarchies):
-        own = hierarchy.column.name
-        if number in recoding.unread:
-            continue
-        if recoding.orders[number] is None:
-            value, bound = sql.column(own, walk), sql.column(own, _CUT)
-            below: exp.Expr = exp.or_(value.is_(exp.null()), exp.LTE(this=value.copy(), expression=bound))
-        else:
-            value, bound = sql.column(names.place[number], walk), sql.column(names.high[number], _CUT)
-            below = exp.Between(this=value, low=sql.column(names.low[number], _CUT), high=bound)
-        if relaxed:  # of the rows that have the median some go inside
-            position = sql.column(names.position, _CUT)
-            parting = exp.and_(sql.same(value.copy(), bound.copy()), position.is_(exp.null()).not_())
-            early = exp.LTE(this=sql.column(names.position, walk), expression=position.copy())
-            below = exp.Case().when(parting, early).else_(below)
-        case = case.when(sql.literal(own), below, copy=False)
-    return case
-
-
-def _within(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:
-    """Return the condition that a row lies between the bounds of its box.
-
-    In one CASE: a planner multiplies the shares of rows that it expects of each bound, expects one row where nearly all
-    of them lie in their boxes, and compares it with all rows of the source.
-    """
-    walk = step_name(publication, "walk")
-    conditions: list[exp.Expr] = []
-    for number, hierarchy in enumerate(publication.hierarchies):
-        if number in recoding.unread:
-            continue
-        low, high = sql.column(names.low[number], _BOXES), sql.column(names.high[number], _BOXES)
-        if recoding.orders[number] is not None:
-            conditions.append(exp.Between(this=sql.column(names.place[number], walk), low=low, high=high))
-            continue
-        value = sql.column(hierarchy.column.name, walk)
-        between: exp.Expr = exp.Between(this=value, low=low, high=high)
-        if recoding.nulls[number]:
-            has_null = sql.column(names.null[number], _BOXES)
-            between = exp.or_(between, exp.and_(value.copy().is_(exp.null()), has_null))
-        conditions.append(between)
-    inside = exp.Case().when(sql.all_of(conditions), sql.literal(1)).else_(sql.literal(0))
-    return exp.GT(this=inside, expression=sql.literal(0))

@@ -61,7 +61,7 @@ def release_query(
     published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
     order = release_order(publication, published)
     if not (live or publication.recoding.leaves_out_classes):
-        return statements_for(publication).released_query(lookups).order_by(order)
+        return generalized_release(publication, lookups)
     generalized = generalized_query(publication, lookups)
     if left_out is None:
         suppressed = _too_small(publication, lookups)
@@ -215,22 +215,3 @@ def class_columns(quasi_identifiers: Sequence[str], models: Sequence[PrivacyMode
     return unused_name("n", quasi_identifiers), [
         unused_name(f"measure_{number}", quasi_identifiers) for number in range(len(models))
     ]
-
-
-def readable_node_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the test of a node in readable SQL: the same two numbers as the coded ``node_query``."""
-    references = references_of(publication)
-    n, measured = class_columns(publication.quasi_identifiers, publication.models)
-    members = generalized_members(publication, references, lookups)
-    steps, classes = measured_steps(members, publication.models, Columns(n, measured))
-    met = sql.all_of(model.is_met(sql.column(name)) for name, model in zip(measured, publication.models, strict=True))
-    hidden = sql.where(exp.Sum(this=sql.column(n)), sql.negated(met))
-    query = (
-        exp.select(
-            sql.named(sql.count_rows(), "classes"),
-            sql.named(exp.Coalesce(this=hidden, expressions=[sql.literal(0)]), "suppressed"),
-        )
-        .from_("classes")
-        .with_(GENERALIZED, as_=generalized_query(publication, lookups))
-    )
-    return with_steps(query, references.steps, steps, [("classes", classes)])
