@@ -189,33 +189,29 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
     """Return the release of a prepared table under a policy; the table is not read again."""
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
-        return _release_of(prepared, policy, progress, begun)
-
-
-def _release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> Release:
-    if policy.time_limit is not None and prepared.source.engine.in_transaction():
-        raise UsageError(
-            "The connection has a transaction open, and stopping a statement when time is up would undo it: commit it "
-            "or roll it back first, or leave time_limit out."
-        )
-    key = _key_of(policy, prepared.source)
-    seconds = dict(prepared.seconds)
-    policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
-    policy = replace(policy, models=prepared.resolved(policy.models))
-    release = _searched(prepared, policy, key, progress, seconds, begun)
-    if release.publication.pseudonyms is None:
-        return release
-    allowed = rows_allowed(policy.max_suppressed, prepared.frequency.rows, policy.k)
-    with timed(seconds, "pseudonyms"):
-        settled = _leave_out_tied(release)
-    if settled.rows_suppressed > allowed and release.rows_suppressed:
-        # What classes that are too small use up may be what people tied too closely need.
-        strict = _searched(prepared, replace(policy, max_suppressed="0 rows"), key, progress, seconds, begun)
+        if policy.time_limit is not None and prepared.source.engine.in_transaction():
+            raise UsageError(
+                "The connection has a transaction open, and stopping a statement when time is up would undo it: commit "
+                "it or roll it back first, or leave time_limit out."
+            )
+        key = _key_of(policy, prepared.source)
+        seconds = dict(prepared.seconds)
+        policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
+        policy = replace(policy, models=prepared.resolved(policy.models))
+        release = _searched(prepared, policy, key, progress, seconds, begun)
+        if release.publication.pseudonyms is None:
+            return release
+        allowed = rows_allowed(policy.max_suppressed, prepared.frequency.rows, policy.k)
         with timed(seconds, "pseudonyms"):
-            settled = replace(_leave_out_tied(strict), policy=policy)
-    if settled.rows_suppressed > allowed:
-        raise NoSolutionError(_too_many_tied(settled, allowed))
-    return replace(settled, spent=time.monotonic() - begun)
+            settled = _leave_out_tied(release)
+        if settled.rows_suppressed > allowed and release.rows_suppressed:
+            # What classes that are too small use up may be what people tied too closely need.
+            strict = _searched(prepared, replace(policy, max_suppressed="0 rows"), key, progress, seconds, begun)
+            with timed(seconds, "pseudonyms"):
+                settled = replace(_leave_out_tied(strict), policy=policy)
+        if settled.rows_suppressed > allowed:
+            raise NoSolutionError(_too_many_tied(settled, allowed))
+        return replace(settled, spent=time.monotonic() - begun)
 
 
 def _searched(

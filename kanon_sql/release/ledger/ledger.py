@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column
+from kanon_sql.engine.base import find_column, make_table
 from kanon_sql.engine.progress import timed
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
@@ -46,13 +46,16 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.store import ReleaseKind
     from kanon_sql.release.ledger.two_releases import Joiner
     from kanon_sql.release.publication import Publication
-    from kanon_sql.risks.attacks.joint import Joint, Known
+    from kanon_sql.risks.attacks.joint import Joint
     from kanon_sql.search.prepare import Prepared
 
 _WAYS_OUT = (
     "Publish one of them only; or make both with --max-suppressed 0, this one by generalizing the earlier one further; "
     "or publish all the same (--ignore-ledger); or forget the earlier one if it was given to nobody:\n  {forget}"
 )
+
+
+_COPY = "the release, to be read often"
 
 
 @dataclass(frozen=True)
@@ -336,7 +339,10 @@ class Ledger:
         from kanon_sql.release.ledger.two_releases import Joiner
 
         self._engine.work_alone(alone=False)  # two releases of a small table are much to join
-        relation = self._as_table(output)
+        if isinstance(output, exp.Table):
+            relation = output
+        else:  # rows of a file are copied, to be read often
+            relation = make_table(self._engine, "kanon_release", exp.select("*").from_(output.copy()), _COPY)
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
         alike: dict[tuple[object, ...], list[Entry]] = {}
         for entry in earlier:
@@ -370,32 +376,31 @@ class Ledger:
 
     def _first_that_can_be_checked(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
         """Return the first of several entries of one release that can be read, and its outcome."""
-        why = CannotBeCheckedError()
+        why = ""
         for entry in entries:
             if self._is_of_other_rows(entry):
-                raise CannotBeCheckedError(
+                why = (
                     "rows were held out of one of the two (--hold-out) and may be in the other, where their difference "
                     "would show them"
                 )
-            if entry.together:
-                raise CannotBeCheckedError("it was released with other tables, which decide what it leaves out")
-            if self._is_of_some_columns(entry):
-                raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
-            if others := self._prepared_otherwise(entry):
-                why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
-                continue
-            if zoned := self._in_another_zone(entry):
+            elif entry.together:
+                why = "it was released with other tables, which decide what it leaves out"
+            elif self._is_of_some_columns(entry):
+                why = "k is required of some columns, and what is compared are classes by all"
+            elif others := self._prepared_otherwise(entry):
+                why = f"its column {others[0]!r} was prepared otherwise, or is another one now"
+            elif zoned := self._in_another_zone(entry):
                 known = f"{entry.time_zone} (give it with --time-zone)"
-                why = CannotBeCheckedError(
+                why = (
                     f"labels of this release are those of {self._engine.time_zone}, and those of its column "
                     f"{zoned[0]!r} of {known if entry.time_zone else 'the session that made it, which is not known'}"
                 )
-                continue
-            try:
-                return entry, joiner.joined(entry)
-            except CannotBeCheckedError as error:
-                why = error
-        raise why
+            else:
+                try:
+                    return entry, joiner.joined(entry)
+                except CannotBeCheckedError as error:
+                    why = str(error)
+        raise CannotBeCheckedError(why)
 
     def _unchecked(self, entry: Entry, why: Exception) -> str:
         if self._is_of_other_rows(entry):
@@ -486,15 +491,6 @@ class Ledger:
         sensitive = {folded(name) for name in (*self._sensitive, *entry.sensitive)}
         return bool(own & theirs) and bool((own ^ theirs) & sensitive)
 
-    def _as_table(self, output: exp.Expr) -> exp.Table:
-        """Return a release as a table that can be read often: rows of a file are copied."""
-        if isinstance(output, exp.Table):
-            return output
-        copy = self._engine.temporary_name("kanon_release")
-        query = exp.select("*").from_(output.copy())
-        self._engine.run(sql.create_table(copy, query, temporary=True), "the release, to be read often")
-        return copy
-
     def _why(self, entry: Entry, joint: Joint, others: int) -> str:
         more = f"; it says too much beside {others} more of the earlier releases" if others else ""
         return (
@@ -511,20 +507,20 @@ class Ledger:
 
     def _what_is_left(self, joint: Joint) -> str:
         """Return what two releases leave, as what the new one does."""
-        classes, said = joint.classes, []
+        classes, said, (schema, name) = joint.classes, [], self._source()
+        table = name if schema == "main" else f"{schema}.{name}"
         if classes.below_k:
             one, many = ("person", "people") if classes.people_below_k else ("row", "rows")
             least = f"{classes.alone:,} of them alone" if classes.alone else f"the fewest are {classes.smallest}"
-            said.append(
-                f"leaves {counted(classes.below_k, one, many)} of {self._table} among fewer than {joint.k} ({least})"
-            )
-        said += [text for known in joint.known for text in _values_left(known)]
+            said.append(f"leaves {counted(classes.below_k, one, many)} of {table} among fewer than {joint.k} ({least})")
+        for known in joint.known:
+            if known.rows_certain_together:
+                certain = counted(known.rows_certain_together, "row")
+                said.append(f"makes the value of {known.column} certain for {certain}")
+            if known.rows_alike:
+                alike = counted(known.rows_alike, "row")
+                said.append(f"leaves {alike} in groups of enough people with {known.too_few} of {known.column}")
         return ", and ".join(said)
-
-    @property
-    def _table(self) -> str:
-        schema, name = self._source()
-        return name if schema == "main" else f"{schema}.{name}"
 
     def _source(self) -> tuple[str, str]:
         source = self.prepared.source.table
@@ -554,24 +550,10 @@ class Ledger:
 
 def _same_place(one: tuple[str | None, str], other: tuple[str | None, str] | None) -> bool:
     """Return True if two targets are the same; paths are compared to the letter."""
-    if other is None or (one[0] is None) != (other[0] is None):
-        return False
-    return (
-        one == other
-        if one[0] is None
-        else list(map(folded, filter(None, one))) == list(map(folded, filter(None, other)))
-    )
+    if other is None or one[0] is None or other[0] is None:
+        return one == other
+    return (folded(one[0]), folded(one[1])) == (folded(other[0]), folded(other[1]))
 
 
 def _harm(joint: Joint) -> tuple[int, int]:
     return joint.classes.below_k, sum(known.rows_certain_together + known.rows_alike for known in joint.known)
-
-
-def _values_left(known: Known) -> list[str]:
-    said = []
-    if known.rows_certain_together:
-        said.append(f"makes the value of {known.column} certain for {counted(known.rows_certain_together, 'row')}")
-    if known.rows_alike:
-        alike = counted(known.rows_alike, "row")
-        said.append(f"leaves {alike} in groups of enough people with {known.too_few} of {known.column}")
-    return said

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 ReleaseKind = Literal["table", "view", "file"]
 _K_ANONYMITY = "k-anonymity"
+_OF_A_RECORD = ("id", "made_at", "target_schema", "target_name", "fingerprint")
+"""Columns that tell a record of the ledger from others."""
 OF_SEVERAL_TABLES = "together"
 """In what is remembered of a policy: that the table was released together with others, and with which."""
 HOLD_OUT = "hold_out"
@@ -112,20 +114,17 @@ class Entry:
     @property
     def models(self) -> list[dict[str, Any]]:
         """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
-        models: list[dict[str, Any]] = self.policy["models"]
-        return models
+        return list(self.policy["models"])
 
     @property
     def sensitive(self) -> list[str]:
         """Names of its sensitive columns."""
-        names: list[str] = self.policy["columns"]["sensitive"]
-        return names
+        return list(self.policy["columns"]["sensitive"])
 
     @property
     def prepared(self) -> dict[str, str]:
         """By column, what tells the way it was prepared from another one."""
-        digests: dict[str, str] = self.policy["columns"].get("prepared", {})
-        return digests
+        return dict(self.policy["columns"].get("prepared", {}))
 
     @property
     def time_zone(self) -> str | None:
@@ -179,12 +178,8 @@ class Entry:
 
     def is_record_of(self, other: Entry) -> bool:
         """Return True if both are one record of the ledger, as it was written and as it was read."""
-        return (self.number, self.made_at, self.target, self.fingerprint) == (
-            other.number,
-            other.made_at,
-            other.target,
-            other.fingerprint,
-        )
+        ours, theirs = (one.values() for one in (self, other))
+        return all(ours[name] == theirs[name] for name in _OF_A_RECORD)
 
     def says_the_same(self, other: Entry) -> bool:
         """Return True if another entry of the same table is of the same release under the same name, made again."""
@@ -324,7 +319,7 @@ def remember(engine: DuckDBEngine, entry: Entry) -> None:
 def take_back(engine: DuckDBEngine, entry: Entry) -> None:
     """Take an entry out of the ledger that was written a moment ago; one of another run with its number stays."""
     written = entry.values()
-    values = {name: written[name] for name in ("id", "made_at", "target_name", "fingerprint")}
+    values = {name: written[name] for name in _OF_A_RECORD}
     for place in engine.keepers:
         place.run(sql.statement("ledger/take_back", values=values), "forget the release")
 
