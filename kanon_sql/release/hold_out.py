@@ -28,7 +28,7 @@ from kanon_sql.engine.sources.open_source import HeldOut
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import never_null
-from kanon_sql.release.publish.files import check_file
+from kanon_sql.release.publish.files import check_file, plain_copy
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
 
-_FORMATS = {".parquet": "PARQUET", ".csv": "CSV"}
+_FORMATS = {".parquet": "parquet", ".csv": "csv"}
 _OWN = ("kanon_position", "kanon_key", "kanon_place")
 
 
@@ -151,10 +151,7 @@ def writing_held_out(source: Source, path: Path | None, *, replace: bool) -> Ite
     with private_directory(path.parent) as private:
         partial = private.path / path.name
         form = _FORMATS[path.suffix.lower()]
-        settings = [exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(form))]
-        settings += [exp.CopyParameter(this=exp.var("HEADER"), expression=exp.true())] if form == "CSV" else []
-        query = exp.select("*").from_(source.held_out.relation.copy())
-        copy = exp.Copy(this=exp.Subquery(this=query), kind=False, files=[sql.literal(str(partial))], params=settings)
+        copy = plain_copy(exp.select("*").from_(source.held_out.relation.copy()), partial, form)
         source.engine.run(copy, "write the rows that are held out")
         yield
         try:

@@ -55,19 +55,12 @@ _LEAST_SECONDS = 0.001  # of a release, where those before it took all the time 
 
 @dataclass(frozen=True)
 class SatisfyingNode:
-    """A node of the lattice that satisfies a policy.
-
-    Attributes:
-        levels: the level of each quasi-identifier.
-        rows_suppressed: rows in classes that are too small.
-        value: what the policy's measure says of it; None for an average over no classes.
-        minimal: whether no node below it satisfies the policy.
-    """
+    """A node of the lattice that satisfies a policy."""
 
     levels: dict[str, int]
     rows_suppressed: int
-    value: float | None
-    minimal: bool
+    value: float | None  # what the policy's measure says of it; None for an average over no classes
+    minimal: bool  # whether no node below it satisfies the policy
 
 
 @dataclass(frozen=True)
@@ -75,19 +68,11 @@ class Compared:
     """One release of a comparison; what is None has no release.
 
     Attributes:
-        algorithm: how it was searched for.
-        k: the smallest class that was allowed.
         max_suppressed: the limit of suppression.
         value: what the measure that was minimized says of it.
-        measures: every measure, by name.
-        rows_suppressed: rows that it leaves out.
         classes: its equivalence classes, as counted in the output.
         smallest: the measure of its worst class, in the output.
-        levels: of each quasi-identifier.
         bound: what the measure says that no release of its kind can beat, as far as is proven; None if nothing is.
-        optimal: whether it is proven that no release of its kind is better.
-        nodes_tested: lattice nodes that were tested.
-        seconds: of the search.
         problem: why there is no release.
         utility: what it is good for, where that was wanted.
     """
@@ -120,20 +105,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Releases side by side, those that lose least first.
-
-    Attributes:
-        source: the table.
-        rows: its rows.
-        counted: what k counts: people or rows.
-        measure: what was minimized.
-        results: the releases.
-    """
+    """Releases side by side, those that lose least first."""
 
     source: str
     rows: int
-    counted: Literal["people", "rows"]
-    measure: str
+    counted: Literal["people", "rows"]  # what k counts: people or rows
+    measure: str  # what was minimized
     results: tuple[Compared, ...]
 
     def summary(self) -> dict[str, Any]:

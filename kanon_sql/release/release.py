@@ -54,17 +54,6 @@ class Release:
     Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release again,
     verify it on its own rows and only then hand it over. A release holds its source open until ``close``, or the end
     of a ``with`` block.
-
-    Attributes:
-        policy: what the release must satisfy, and how it was searched.
-        prepared: the table as it was searched.
-        result: what the search found.
-        publication: what is published.
-        measures: every quality measure by name.
-        counts: sizes of the classes.
-        seconds: by step.
-        spent: seconds of the time limit that are over.
-        keeps_source: whether the source is closed with the release; that of a ``PreparedTable`` is not.
     """
 
     policy: Policy
@@ -74,8 +63,8 @@ class Release:
     measures: dict[str, float | None]
     counts: ClassCounts
     seconds: dict[str, float] = field(default_factory=dict)
-    spent: float = 0.0
-    keeps_source: bool = True
+    spent: float = 0.0  # seconds of the time limit that are over
+    keeps_source: bool = True  # whether the source is closed with the release; that of a ``PreparedTable`` is not
 
     # What came out
 

@@ -25,14 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WantedUtility:
-    """What of the utility of a release is to be measured.
-
-    Attributes:
-        control: people who are not in the release, in the types of the original; None if there are none.
-    """
+    """What of the utility of a release is to be measured."""
 
     settings: UtilitySettings
-    control: Source | None = None
+    control: Source | None = None  # people who are not in the release, in the types of the original
 
 
 def utility_settings(

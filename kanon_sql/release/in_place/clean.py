@@ -38,16 +38,11 @@ class Cleaned:
     """A database file that was rewritten.
 
     Attributes:
-        file: the file.
-        bytes_before: its size.
-        bytes_after: its size now.
-        tables: how many tables there are.
         dropped: names of the tables that were left out.
         hierarchies: names of columns whose hierarchies are in it: these list values.
         waiting: names of tables of raw rows that wait to be appended to a release, with the number of rows. They stay
             unless ``drop`` names them.
         backup: the copy of the file as it was; None without one.
-        seconds: that it took.
     """
 
     file: Path

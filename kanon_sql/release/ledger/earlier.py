@@ -45,7 +45,6 @@ class Remembered:
     """A release that a database remembers, as it is today.
 
     Attributes:
-        entry: what is remembered.
         as_it_was: whether the release is still what it was; None if it is gone.
         appended: how many batches were appended to its table (see ``kanon_sql.release.append``), if that is all that
             was changed; else None.

@@ -362,25 +362,18 @@ def plain_copy(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
     return _copy(query, path, [("FORMAT", exp.var(format_name)), *header])
 
 
-def file_as_rows(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Subquery:
-    """Return a plain CSV or Parquet file as a subquery with these columns; see ``reading_back``."""
+def file_as_rows(
+    path: Path, format_name: str, types: Mapping[str, str], publication: Publication | None = None
+) -> exp.Subquery:
+    """Return a file as a subquery: read as text, so that nothing is guessed, then cast to what it must be.
+
+    Without a publication it is a plain CSV or Parquet file.
+    """
     if format_name == "parquet":
         reader = read_from("read_parquet", str(path), {})
         query = exp.select(*map(sql.column, types))
     else:
-        reader = _as_text(path, format_name, types)
-        query = exp.select(*(sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()))
-    return query.from_(reader).subquery("file")
-
-
-def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:
-    """Return a file as a subquery: read as text, so that nothing is guessed, then cast to what it must be."""
-    types = publication.published_types
-    if format_name == "parquet":
-        reader = read_from("read_parquet", str(path), {})
-        query = exp.select(*(sql.column(name) for name in types))
-    else:
-        reader = _as_text(path, format_name, types, publication.delimiter)
+        reader = _as_text(path, format_name, types, "," if publication is None else publication.delimiter)
         values = [(name, kind, _read(name, kind, publication, format_name)) for name, kind in types.items()]
         query = exp.select(*(sql.named(sql.cast(value, kind), name) for name, kind, value in values))
     file = exp.Subquery(this=query.from_(reader), alias=exp.TableAlias(this=sql.identifier("file")))
@@ -388,14 +381,21 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
     return file
 
 
-def _read(name: str, kind: str, publication: Publication, format_name: str) -> exp.Expr:
+def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:
+    """Return the file of a release as a subquery."""
+    return file_as_rows(path, format_name, publication.published_types, publication)
+
+
+def _read(name: str, kind: str, publication: Publication | None, format_name: str) -> exp.Expr:
     """Return a column of a file as text, with decimal points, without the apostrophe of ``spreadsheet_safe``."""
     text = sql.column(name)
-    if format_name == "csv" and publication.decimal != "." and _has_decimals(kind):
+    if publication is None or format_name != "csv":
+        return text
+    if publication.decimal != "." and _has_decimals(kind):
         return sql.replaced(text, publication.decimal, ".")
-    if format_name == "csv" and (written := _format_of(name, kind, publication)) is not None:
+    if (written := _format_of(name, kind, publication)) is not None:
         return exp.Anonymous(this="strptime", expressions=[text, sql.literal(written)])
-    if not (format_name == "csv" and publication.spreadsheet_safe and _is_text(kind)):
+    if not (publication.spreadsheet_safe and _is_text(kind)):
         return text
     without = exp.Substring(this=text.copy(), start=sql.literal(2))
     return exp.Case().when(sql.matches(text, _PREFIXED), without).else_(text)
@@ -429,14 +429,20 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
                 "other values are alike there than in the table: cast it to VARCHAR in a view, or write another format."
             )
     rows = _as_text(path, "json", types)
+
+    def is_no_number(value: exp.Column) -> exp.Expr:
+        return exp.func("REGEXP_MATCHES", sql.cast(value, "VARCHAR"), sql.literal(_NO_NUMBER), dialect="duckdb")
+
     no_number = [name for name, kind in types.items() if _MAY_BE_NO_NUMBER.search(kind)]
-    for name, count in _counted(engine, no_number, _no_number, rows):
+    for name, count in _counted(engine, no_number, is_no_number, rows):
         raise UsageError(
             f"Column {name!r} has NaN or infinity in {count:,} rows of the release, which JSON does not have: cast "
             "it to VARCHAR in a view, drop it, or write another format."
         )
     nothing = [name for name, kind in types.items() if kind == "JSON"]
-    for name, count in _counted(engine, nothing, _is_null, publication.source):
+    for name, count in _counted(
+        engine, nothing, lambda value: sql.cast(value, "VARCHAR").eq("null"), publication.source
+    ):
         raise UsageError(
             f"Column {name!r} is the null of JSON in {count:,} rows, which in a file of JSON is the NULL of SQL: make "
             "it NULL in a view, drop it, or write another format."
@@ -481,11 +487,3 @@ def _counted(
     found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
     counts = engine.row(exp.select(*found).from_(rows.copy()), "values that others do not have")
     return [(name, count) for name, count in zip(names, counts, strict=True) if count]
-
-
-def _no_number(text: exp.Column) -> exp.Expr:
-    return exp.func("REGEXP_MATCHES", sql.cast(text, "VARCHAR"), sql.literal(_NO_NUMBER), dialect="duckdb")
-
-
-def _is_null(value: exp.Column) -> exp.Expr:
-    return exp.EQ(this=sql.cast(value, "VARCHAR"), expression=sql.literal("null"))

@@ -135,9 +135,6 @@ class InPlace:
     """What became of a table that was anonymized in place, and of the file that it is in.
 
     Attributes:
-        done: whether it was done; False where it was only tried.
-        file: the file.
-        bytes_before: its size.
         bytes_after: its size now, or the size that it would have.
         kept: constraints and indexes that stay.
         removed: constraints, defaults, indexes, columns and types that went.
@@ -171,22 +168,13 @@ class InPlace:
 
 @dataclass(frozen=True)
 class Published:
-    """A release that was made and verified.
+    """A release that was made and verified."""
 
-    Attributes:
-        destination: name of the table or view, or path of the file.
-        verification: what was found in it.
-        seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
-        ledger: what became of it in the ledger of its database; None if there is none.
-        in_place: what became of the table and its file, where the release took their place.
-        dry_run: whether it was made and verified only, and is nowhere.
-    """
-
-    destination: str
-    verification: Verification
-    seconds: dict[str, float]
-    ledger: LedgerOutcome | None = None
-    in_place: InPlace | None = None
+    destination: str  # name of the table or view, or path of the file
+    verification: Verification  # what was found in it
+    seconds: dict[str, float]  # of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases
+    ledger: LedgerOutcome | None = None  # what became of it in the ledger of its database; None if there is none
+    in_place: InPlace | None = None  # what became of the table and its file, where the release took their place
     dry_run: bool = False
 
     @property

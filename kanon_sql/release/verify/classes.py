@@ -28,29 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What a privacy model asks for and what the output has.
-
-    Attributes:
-        model: name of the model.
-        required: the threshold.
-        measured: the measure of the worst class of the output; None if the output has no rows.
-        holds: whether every class satisfies the model.
-        letter: the name of the threshold.
-        sensitive: the sensitive column that the model is about.
-        classes_failing: classes that do not satisfy it.
-        rows_failing: rows in them.
-        verified: whether that is known; where it is not, the model does not hold either.
-    """
+    """What a privacy model asks for and what the output has."""
 
     model: str
     required: int | float
-    measured: int | float | None
-    holds: bool
-    letter: str = "k"
+    measured: int | float | None  # the measure of the worst class of the output; None if the output has no rows
+    holds: bool  # whether every class satisfies the model
+    letter: str = "k"  # the name of the threshold
     sensitive: str | None = None
     classes_failing: int = 0
     rows_failing: int = 0
-    verified: bool = True
+    verified: bool = True  # whether that is known; where it is not, the model does not hold either
 
     def stated(self, entity: str | None) -> dict[str, Any]:
         """Return what a summary says of the model; the entity is the column that names its people."""
@@ -94,27 +82,16 @@ class Tied:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found in the output.
-
-    Attributes:
-        rows: rows of the output.
-        classes: equivalence classes of the output.
-        smallest_class: rows of the smallest class; None if there are no rows.
-        classes_failing: classes that fail some model.
-        rows_failing: rows in them.
-        models: the result of each model.
-        pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
-        fewest_people: people of the class of fewest people by all columns, where k counts those of classes by some.
-    """
+    """What was found in the output."""
 
     rows: int
     classes: int
-    smallest_class: int | None
+    smallest_class: int | None  # rows of the smallest class; None if there are no rows
     classes_failing: int
     rows_failing: int
     models: tuple[ModelResult, ...]
-    pseudonyms: tuple[Tied, ...] = ()
-    fewest_people: int | None = None
+    pseudonyms: tuple[Tied, ...] = ()  # for each pseudonymized column, how many share what its pseudonyms tie together
+    fewest_people: int | None = None  # of a class by all columns, where k counts those of classes by some
 
     @property
     def smallest_members(self) -> int | float | None:
