@@ -17,9 +17,8 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination, decided_backup
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
-from kanon_sql.release.publish.publisher import check_target, require_kind, target_table
+from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
-from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql.dialects import require_materialized_views, require_views
@@ -343,16 +342,9 @@ class Release:
 
             require_locked(destination.lock, source, self.policy, self.publication, replace=destination.replace)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            if not destination.dry_run:
-                how: dict[str, Any] = {"kind": kind, "replace": destination.replace, "ledger": ledger}
-                published = to_relation(source, self.publication, name, self.expected, **how)
-            else:
-                if kind != "table":
-                    require_viewable(self.publication)
-                require_kind(source, kind)
-                target = check_target(source, name, kind, replace=destination.replace)
-                _, made = to_frame(source, self.publication, self.expected, lambda *_: None, ledger, target)
-                published = _only_tried(made, name, ledger)
+            how: dict[str, Any] = {"kind": kind, "replace": destination.replace, "ledger": ledger}
+            made = to_relation(source, self.publication, name, self.expected, **how, dry_run=destination.dry_run)
+            published = _only_tried(made, name, ledger) if destination.dry_run else made
         if destination.lock is None or destination.dry_run:
             return published
         from kanon_sql.release.append.lock import write_lock

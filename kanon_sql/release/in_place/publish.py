@@ -108,9 +108,7 @@ def publish_in_place(
     source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Ledger | None = None
 ) -> Published:
     """Put a release in the place of its table, which ``check_in_place`` has looked at; the plan is above."""
-    if source.database is None:
-        return _replace_data_file(source, publication, expected, how)
-    sink = _DatabaseInPlaceSink(source, publication, source.database, how)
+    sink = (_DataFileSink if source.database is None else _DatabaseInPlaceSink)(source, publication, how)
     published = publish(sink, expected, ledger, dry_run=how.dry_run)
     return Published(published.destination, published.verification, published.seconds, in_place=sink.outcome)
 
@@ -118,9 +116,11 @@ def publish_in_place(
 class _DatabaseInPlaceSink(Sink):
     """A new database with everything of the old one but the raw table, which takes the name of its file."""
 
-    def __init__(self, source: Source, publication: Publication, file: Path, how: HowInPlace) -> None:
+    outcome: InPlace
+
+    def __init__(self, source: Source, publication: Publication, how: HowInPlace) -> None:
         # 1. What stands around the table.
-        self.facts = facts_of(source)
+        self.facts, file = facts_of(source), _file_of(source)
         super().__init__(source, publication, None, f"{file}: {self.facts.name}")
         self.source, self.file, self.how, self.real = source, file, how, require_replaceable(file)
         self.siblings = siblings_of(self.engine, source.columns, _telling(source, publication), self.facts)
@@ -232,25 +232,21 @@ def _require_same_definition(one: Replaced, made: TableFacts) -> None:
 class _DataFileSink(FileSink):
     """The CSV, Parquet or JSON file that a release was made from."""
 
-    def __init__(self, source: Source, publication: Publication, real: Path, how: HowInPlace) -> None:
-        super().__init__(source, publication, real, check_format(_file_of(source)))
-        self.how, self.bytes_before, self.bytes_after = how, real.stat().st_size, 0
+    outcome: InPlace
+
+    def __init__(self, source: Source, publication: Publication, how: HowInPlace) -> None:
+        self.file, self.how = _file_of(source), how
+        super().__init__(source, publication, require_replaceable(self.file), check_format(self.file))
+        self.name = str(self.file)
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing takes long
-        self.bytes_after = self.partial.stat().st_size
+        sizes = self.path.stat().st_size, self.partial.stat().st_size
+        self.outcome = InPlace(not self.how.dry_run, self.file, *sizes, backup=self.how.backup)
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - a file has no ledger
         if self.how.backup is not None:
             back_up(self.path, self.how.backup)
         take_place(self.partial, self.path)
-
-
-def _replace_data_file(source: Source, publication: Publication, expected: Expected, how: HowInPlace) -> Published:
-    file = _file_of(source)
-    sink = _DataFileSink(source, publication, require_replaceable(file), how)
-    published = publish(sink, expected, dry_run=how.dry_run)
-    outcome = InPlace(not how.dry_run, file, sink.bytes_before, sink.bytes_after, backup=how.backup)
-    return Published(str(file), published.verification, published.seconds, in_place=outcome)
 
 
 def _file_of(source: Source) -> Path:
@@ -299,11 +295,8 @@ def siblings_of(
 ) -> dict[str, tuple[str, ...]]:
     """Return other tables that may hold the same raw values by names and types, each with the columns that say so.
 
-    Args:
-        engine: of the database.
-        raw: the columns of the table.
-        tells: whether some of them, by their folded names, lead to rows of the release or name people (``telling``).
-        facts: the table, and what stands around it.
+    ``raw`` are the columns of the table. ``tells`` returns whether some of them, by their folded names, lead to rows of
+    the release or name people (see ``telling``).
     """
     here = {folded(column.name): column for column in raw}
     found: dict[str, tuple[str, ...]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
-from kanon_sql.release.publish.publisher import FrameSink, TableSink, ViewSink, publish, require_kind
+from kanon_sql.release.publish.publisher import FrameSink, TableSink, ViewSink, check_target, publish, require_kind
 from kanon_sql.release.statements.view import require_viewable
 
 if TYPE_CHECKING:
@@ -40,11 +40,18 @@ def to_relation(
     kind: Kind,
     replace: bool,
     ledger: Ledger | None,
+    dry_run: bool = False,
 ) -> Published:
-    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``."""
+    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``.
+
+    In a dry run a temporary table is made, verified and checked, and then removed.
+    """
     require_kind(source, kind)
     if kind != "table":
         require_viewable(publication)
+    if dry_run:
+        target = check_target(source, name, kind, replace=replace)
+        return to_frame(source, publication, expected, lambda *_: None, ledger, target)[1]
     if ledger is None:
         source.make_writable()
     else:
