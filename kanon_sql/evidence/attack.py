@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.case import Case
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release

@@ -10,8 +10,8 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import read_as
+from kanon_sql.measures.released_labels import read_as
+from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.policy.gate import PEOPLE, refused_of
 from kanon_sql.risks.attacks.coded import code_tables
 from kanon_sql.risks.attacks.controlled import Controlled, found_in_original, infer, link_sources, single_out

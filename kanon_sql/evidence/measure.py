@@ -12,7 +12,7 @@ from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, ta
 from kanon_sql.evidence.risk import require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
-from kanon_sql.measures.published import measure_published
+from kanon_sql.measures.quality import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.gate import judge, judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
@@ -25,7 +25,7 @@ from kanon_sql.search.prepare import prepare_source
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.case import Case
-    from kanon_sql.measures.published import PublishedMeasures
+    from kanon_sql.measures.quality import PublishedMeasures
     from kanon_sql.measures.utility.spread import Spread, UtilitySettings
     from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.policy.gate import Finding

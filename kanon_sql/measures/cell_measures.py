@@ -7,17 +7,16 @@ rests on no more than that. Another measure is another class here, and a name in
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.measures.base import CellMeasure
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from kanon_sql.measures.base import CellMeasure
     from kanon_sql.measures.labels import Labels
 
 _UNIT = 10**9
@@ -26,8 +25,7 @@ _BITS_UNIT = 10**8
 """The same, as a fraction of a bit."""
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(CellMeasure):
     """Loss metric, LM (Iyengar 2002): how many of the other leaves a cell could be.
 
     A cell whose label has M of the N leaves of its hierarchy costs (M - 1)/(N - 1); a suppressed cell costs 1; a column
@@ -36,8 +34,7 @@ class Loss:
     The unit of a cost is one leaf, so that sums are whole numbers and two nodes are compared exactly.
     """
 
-    name: str = "loss"
-    charges_originals: bool = False
+    name = "loss"
 
     def full(self, labels: Labels) -> int:
         return max(0, labels.leaves - 1)
@@ -45,12 +42,8 @@ class Loss:
     def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
         return sql.column("leaves") - 1
 
-    def value(self, mean: Fraction) -> float:
-        return float(mean)
 
-
-@dataclass(frozen=True)
-class GlobalCertaintyPenalty:
+class GlobalCertaintyPenalty(CellMeasure):
     """Global certainty penalty, GCP, from NCP (Xu et al. 2006): how wide the cells became.
 
     A cell of a numeric column (dates count as numbers) costs the width of the values under its label over the range
@@ -58,8 +51,7 @@ class GlobalCertaintyPenalty:
     suppressed cell costs 1. The mean over all cells: 0 is the original table.
     """
 
-    name: str = "gcp"
-    charges_originals: bool = False
+    name = "gcp"
 
     def full(self, labels: Labels) -> int:
         if labels.numeric:
@@ -73,7 +65,7 @@ class GlobalCertaintyPenalty:
             upper = sql.least([sql.column("upper"), sql.literal(labels.upper)])
             lower = sql.greatest([sql.column("lower"), sql.literal(labels.lower)])
             # Halves, because the difference of two large numbers may be too large for one.
-            width = exp.Paren(this=exp.Sub(this=_half(upper), expression=_half(lower)))
+            width = exp.Paren(this=exp.Sub(this=upper / 2, expression=lower / 2))
             wider = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
             share = sql.greatest([wider, sql.literal(0)])  # of a label all of whose values are beyond the range
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
@@ -83,19 +75,14 @@ class GlobalCertaintyPenalty:
         single = sql.column("leaves").eq(1)
         return _if(single, sql.literal(0), _whole(of_leaves))
 
-    def value(self, mean: Fraction) -> float:
-        return float(mean)
 
-
-@dataclass(frozen=True)
-class Precision:
+class Precision(CellMeasure):
     """Precision, Prec (Sweeney 2002): how far up their hierarchies the cells are.
 
     One minus the mean over all cells of level/height; a suppressed cell is at the root: 1 is the original table.
     """
 
-    name: str = "precision"
-    charges_originals: bool = False
+    name = "precision"
 
     def full(self, labels: Labels) -> int:
         return labels.height
@@ -107,8 +94,7 @@ class Precision:
         return float(1 - mean)
 
 
-@dataclass(frozen=True)
-class NonUniformEntropy:
+class NonUniformEntropy(CellMeasure):
     """Non-uniform entropy (De Waal & Willenborg 1999; Gionis & Tassa 2009): the bits that it takes to guess the values.
 
     A cell whose value v became the label V costs -log2(n(v)/n(V)), where n counts the rows of the table with the value
@@ -120,8 +106,8 @@ class NonUniformEntropy:
     charged for a label is the first, for original values too, and the second is taken off the sum.
     """
 
-    name: str = "nonuniform_entropy"
-    charges_originals: bool = True
+    name = "nonuniform_entropy"
+    charges_originals = True
 
     def full(self, labels: Labels) -> int:
         return round(math.log(labels.rows) / math.log(2) * _BITS_UNIT) if labels.rows else 0
@@ -134,9 +120,6 @@ class NonUniformEntropy:
         has_rows = sql.column("n") > 0
         return _if(has_rows, least, sql.literal(0))
 
-    def value(self, mean: Fraction) -> float:
-        return float(mean)
-
 
 CELL_MEASURES: dict[str, CellMeasure] = {
     measure.name: measure for measure in (Loss(), GlobalCertaintyPenalty(), Precision(), NonUniformEntropy())
@@ -145,10 +128,6 @@ CELL_MEASURES: dict[str, CellMeasure] = {
 
 def _if(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Case:
     return exp.Case().when(condition, yes, copy=False).else_(no, copy=False)
-
-
-def _half(number: exp.Expr) -> exp.Expr:
-    return exp.Div(this=number, expression=sql.literal(2))
 
 
 def _whole(share: exp.Expr) -> exp.Expr:

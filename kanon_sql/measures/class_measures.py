@@ -5,30 +5,28 @@ Another measure is another class here, and a name in ``CLASS_MEASURES``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from kanon_sql.measures.base import IMPOSSIBLE
+from kanon_sql.measures.base import IMPOSSIBLE, ClassMeasure
 
 if TYPE_CHECKING:
-    from kanon_sql.measures.base import ClassMeasure, ClassSizes, Cost
+    from kanon_sql.measures.base import ClassSizes, Cost
 
 
-@dataclass(frozen=True)
-class Discernibility:
+class Discernibility(ClassMeasure):
     """Discernibility metric, DM (Bayardo & Agrawal 2005): each row pays for all that it cannot be told from.
 
     The sum over classes of size squared, plus the size of the table for every suppressed row.
     """
 
-    name: str = "discernibility"
+    name = "discernibility"
 
     def cost(self, sizes: ClassSizes) -> int:
         return discernibility(sizes.squares, sizes.suppressed, sizes.rows)
 
     def least(self, lower: ClassSizes, suppressed: int) -> Cost:
-        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+        """Bound the cost of every node at or above ``lower``, as follows.
 
         Let v be a node with lower <= v <= upper, where ``upper`` suppresses s rows. With Q(v) as the sum of squares
         over *all* classes of v, and n rows in the table, ::
@@ -48,14 +46,13 @@ class Discernibility:
         return int(cost)
 
 
-@dataclass(frozen=True)
-class AverageClassSize:
+class AverageClassSize(ClassMeasure):
     """Average class size, C_avg (LeFevre 2006): how much larger classes are than they had to be.
 
     The mean size of the published classes in units of k: 1 is the best.
     """
 
-    name: str = "average_class_size"
+    name = "average_class_size"
 
     def cost(self, sizes: ClassSizes) -> Cost | float:
         if not sizes.published:
@@ -63,7 +60,7 @@ class AverageClassSize:
         return Fraction(sizes.rows - sizes.suppressed, sizes.published * sizes.k)
 
     def least(self, lower: ClassSizes, suppressed: int) -> Cost | float:
-        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+        """Bound the cost of every node at or above ``lower``, as follows.
 
         Let ``lower`` publish P rows in B classes and suppress the other t. Let v >= lower suppress u of these rows, at
         least s, and publish x = t - u of them.
@@ -81,9 +78,6 @@ class AverageClassSize:
             return IMPOSSIBLE
         rows = lower.rows - lower.suppressed + more * lower.k
         return Fraction(rows, (lower.published + more) * lower.k)
-
-    def value(self, cost: Cost) -> float:
-        return float(cost)
 
 
 CLASS_MEASURES: dict[str, ClassMeasure] = {measure.name: measure for measure in (Discernibility(), AverageClassSize())}

@@ -17,7 +17,7 @@ from kanon_sql.classes.frequency import key_name, mask_name
 from kanon_sql.classes.of_node import classes_query, failing_people, is_published
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.measures.labels import NUMBER, label_of_class, labels_alias
+from kanon_sql.measures.labels import NUMBER, labels_alias
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kanon_sql.measures.base import CellMeasure, ClassMeasure, Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
+
+    _At = tuple[Labels, int | exp.Expr, Sequence[int | exp.Expr]]
 
 
 @dataclass(frozen=True)
@@ -180,14 +182,14 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     node: Node,
     models: Sequence[PrivacyModel],
     labels: Sequence[Labels],
-    costs: Sequence[Costs],
-    packing: Packing | None = None,
-    statements: dict[tuple[Any, ...], exp.Query] | None = None,
+    costs: Costs,
+    packing: Packing | None,
+    statements: dict[tuple[Any, ...], exp.Query],
     *,
-    merged: bool = False,
-    few_apart: bool = False,
-) -> list[list[int]]:
-    """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit.
+    merged: bool,
+    few_apart: bool,
+) -> list[int]:
+    """Return what suppressed rows would cost in each column, in the common unit.
 
     Original values cost nothing by most measures, and are not looked up then.
 
@@ -197,46 +199,61 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
         node: the node.
         models: under which they are suppressed.
         labels: of each quasi-identifier.
-        costs: what each measure charges.
+        costs: what is charged.
         packing: where counts stand in the relation, if they stand side by side.
-        statements: where statements are kept for nodes to come; they differ by levels and masks, which are bound.
+        statements: keeps statements for later nodes; they differ by levels and masks, which are bound.
         merged: whether the relation is the frequency set of this very node.
         few_apart: whether classes are tested by ``people_query``.
     """
-    measures = [cost.measure for cost in costs]
-    lowest = _lowest_charged(measures)
-    charged = {
-        column.number
+    lowest = 0 if costs.measure.charges_originals else 1
+    charged = {number for number, weight in enumerate(costs.weights) if weight and node[number] >= lowest}
+    if not charged:
+        return [0] * len(labels)
+    masks = frequency.masks(node)
+    shape = ("hidden costs", relation.name, merged, few_apart, *(mask != 0 for mask in masks))
+    if shape not in statements:
+        bound_masks = [_bound(mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
+        if few_apart:
+            (k,) = {int(model.required) for model in models}
+            classes = failing_people(relation, bound_masks, k)
+        else:
+            query = classes_query(relation, bound_masks, models, packing=packing, merged=merged)
+            classes = [("classes", query)]
+        fails = exp.true() if few_apart else sql.negated(is_published(models))
+        keys = [key for key, mask in enumerate(masks) if mask] or [0]
+        at: list[_At] = [
+            (
+                column,
+                exp.Placeholder(this=_level_of(column)),
+                [exp.Placeholder(this=name) for name in _masks_of(column)],
+            )
+            for column in labels
+        ]
+        statements[shape] = _cells_query(classes, fails, keys, at, labels, costs.measure)
+    bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
+    for column in labels:
+        is_charged, level = column.number in charged, node[column.number]
+        bound[_level_of(column)] = level if is_charged else _NO_LEVEL
+        for name, placement in zip(_masks_of(column), column.placements, strict=True):
+            bound[name] = placement.word.mask(level) if is_charged else 0
+    answers = frequency.engine.rows(statements[shape], f"what suppressed rows lose at {node}", bound)
+    found = {number: int(total) for number, _, total in answers}
+    return [found.get(number, 0) * weight for number, weight in enumerate(costs.weights)]
+
+
+def costs_in(frequency: FrequencySet, relation: exp.Table, costs: Costs, labels: Sequence[Labels]) -> list[list[int]]:
+    """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
+    at: list[_At] = [
+        (column, level, [placement.word.mask(level) for placement in column.placements])
         for column in labels
-        if node[column.number] >= lowest and any(cost.weights[column.number] for cost in costs)
-    }
-    found: dict[int, list[int]] = {}
-    if charged:
-        masks = frequency.masks(node)
-        shape = ("hidden costs", relation.name, merged, few_apart, *(mask != 0 for mask in masks))
-        kept = {} if statements is None else statements
-        if shape not in kept:
-            bound_masks = [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
-            if few_apart:
-                (k,) = {int(model.required) for model in models}
-                classes = failing_people(relation, bound_masks, k)
-            else:
-                query = classes_query(relation, bound_masks, models, packing=packing, merged=merged)
-                classes = [("classes", query)]
-            fails = exp.true() if few_apart else sql.negated(is_published(models))
-            kept[shape] = _hidden_costs_query(classes, fails, masks, labels, measures)
-        bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-        for column in labels:
-            level = node[column.number]
-            bound[_level_of(column)] = level if column.number in charged else _NO_LEVEL
-            for word, placement in enumerate(column.placements):
-                bound[_mask_of(column, word)] = placement.word.mask(level) if column.number in charged else 0
-        answers = frequency.engine.rows(kept[shape], f"what suppressed rows lose at {node}", bound)
-        found = {number: [int(total) for total in totals] for number, *totals in answers}
-    free = [0] * len(costs)
+        for level in range(column.height + 1)
+    ]
+    steps = [("classes", exp.select("*").from_(relation.copy()))]
+    query = _cells_query(steps, exp.true(), range(frequency.keys), at, labels, costs.measure)
+    found = {tuple(place): int(total) for *place, total in frequency.engine.rows(query, "costs of the sample")}
     return [
-        [found.get(column.number, free)[place] * cost.weights[column.number] for column in labels]
-        for place, cost in enumerate(costs)
+        [found.get((column.number, level), 0) * weight for level in range(column.height + 1)]
+        for column, weight in zip(labels, costs.weights, strict=True)
     ]
 
 
@@ -244,44 +261,35 @@ _NO_LEVEL = -1
 """The level of columns in which nothing is looked up."""
 
 
-def _hidden_costs_query(
-    classes: list[tuple[str, exp.Query]],
-    fails: exp.Expr,
-    masks: Sequence[int],
+def _cells_query(
+    classes: sql.Steps,
+    counted: exp.Expr,
+    keys: Sequence[int],
+    at: Sequence[_At],
     labels: Sequence[Labels],
-    measures: Sequence[CellMeasure],
+    measure: CellMeasure,
 ) -> exp.Query:
-    """Return the query of what suppressed rows would cost: a row for each column in which labels are looked up.
+    """Return the query of what cells of classes cost: ``(number, level, total)`` of columns that have some.
 
-    Levels and masks are placeholders, but for keys that are masked away altogether.
-
-    Args:
-        classes: the steps that lead to classes.
-        fails: the condition of those that are suppressed.
-        masks: of each key.
-        labels: of each quasi-identifier.
-        measures: what is charged.
+    ``classes`` are the steps that lead to classes with these ``keys``, of which those ``counted`` are charged; ``at``
+    has, for each column and level where labels are looked up, the mask of each word of the codes.
     """
-    keys = [key for key, mask in enumerate(masks) if mask] or [0]
     words = range(max(len(column.placements) for column in labels))
     in_levels = [name for word in words for name in (f"key_{word}", f"shift_{word}", mask_name(word))]
     rows: list[list[sql.Value | exp.Expr]] = []
-    for column in labels:
-        row: list[sql.Value | exp.Expr] = [column.number, exp.Placeholder(this=_level_of(column))]
-        for word, placement in enumerate(column.placements):
+    for column, level, masks in at:
+        row: list[sql.Value | exp.Expr] = [column.number, level]
+        for placement, mask in zip(column.placements, masks, strict=True):
             key = placement.key if placement.key in keys else keys[0]  # of which nothing is left by its mask
-            row += [key, placement.shift, exp.Placeholder(this=_mask_of(column, word))]
+            row += [key, placement.shift, mask]
         shorter = len(words) - len(column.placements)  # the codes of others have more words
         rows.append([*row, *[keys[0], 0, 0] * shorter])
-    total = [
-        sql.named(_charged(_cost_by_number(labels, measure, "labels"), "cells"), measure.name) for measure in measures
-    ]
     return sql.query(
-        "measures/hidden_costs",
+        "measures/cells",
         values={
-            "charged": total,
+            "charged": _charged(_cost_by_number(labels, measure, "labels"), "cells"),
             "codes": [sql.named(_code_of_class(keys, word), code_name(word)) for word in words],
-            "fails": fails,
+            "counted": counted,
             "same_codes": sql.all_of(
                 sql.column(code_name(word), "labels").eq(sql.column(code_name(word), "cells")) for word in words
             ),
@@ -309,24 +317,21 @@ def _level_of(column: Labels) -> str:
     return f"level_of_{column.number}"
 
 
-def _mask_of(column: Labels, word: int) -> str:
-    return f"mask_of_{column.number}_{word}"
+def _bound(name: str) -> exp.Expr:
+    return exp.Placeholder(this=name)
 
 
-def costs_of_classes(
-    engine: Engine, labelled: exp.Select, labels: Sequence[Labels], costs: Sequence[Costs], suppressed: int
-) -> list[int]:
-    """Return what the cells of classes and of suppressed rows cost by each measure, in its common unit.
-
-    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
-    """
-    return [sum(columns) for columns in costs_of_columns(engine, labelled, labels, costs, suppressed)]
+def _masks_of(column: Labels) -> list[str]:
+    return [f"mask_of_{column.number}_{word}" for word in range(len(column.placements))]
 
 
 def costs_of_columns(
     engine: Engine, labelled: exp.Select, labels: Sequence[Labels], costs: Sequence[Costs], suppressed: int
 ) -> list[list[int]]:
-    """Return the same as ``costs_of_classes`` for each column by itself."""
+    """Return what the cells of classes and of suppressed rows cost by each measure and column, in its common unit.
+
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
+    """
     charged = [
         _charged(cell_cost(column, cost.measure, labels_alias(column)), "classes")
         for cost in costs
@@ -342,33 +347,6 @@ def costs_of_columns(
     ]
 
 
-def costs_in(
-    frequency: FrequencySet,
-    relation: exp.Table,
-    costs: Costs,
-    labels: Sequence[Labels],
-) -> list[list[int]]:
-    """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
-    queries = [
-        _cells_query(relation, column, level, costs.measure)
-        for column in labels
-        for level in range(_lowest_charged([costs.measure]), column.height)
-    ]
-    rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
-    (count,) = frequency.engine.row(rows, "rows of the sample")
-    found = {}
-    if queries:
-        answers = frequency.engine.rows(sql.union_all(queries), "costs of the sample")
-        found = {(number, level): int(total or 0) for number, level, total in answers}
-    return [
-        [
-            *(found.get((column.number, level), 0) * weight for level in range(column.height)),
-            int(count or 0) * full,
-        ]
-        for column, weight, full in zip(labels, costs.weights, costs.full, strict=True)
-    ]
-
-
 def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> list[dict[tuple[int, ...], int]]:
     """Return, for each column, what a row costs in the common unit by its level and the words of its label's code."""
     found = []
@@ -379,24 +357,6 @@ def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> l
         rows = engine.rows(query, f"what labels of column {column.number + 1} cost")
         found.append({tuple(map(int, code)): int(cost) * weight for *code, cost in rows})
     return found
-
-
-def _cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
-    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``."""
-    return (
-        exp.select(
-            sql.named(sql.literal(column.number), "number"),
-            sql.named(sql.literal(level), "level"),
-            sql.named(_charged(cell_cost(column, measure, labels_alias(column)), "part"), "total"),
-        )
-        .from_(sql.aliased(relation, "part"))
-        .join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
-    )
-
-
-def _lowest_charged(measures: Sequence[CellMeasure]) -> int:
-    """Return the lowest level at which some measure has to look up what a label costs."""
-    return 0 if any(measure.charges_originals for measure in measures) else 1
 
 
 def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]) -> exp.Select:

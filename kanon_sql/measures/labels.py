@@ -1,12 +1,21 @@
-"""What each label of a hierarchy stands for in a table: leaves, rows, extremes.
+"""What each label of a hierarchy stands for in a table, and the values under the labels as places in an order.
 
     kanon_label_facts(number, level, code, [code_2, ...], n, leaves, at_root, lower, upper)
+    kanon_places_<column>(value, place, number, n, up_to, level_1, node_1, leaves_1, rows_1, ..., code, [code_2, ...])
 
-``number`` is that of the quasi-identifier. One row for each label of each level, found by the prefix that its values
-have in common; those of level 0 are the leaves themselves. ``n`` counts the rows of the table under the label,
-``leaves`` the values of the hierarchy (NULL is one where the table has NULLs), ``lower`` and ``upper`` are the extremes
-of those values where they are numbers or dates. A label that reads like the root (NULL or a short branch at a low
-level) is at the root: who sees it learns no more than that.
+Facts: one row for each label of each level, found by the prefix that its values have in common; those of level 0 are
+the leaves themselves. ``number`` is that of the quasi-identifier, ``n`` counts the rows of the table under the label,
+``leaves`` the values of the hierarchy (NULL is one if the table has NULLs), ``lower`` and ``upper`` are the extremes of
+those values if they are numbers or dates. A label that reads like the root (NULL or a short branch at a low level) is
+at the root: readers learn no more from it.
+
+Places: a range of values is a range of whole numbers. Columns of numbers and dates are ordered by their values; NULL is
+at place 0, and the smallest value at 1. Other columns (and numbers whose tree labels are published) are ordered by
+their tree, so that the leaves of every label stand side by side; among siblings, the one with the fewest rows comes
+first. (On Adult, cutting at the median of that order costs 8 to 9 % less gcp than in the alphabetical order of
+siblings: rare values are separated early.) NULL is a leaf like any other there. ``number`` is the value as a number if
+it has a distance; ``n`` counts the rows of the table with the value and ``up_to`` those up to its place. Of texts,
+``node_l`` is the first place under the label of level l, ``leaves_l`` and ``rows_l`` are the values and rows under it.
 """
 
 from __future__ import annotations
@@ -21,6 +30,7 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -34,6 +44,10 @@ LABEL = "label"
 """Column with the text of a label."""
 NUMBER = "number"
 """Column with the number of the quasi-identifier."""
+LOWER, UPPER = "lower", "upper"
+"""Prefixes of the columns with the extremes under a label: of numbers and dates in the order of their tree."""
+PART = "part"
+"""Column of placed tuples: the part of the table that they are in."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,6 @@ class Labels:
     Attributes:
         number: number of the quasi-identifier.
         facts: the temporary table above, which has the labels of all quasi-identifiers.
-        height: height of the hierarchy.
         rows: rows of the table.
         placements: where its codes are in the keys.
         leaves: leaves of the hierarchy; 0 for a table without rows.
@@ -73,13 +86,10 @@ def make_labels(
     hierarchies: Sequence[Hierarchy],
     others: Mapping[int, tuple[FrequencySet, int]] | None = None,
 ) -> tuple[Labels, ...]:
-    """Return the labels of every quasi-identifier, made from the frequency set without another scan.
+    """Make the labels of every quasi-identifier from the frequency set, without another scan.
 
-    Args:
-        frequency: the frequency set.
-        hierarchies: of the quasi-identifiers.
-        others: for the number of a quasi-identifier of which no rows need be counted, a smaller frequency set that has
-            all of its values, and its number there.
+    ``others`` has, for the number of a quasi-identifier whose rows need not be counted, a smaller frequency set that
+    has all of its values, and its number there.
     """
     engine = frequency.engine
     query = _labels_query(frequency, hierarchies, others or {})
@@ -89,18 +99,15 @@ def make_labels(
         for number, hierarchy in enumerate(hierarchies)
     ]
     found = exp.select(NUMBER, "leaves", "lower", "upper").from_(relation.copy()).where(exp.or_(*roots))
-    facts = {row[0]: row[1:] for row in engine.rows(found, "leaves of the hierarchies")}
-    return tuple(
-        Labels(
-            number,
-            relation,
-            hierarchy.height,
-            frequency.rows,
-            _placements(frequency, number),
-            *_leaves_and_numeric(facts.get(number), hierarchy.column),
-        )
-        for number, hierarchy in enumerate(hierarchies)
-    )
+    facts = {number: root for number, *root in engine.rows(found, "leaves of the hierarchies")}
+    labels = []
+    for number, hierarchy in enumerate(hierarchies):
+        leaves, lower, upper = facts.get(number, (0, None, None))
+        numeric = hierarchy.column.is_numeric and lower is not None
+        placements = _placements(frequency, number)
+        height, rows = hierarchy.height, frequency.rows
+        labels.append(Labels(number, relation, height, rows, placements, leaves, numeric, lower, upper))
+    return tuple(labels)
 
 
 def _labels_query(
@@ -167,6 +174,10 @@ def _root_level(hierarchy: Hierarchy) -> exp.Expr:
     return case.else_(top) if below else top
 
 
+def _placements(frequency: FrequencySet, number: int) -> tuple[Placement, ...]:
+    return tuple(placement for placement in frequency.placements if placement.column == number)
+
+
 def code_in_key(placement: Placement, mask: int) -> exp.Expr:
     """Return a word of a column's code, taken out of its key and masked."""
     key = sql.shifted_right(sql.column(key_name(placement.key)), placement.shift)
@@ -177,17 +188,19 @@ def labels_alias(column: Labels) -> str:
     return f"labels_{column.number + 1}"
 
 
-def label_of_class(column: Labels, level: int) -> exp.Expr:
-    """Return the condition that a label is that of a class at a level: they have a prefix in common."""
-    alias = labels_alias(column)
-    same_level = sql.column("level", alias).eq(level)
-    return sql.all_of([same_level, *_prefixes(column, level)])
+def class_level(number: int) -> str:
+    """Return the name of the column of classes that has the level of a quasi-identifier."""
+    return f"level_{number + 1}"
 
 
-def label_of_step(column: Labels, level: exp.Expr, alias: str | None = None) -> exp.Expr:
-    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds."""
-    same_level = exp.EQ(this=sql.column("level", alias or labels_alias(column)), expression=level)
-    return sql.all_of([same_level, *_prefixes(column, 0, alias)])
+def is_label_of_class(column: Labels, alias: str) -> exp.Expr:
+    """Return the condition that a label is that of a class, whose keys are masked, at the class's level."""
+    same = [sql.column("level", alias).eq(sql.column(class_level(column.number), "classes"))]
+    for placement in column.placements:
+        if mask := placement.word.mask(0):
+            code = sql.column(code_name(placement.number), alias)
+            same.append(exp.EQ(this=code, expression=code_in_key(placement, mask)))
+    return sql.all_of(same)
 
 
 def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[int]) -> exp.Query:
@@ -205,19 +218,8 @@ def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[
     return sql.union_all(queries)
 
 
-def _prefixes(column: Labels, level: int, alias: str | None = None) -> list[exp.Expr]:
-    return [
-        exp.EQ(
-            this=sql.column(code_name(placement.number), alias or labels_alias(column)),
-            expression=code_in_key(placement, placement.word.mask(level)),
-        )
-        for placement in column.placements
-        if placement.word.mask(level)
-    ]
-
-
 def as_number(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a value of a column as a number, dates in seconds; NULL where no other has a distance from it."""
+    """Return a value of a column as a number, dates in seconds; NULL if no other value has a distance from it."""
     match column.family:
         case "integer" | "decimal":
             return sql.cast(value, "DOUBLE")
@@ -230,12 +232,172 @@ def as_number(value: exp.Expr, column: Column) -> exp.Expr:
             return sql.cast(exp.null(), "DOUBLE")
 
 
-def _placements(frequency: FrequencySet, number: int) -> tuple[Placement, ...]:
-    return tuple(placement for placement in frequency.placements if placement.column == number)
+# Places
 
 
-def _leaves_and_numeric(
-    root: tuple[int, float | None, float | None] | None, column: Column
-) -> tuple[int, bool, float | None, float | None]:
-    leaves, lower, upper = root or (0, None, None)
-    return leaves, column.is_numeric and lower is not None, lower, upper
+@dataclass(frozen=True)
+class Places:
+    """The places of one quasi-identifier.
+
+    Attributes:
+        relation: the temporary table above.
+        null: the place of NULL; None if no row of the table is NULL.
+        different: how many different values the table has.
+        finite: the first and the last place with a number, if some value is infinite or not a number; else None.
+        by_tree: whether numbers and dates are in the order of their tree, too.
+    """
+
+    labels: Labels
+    hierarchy: Hierarchy
+    relation: exp.Table
+    null: int | None
+    different: int
+    finite: tuple[int, int] | None = None
+    by_tree: bool = False
+
+    @property
+    def number(self) -> int:
+        return self.labels.number
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its values are ordered by themselves: numbers and dates."""
+        return self.labels.numeric and not self.by_tree
+
+    @property
+    def place(self) -> str:
+        return place_name(self.number)
+
+
+def place_name(number: int) -> str:
+    return f"place_{number + 1}"
+
+
+def node_name(level: int) -> str:
+    """Return the name of the column with the first place under a label."""
+    return f"node_{level}"
+
+
+def same_label(column: Places, level: int, one: str, other: str) -> exp.Expr:
+    """Return the condition that the places under two aliases have the label of a level in common: a prefix."""
+    masks = [(code_name(placement.number), placement.word.mask(level)) for placement in column.labels.placements]
+    return sql.all_of(
+        exp.EQ(this=sql.bits(sql.column(name, one), mask), expression=sql.bits(sql.column(name, other), mask))
+        for name, mask in masks
+        if mask
+    )
+
+
+def make_places(
+    frequency: FrequencySet, hierarchies: Sequence[Hierarchy], labels: Sequence[Labels], *, by_tree: bool = False
+) -> tuple[Places, ...]:
+    """Make the places of all columns; numbers and dates in the order of their values, or of their trees."""
+    engine = frequency.engine
+    relations = []
+    for column, hierarchy in zip(labels, hierarchies, strict=True):
+        name = hierarchy.column.name
+        query = _places_query(column, hierarchy, ordered=column.numeric and not by_tree)
+        relations.append(make_table(engine, f"kanon_places_{name}", query, f"places of {name}"))
+    facts = sql.union_all([_facts_query(number, relation) for number, relation in enumerate(relations)])
+    found = []
+    for number, null, different, infinite, *ends in sorted(engine.rows(facts, "NULLs of the columns")):
+        column = labels[number]
+        within = (ends[0], ends[1]) if infinite and column.numeric and not by_tree else None
+        found.append(Places(column, hierarchies[number], relations[number], null, different, within, by_tree))
+    return tuple(found)
+
+
+def _facts_query(number: int, relation: exp.Table) -> exp.Select:
+    """Return the query of a column's number, the place of its NULL, its values, those that are infinite, and its ends.
+
+    Values without rows are not counted.
+    """
+    has_rows = sql.column(N) > 0
+    of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
+    finite = sql.column("number").is_(exp.null()).not_()
+    odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
+    return exp.select(
+        sql.literal(number),
+        sql.where(exp.Max(this=sql.column("place")), of_null),
+        sql.where(sql.count_rows(), has_rows),
+        sql.where(sql.count_rows(), odd),
+        sql.where(exp.Min(this=sql.column("place")), finite),
+        sql.where(exp.Max(this=sql.column("place")), finite.copy()),
+    ).from_(relation.copy())
+
+
+def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp.Query:
+    codes = [code_name(placement.number) for placement in column.placements]
+    inner = range(1, hierarchy.height)
+
+    def node(level: int) -> list[exp.Expr]:
+        masks = [placement.word.mask(level) for placement in column.placements]
+        return [sql.bits(sql.column(name), mask) for name, mask in zip(codes, masks, strict=True) if mask]
+
+    # 1. The leaves, and the rows under each label above them.
+    same = sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "leaf")) for name in codes)
+    leaves = exp.select(
+        sql.column(VALUE, "lookup"),
+        *(sql.column(level_name(level), "lookup") for level in inner),
+        *(sql.column(name, "leaf") for name in codes),
+        sql.column(N, "leaf"),
+        sql.named(sql.column("lower", "leaf"), "number"),
+    ).from_(sql.aliased(hierarchy.relation, "lookup"))
+    at_bottom = sql.column("level", "leaf").eq(0)
+    leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
+    # Where a label begins and what is under it is needed of texts only.
+    under = () if ordered else inner
+    rows = [
+        sql.named(sql.cast(sql.over(exp.Sum(this=sql.column(N)), by=node(level)), "BIGINT"), f"rows_{level}")
+        for level in under
+    ]
+    counted = exp.select("*", *rows).from_("leaves")
+    # 2. Their order.
+    if ordered:
+        order: list[str | exp.Expr] = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
+        # Not a filtered count over all rows, which takes DuckDB ten times as long as all else.
+        nulls = exp.select(sql.count_rows()).from_("leaves").where(sql.column(VALUE).is_(exp.null()))
+        number: exp.Expr = exp.Sub(this=sql.over(exp.RowNumber(), order=order), expression=nulls.subquery())
+    else:
+        order = [key for level in reversed(inner) for key in (sql.column(f"rows_{level}"), *node(level))]
+        number = sql.over(exp.RowNumber(), order=[*order, N, *codes])
+    placed = exp.select("*", sql.named(sql.cast(number, "INTEGER"), "place")).from_("counted")
+    # 3. Where the labels above a value begin, and how much is under them.
+    up_to = sql.over(exp.Sum(this=sql.column(N)), order=["place"], running=True)
+    above = [
+        item
+        for level in under
+        for item in (
+            sql.named(sql.over(exp.Min(this=sql.column("place")), by=node(level)), node_name(level)),
+            sql.named(sql.over(exp.Count(this=exp.Star()), by=node(level)), f"leaves_{level}"),
+        )
+    ]
+    above += [
+        sql.named(sql.over(end(this=sql.column("number")), by=node(level)), f"{name}_{level}")
+        for level in (under if column.numeric else ())
+        for end, name in ((exp.Min, LOWER), (exp.Max, UPPER))
+    ]
+    return (
+        exp.select("*", sql.named(sql.cast(up_to, "BIGINT"), "up_to"), *above)
+        .from_("placed", copy=False)
+        .with_("leaves", as_=leaves, copy=False)
+        .with_("counted", as_=counted, copy=False)
+        .with_("placed", as_=placed, copy=False)
+    )
+
+
+def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Select:
+    """Return the query of the tuples of the frequency set with their places, all in part 1."""
+    query = exp.select(sql.named(sql.literal(1), PART)).from_(frequency.relation.copy())
+    for column in places:
+        alias = f"places_{column.number + 1}"
+        same = [
+            exp.EQ(
+                this=sql.column(code_name(placement.number), alias),
+                expression=code_in_key(placement, placement.word.mask(0)),
+            )
+            for placement in column.labels.placements
+        ]
+        query = query.select(sql.named(sql.column("place", alias), column.place), copy=False)
+        query = query.join(sql.aliased(column.relation, alias), on=sql.all_of(same), copy=False)
+    return query.select(*(sql.column(name, frequency.relation.name) for name in frequency.counted))

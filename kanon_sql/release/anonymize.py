@@ -20,7 +20,7 @@ from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
-from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
+from kanon_sql.measures.quality import PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.keys import Key
     from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.base import Cost
-    from kanon_sql.measures.recoding import ClassCounts
+    from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
     from kanon_sql.search.problem import Problem
@@ -301,7 +301,7 @@ def _leave_out_tied(release: Release) -> Release:
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
         changed = [bool(remaining.publish(node)) for node in recoding.nodes]
         of_steps = iter(remaining.published)
-        measures, counts = measure_local(
+        measures, counts = measure_recoding(
             prepared.frequency,
             remaining.relation,
             Local(tuple(remaining.steps)),

@@ -26,8 +26,8 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import HeldOut
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import never_null
+from kanon_sql.measures.released_labels import never_null
+from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.release.publish.files import check_file, plain_copy
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names

@@ -16,7 +16,7 @@ from sqlglot import exp
 from kanon_sql.classes.frequency import TUPLES, key_name
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.measures.recoding import STEP
+from kanon_sql.measures.quality import STEP
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.models.l_diversity import DistinctLDiversity

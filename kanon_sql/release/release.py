@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.measures.costs import Objective
-    from kanon_sql.measures.recoding import ClassCounts
+    from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.policy.destination import Kind
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.ledger import Ledger

@@ -24,8 +24,7 @@ from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.measures.costs import Costs, Objective, level_costs
-from kanon_sql.measures.labels import Labels, make_labels
-from kanon_sql.measures.places import Places, make_places
+from kanon_sql.measures.labels import Labels, Places, make_labels, make_places
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Cutting, Recoding
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.costs import Costs, Objective
-    from kanon_sql.measures.labels import Labels
-    from kanon_sql.measures.places import Places
-    from kanon_sql.measures.recoding import PartTables
+    from kanon_sql.measures.labels import Labels, Places
+    from kanon_sql.measures.quality import PartTables
     from kanon_sql.models.base import PrivacyModel
 
 Stopped = Literal["time limit", "interrupt"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
-from kanon_sql.measures import boxes
+from kanon_sql.measures import quality
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,10 +265,10 @@ def test_a_divergence_that_takes_long_is_left_to_measure(monkeypatch: pytest.Mon
         assert len(release.steps) > 1
         expected = release.measures["kl_divergence"]
         published = release.to_pandas()
-    monkeypatch.setattr(boxes, "_AT_ONCE", 1)
+    monkeypatch.setattr(quality, "_PAIRS_IN_A_STATEMENT", 1)
     with kanon.anonymize(frame, **asked, models=[kanon.KAnonymity(6)], algorithm="local") as release:
         assert release.measures["kl_divergence"] == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(boxes, "_PAIRS", 0)
+    monkeypatch.setattr(quality, "MOST_PAIRS", 0)
     with kanon.anonymize(frame, **asked, models=[kanon.KAnonymity(6)], algorithm="local") as release:
         assert release.measures["kl_divergence"] is None
         assert release.measures["ambiguity"] is not None

@@ -845,6 +845,7 @@ WITH classes AS (
 )
 SELECT
   cells.number,
+  cells.level,
   SUM(
     cells.n * (
       CASE
@@ -853,72 +854,258 @@ SELECT
         ELSE labels.leaves - 1
       END
     )
-  ) AS loss
+  )
 FROM cells
 JOIN kanon_label_facts AS labels
   ON labels.number = cells.number
   AND labels.level = cells.level
   AND labels.code = cells.code
 GROUP BY
-  cells.number;
+  cells.number,
+  cells.level;
 
 -- classes of the release, ...
 CREATE TEMPORARY TABLE kanon_classes AS
 SELECT
-  key_0 & 32512 AS key_0,
-  CAST(SUM(n) AS BIGINT) AS n,
-  CAST(SUM(persons) AS BIGINT) + COUNT(DISTINCT entity) AS persons,
-  CAST(NULL AS BIGINT) AS entity
-FROM kanon_frequency
-GROUP BY
-  key_0 & 32512;
-
--- sizes of the classes
-SELECT
-  COUNT(*) FILTER(WHERE
-    measure_0 >= 4),
-  SUM(n) FILTER(WHERE
-    measure_0 >= 4),
-  SUM(n * n) FILTER(WHERE
-    measure_0 >= 4),
-  MIN(n) FILTER(WHERE
-    measure_0 >= 4),
-  SUM(n) FILTER(WHERE
-    measure_0 < 4),
-  MIN(measure_0) FILTER(WHERE
-    measure_0 >= 4)
+  *,
+  3 AS level_1,
+  0 AS level_2,
+  0 AS level_3
 FROM (
   SELECT
     key_0 & 32512 AS key_0,
     SUM(n) AS n,
     SUM(persons) + COUNT(DISTINCT entity) AS measure_0
-  FROM kanon_classes
-  GROUP BY
-    key_0 & 32512
-) AS classes;
-
--- what each class covers
-CREATE TEMPORARY TABLE kanon_boxes AS
-SELECT
-  768 | 31744 AS mask_0,
-  (
-    classes.key_0 & 768
-  ) | (
-    classes.key_0 & 31744
-  ) AS key_0,
-  CAST(1 AS DOUBLE) * CAST(53 AS DOUBLE) AS volume,
-  classes.n
-FROM (
-  SELECT
-    key_0 & 32512 AS key_0,
-    SUM(n) AS n,
-    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
-  FROM kanon_classes
+  FROM kanon_frequency
   GROUP BY
     key_0 & 32512
 ) AS classes
 WHERE
-  measure_0 >= 4
+  measure_0 >= 4;
+
+-- sizes of the classes
+SELECT
+  COUNT(*),
+  SUM(n),
+  SUM(n * n),
+  MIN(n),
+  MIN(measure_0)
+FROM kanon_classes;
+
+-- what the cells of the classes cost
+SELECT
+  SUM(
+    classes.n * (
+      CASE WHEN labels_1.at_root THEN 52 ELSE labels_1.leaves - 1 END
+    )
+  ),
+  SUM(classes.n * (
+    CASE WHEN labels_2.at_root THEN 1 ELSE labels_2.leaves - 1 END
+  )),
+  SUM(classes.n * (
+    CASE WHEN labels_3.at_root THEN 6 ELSE labels_3.leaves - 1 END
+  )),
+  SUM(
+    classes.n * (
+      CASE
+        WHEN labels_1.at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN labels_1.lower IS NULL
+          THEN 0
+          ELSE CAST(ROUND(
+            GREATEST(
+              (
+                LEAST(labels_1.upper, 97.0) / 2 - GREATEST(labels_1.lower, 20.0) / 2
+              ) / 38.5,
+              0
+            ) * 1000000000
+          ) AS BIGINT)
+        END
+      END
+    )
+  ),
+  SUM(
+    classes.n * (
+      CASE
+        WHEN labels_2.at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN labels_2.leaves = 1
+          THEN 0
+          ELSE CAST(ROUND(labels_2.leaves / 2.0 * 1000000000) AS BIGINT)
+        END
+      END
+    )
+  ),
+  SUM(
+    classes.n * (
+      CASE
+        WHEN labels_3.at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN labels_3.leaves = 1
+          THEN 0
+          ELSE CAST(ROUND(labels_3.leaves / 7.0 * 1000000000) AS BIGINT)
+        END
+      END
+    )
+  ),
+  SUM(classes.n * (
+    CASE WHEN labels_1.at_root THEN 3 ELSE labels_1.level END
+  )),
+  SUM(classes.n * (
+    CASE WHEN labels_2.at_root THEN 1 ELSE labels_2.level END
+  )),
+  SUM(classes.n * (
+    CASE WHEN labels_3.at_root THEN 3 ELSE labels_3.level END
+  )),
+  SUM(
+    classes.n * (
+      CASE
+        WHEN labels_1.at_root
+        THEN 590689060
+        ELSE CASE
+          WHEN labels_1.n > 0
+          THEN LEAST(
+            CAST(ROUND(LN(CAST(labels_1.n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT),
+            590689060
+          )
+          ELSE 0
+        END
+      END
+    )
+  ),
+  SUM(
+    classes.n * (
+      CASE
+        WHEN labels_2.at_root
+        THEN 590689060
+        ELSE CASE
+          WHEN labels_2.n > 0
+          THEN LEAST(
+            CAST(ROUND(LN(CAST(labels_2.n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT),
+            590689060
+          )
+          ELSE 0
+        END
+      END
+    )
+  ),
+  SUM(
+    classes.n * (
+      CASE
+        WHEN labels_3.at_root
+        THEN 590689060
+        ELSE CASE
+          WHEN labels_3.n > 0
+          THEN LEAST(
+            CAST(ROUND(LN(CAST(labels_3.n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT),
+            590689060
+          )
+          ELSE 0
+        END
+      END
+    )
+  )
+FROM kanon_classes AS classes
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 0
+) AS labels_1
+  ON labels_1.level = classes.level_1 AND labels_1.code = (
+    key_0 & 255
+  )
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 1
+) AS labels_2
+  ON labels_2.level = classes.level_2
+  AND labels_2.code = (
+    (
+      key_0 >> 8
+    ) & 3
+  )
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 2
+) AS labels_3
+  ON labels_3.level = classes.level_3
+  AND labels_3.code = (
+    (
+      key_0 >> 10
+    ) & 31
+  );
+
+-- what each class covers
+CREATE TEMPORARY TABLE kanon_boxes AS
+SELECT
+  CASE
+    WHEN labels_1.at_root
+    THEN 0
+    ELSE CASE labels_1.level WHEN 0 THEN 255 WHEN 1 THEN 240 WHEN 2 THEN 224 ELSE 0 END
+  END | CASE
+    WHEN labels_2.at_root
+    THEN 0
+    ELSE CASE labels_2.level WHEN 0 THEN 768 ELSE 0 END
+  END | CASE
+    WHEN labels_3.at_root
+    THEN 0
+    ELSE CASE labels_3.level WHEN 0 THEN 31744 WHEN 1 THEN 31744 WHEN 2 THEN 24576 ELSE 0 END
+  END AS mask_0,
+  CASE WHEN labels_1.at_root THEN 0 ELSE labels_1.code END | CASE WHEN labels_2.at_root THEN 0 ELSE (
+    labels_2.code << 8
+  ) END | CASE WHEN labels_3.at_root THEN 0 ELSE (
+    labels_3.code << 10
+  ) END AS key_0,
+  CAST(1 AS DOUBLE) * CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE) AS volume,
+  classes.n
+FROM kanon_classes AS classes
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 0
+) AS labels_1
+  ON labels_1.level = classes.level_1 AND labels_1.code = (
+    key_0 & 255
+  )
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 1
+) AS labels_2
+  ON labels_2.level = classes.level_2
+  AND labels_2.code = (
+    (
+      key_0 >> 8
+    ) & 3
+  )
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 2
+) AS labels_3
+  ON labels_3.level = classes.level_3
+  AND labels_3.code = (
+    (
+      key_0 >> 10
+    ) & 31
+  )
 UNION ALL
 SELECT
   0 AS mask_0,

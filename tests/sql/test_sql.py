@@ -319,10 +319,10 @@ LISTS = {
         "keys": "key_0",
         "k": "2",
     },
-    "measures/hidden_costs": {
+    "measures/cells": {
         "charged": "SUM(cells.n * labels.leaves) AS lost",
         "codes": "(classes.key_0 >> levels.shift_0) & levels.mask_0 AS code",
-        "fails": "classes.n < 2",
+        "counted": "classes.n < 2",
         "same_codes": "labels.code = cells.code",
     },
     "measures/labels": {

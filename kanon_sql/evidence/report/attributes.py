@@ -24,7 +24,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.evidence.measure import quality_against
 from kanon_sql.evidence.report.figures import Attribute, LabelCount
 from kanon_sql.evidence.report.proof import original_rows_query
-from kanon_sql.measures.part_labels import text_of
+from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.release.statements.release import generalized_query, readable_lookups
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded

@@ -25,10 +25,17 @@ from sqlglot import exp
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels
-from kanon_sql.measures.labels import LABEL, as_number
-from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import as_original, label_name, never_null
+from kanon_sql.measures.labels import LABEL, NUMBER, as_number
+from kanon_sql.measures.released_labels import (
+    PLACE,
+    Covers,
+    as_original,
+    label_name,
+    make_covers,
+    never_null,
+    number_labels,
+)
+from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
 
 Spread = Literal["even", "marginal"]
 SPREADS: tuple[Spread, ...] = get_args(Spread)

@@ -66,7 +66,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.measures.recoding import ClassCounts
+    from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.ledger import LedgerOutcome

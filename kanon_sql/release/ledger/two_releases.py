@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.base import find_column
 from kanon_sql.errors import UsageError
-from kanon_sql.measures.labels import make_labels
-from kanon_sql.measures.places import make_places
+from kanon_sql.measures.labels import make_labels, make_places
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError, column_of, hierarchy_again, read_earlier
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
     from kanon_sql.release.ledger.store import Entry
     from kanon_sql.release.publication import Publication
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows

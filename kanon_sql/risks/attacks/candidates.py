@@ -32,11 +32,9 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.measures.covers import NUMBER, PLACE, Covers, make_covers, number_labels, spans_of
-from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.places import place_name
-from kanon_sql.measures.published import label_name
+from kanon_sql.measures.labels import LABEL, NUMBER, place_name
+from kanon_sql.measures.released_labels import PLACE, Covers, label_name, make_covers, number_labels, spans_of
+from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.sql import build as sql
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
 
 
 TUPLE = "tuple"

@@ -6,7 +6,7 @@
     covers (label, place)                                 which labels cover which values, for each column
 
 Columns are numbered: first the quasi-identifiers, in their order, then the other columns that the release and the
-original both have. The place of a quasi-identifier's value is that of ``measures.places``, and its labels are those
+original both have. The place of a quasi-identifier's value is that of ``measures.labels``, and its labels are those
 that ``candidates`` numbered; values of the control group that the original does not have get the labels that the
 hierarchy gives them. The value of another column is compared as text (see ``released``): its place and its label are
 the number of that text in the release, and 0 stands for a text that the release does not have.
@@ -27,10 +27,8 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.given import for_other_rows
-from kanon_sql.measures.covers import Covers, make_covers
-from kanon_sql.measures.labels import make_labels
-from kanon_sql.measures.places import make_places, place_name
-from kanon_sql.measures.published import label_name
+from kanon_sql.measures.labels import make_labels, make_places, place_name
+from kanon_sql.measures.released_labels import Covers, label_name, make_covers
 from kanon_sql.risks.attacks.candidates import CLASS, POSITION, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, make_table
-from kanon_sql.measures.places import place_name
-from kanon_sql.measures.published import label_name
+from kanon_sql.measures.labels import place_name
+from kanon_sql.measures.released_labels import label_name
 from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.candidates import TUPLE, by_spread, find_pairs, numbered_classes
 from kanon_sql.risks.attacks.coded import RECORD

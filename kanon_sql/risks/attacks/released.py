@@ -25,10 +25,9 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
-from kanon_sql.measures.covers import NUMBER
-from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.part_labels import text_of
-from kanon_sql.measures.published import as_original, label_name, never_null
+from kanon_sql.measures.labels import LABEL, NUMBER
+from kanon_sql.measures.released_labels import as_original, label_name, never_null
+from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.candidates import (
     CLASS,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
 
 

@@ -604,15 +604,15 @@ class Evidence:
             return problem.costs.generalization(node)
         if node not in self._exact:
             source, merged = self._source(node, classes)
-            (hidden,) = hidden_costs(
+            hidden = hidden_costs(
                 problem.frequency,
                 source.relation,
                 node,
                 self.models_of(node),
                 problem.labels,
-                [problem.costs],
+                problem.costs,
                 self._packing,
-                self._statements if self.known is None else None,
+                self._statements if self.known is None else {},
                 merged=merged,
                 few_apart=self._sketches_people(source, merged=merged),
             )

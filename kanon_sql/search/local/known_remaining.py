@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
 from kanon_sql.engine.progress import DeadlineReachedError, next_deadline, until
-from kanon_sql.measures.recoding import STEP
+from kanon_sql.measures.quality import STEP
 from kanon_sql.search.full_domain.optimal import optimal
 from kanon_sql.search.local.remaining import Other, Publishable, Remaining
 from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS

@@ -29,7 +29,7 @@ from kanon_sql.classes.of_node import (
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
 from kanon_sql.errors import NoSolutionError
-from kanon_sql.measures.recoding import STEP, local_cost, rows_by_step
+from kanon_sql.measures.quality import STEP, local_cost, rows_by_step
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 

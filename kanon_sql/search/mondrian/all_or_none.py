@@ -37,7 +37,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
-from kanon_sql.measures.places import PART
+from kanon_sql.measures.labels import PART
 from kanon_sql.models.base import N
 from kanon_sql.search.mondrian.cuts import failing_parts, forbid_by, forbid_parts, rows_of_sides
 from kanon_sql.sql import build as sql

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
-from kanon_sql.measures.places import PART, node_name
+from kanon_sql.measures.labels import PART, node_name
 from kanon_sql.models.base import N
 from kanon_sql.search.mondrian import best_cuts
 from kanon_sql.sql import build as sql
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
     from kanon_sql.search.mondrian.parts import Parts
     from kanon_sql.search.problem import SearchProgress
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.measures.places import PART, Places, node_name
+from kanon_sql.measures.labels import PART, Places, node_name
 from kanon_sql.models.base import N
 from kanon_sql.search.mondrian.all_or_none import forbid
 from kanon_sql.search.mondrian.parts import ALL, tried_name

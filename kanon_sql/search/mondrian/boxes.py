@@ -21,10 +21,9 @@ from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members
 from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.part_labels import HIGH_VALUE, LOW_VALUE, bounds, label_type, part_labels_query
-from kanon_sql.measures.places import PART
-from kanon_sql.measures.recoding import PartTables
+from kanon_sql.measures.labels import LABEL, PART
+from kanon_sql.measures.quality import PartTables
+from kanon_sql.measures.sets_and_ranges import HIGH_VALUE, LOW_VALUE, bounds, label_type, part_labels_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_names
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.recoding import Cutting
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
     from kanon_sql.search.mondrian.parts import Parts
 
 

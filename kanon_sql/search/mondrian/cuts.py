@@ -18,7 +18,7 @@ from sqlglot import exp
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
-from kanon_sql.measures.places import PART, Places, node_name
+from kanon_sql.measures.labels import PART, Places, node_name
 from kanon_sql.models.base import N
 from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
 from kanon_sql.sql import build as sql

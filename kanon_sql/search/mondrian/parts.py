@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.measures.places import PART, placed_query
+from kanon_sql.measures.labels import PART, placed_query
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.classes.recoding import Cutting
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
     from kanon_sql.search.mondrian.side_costs import SideCosts
     from kanon_sql.search.problem import Problem
 

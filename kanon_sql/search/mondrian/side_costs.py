@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
-from kanon_sql.measures.places import node_name
+from kanon_sql.measures.labels import node_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.measures.places import Places
+    from kanon_sql.measures.labels import Places
 
 
 class SideCosts:

@@ -1,12 +1,12 @@
-r"""What is published of each part in a quasi-identifier, and what it stands for.
+r"""Labels that are made of values: what is published of each part of a table, and how it is read again.
 
     kanon_cells_<column>(part, label, level, n, leaves, at_root, lower, upper, low, high, [has_null])
 
 One row for each part. ``label`` is what is written; ``low`` and ``high`` are the places that it goes from and to, which
-for numbers leave out NULL (``low_value`` and ``high_value``, where they are selected, are the values there). The
-columns between them are those of a labels relation, so that all measures of cells read them alike: ``n`` rows of the
-table and ``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its extremes where it has some,
-``level`` is the lowest one of the hierarchy whose label would cover it.
+for numbers leave out NULL (``low_value`` and ``high_value``, if they are selected, are the values there). The columns
+between them are those of a labels relation, so that all measures of cells read them alike: ``n`` rows of the table and
+``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its extremes if it has some, ``level`` is
+the lowest one of the hierarchy whose label would cover it.
 
 Every text label that is no label of a hierarchy is made here, from the values of a part:
 
@@ -15,6 +15,15 @@ a range          [20-34] of numbers, [2024-01-31 to 2024-03-02] of dates, [Bache
 several values   {Bachelors, Doctorate}: in the order of the texts; a comma or a backslash in a value gets a backslash,
                  and so does " to " in a text at the end of a range
 NULL and others  {\N, [20-34]} and {\N, Bachelors}: beside other values NULL is \N
+
+Labels of a release are turned into places again, as if these were a part of the table; the same query then says what
+that part stands for. Of a range the places of its two ends are enough.
+
+    kanon_unread_<column>(number, label, released)     labels to read, and the rows of the release with each
+    kanon_read_<column>(part, number, place_k)         places of each reading; column k is the quasi-identifier
+
+A text can often be read in several ways, for a value may have the separator in it: [a to b to c] goes from "a" to
+"b to c", or from "a to b" to "c". Every way is tried, and counts if both ends are values.
 """
 
 from __future__ import annotations
@@ -23,26 +32,31 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.classes.recoding import Cutting
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import published
 from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.places import LOWER, PART, UPPER, same_label
+from kanon_sql.measures.labels import LABEL, LOWER, PART, UPPER, make_places, same_label
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.classes.recoding import Cutting
+    from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.engine.base import Column
-    from kanon_sql.measures.places import Places
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.measures.labels import Labels, Places
 
 NULL = r"\N"
 """NULL beside other values."""
 SEPARATOR = ", "
 """Between the values of a set."""
+RELEASED = "released"
+"""Column with the rows of the release that have it."""
 LOW_VALUE, HIGH_VALUE = "low_value", "high_value"
 _LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"
 _LOWEST, _HIGHEST = "lowest_number", "highest_number"
 _MICROSECONDS = 1_000_000
+_MEANING = ("level", N, "leaves", "at_root", "lower", "upper")
 
 
 def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
@@ -102,18 +116,9 @@ def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         has_null = sql.column("has_null", "spans")
         rows = exp.Add(this=rows, expression=_if(has_null, sql.column(N, _NULL)))
         leaves = exp.Add(this=leaves, expression=_if(has_null.copy(), sql.literal(1)))
-    return query.select(
-        sql.named(label, LABEL),
-        sql.named(_level(column), "level"),
-        sql.named(sql.cast(rows, "BIGINT"), N),
-        sql.named(sql.cast(leaves, "BIGINT"), "leaves"),
-        sql.named(exp.false(), "at_root"),
-        sql.named(sql.column("number", _LOW if column.finite is None else _LOWEST), "lower"),
-        sql.named(sql.column("number", _HIGH if column.finite is None else _HIGHEST), "upper"),
-        sql.column("low", "spans"),
-        sql.column("high", "spans"),
-        *([sql.column("has_null", "spans")] if column.null is not None else []),
-    )
+    lower = sql.column("number", _LOW if column.finite is None else _LOWEST)
+    upper = sql.column("number", _HIGH if column.finite is None else _HIGHEST)
+    return _cells(query, column, label, rows, leaves, exp.false(), (lower, upper))
 
 
 def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
@@ -146,26 +151,41 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         rows = _by_level(level, [sql.column(N, _LOW), *under, sql.literal(column.labels.rows)])
         like_root = [exp.EQ(this=item.copy(), expression=root.copy()) for item in inner]
         at_root = _by_level(level, [exp.false(), *like_root, exp.true()])
+    extremes = _extremes(level, column) if column.by_tree and column.labels.numeric else _no_numbers()
+    return _cells(query, column, label, rows, leaves, at_root, extremes)
+
+
+def _cells(
+    query: exp.Select,
+    column: Places,
+    label: exp.Expr,
+    rows: exp.Expr,
+    leaves: exp.Expr,
+    at_root: exp.Expr,
+    extremes: tuple[exp.Expr, exp.Expr],
+) -> exp.Select:
+    """Return the query with the columns of cells."""
+    values = {LABEL: label, "level": _level(column), N: sql.cast(rows, "BIGINT"), "leaves": sql.cast(leaves, "BIGINT")}
+    values |= {"at_root": at_root, LOWER: extremes[0], UPPER: extremes[1]}
+    ends = ["low", "high", *(["has_null"] if column.ordered and column.null is not None else [])]
     return query.select(
-        sql.named(label, LABEL),
-        sql.named(level.copy(), "level"),
-        sql.named(sql.cast(rows, "BIGINT"), N),
-        sql.named(sql.cast(leaves, "BIGINT"), "leaves"),
-        sql.named(at_root, "at_root"),
-        *(_extremes(level, column) if column.by_tree and column.labels.numeric else _no_numbers()),
-        sql.column("low", "spans"),
-        sql.column("high", "spans"),
+        *(sql.named(value, name) for name, value in values.items()), *(sql.column(end, "spans") for end in ends)
     )
 
 
-def _extremes(level: exp.Expr, column: Places) -> list[exp.Expr]:
+def _no_numbers() -> tuple[exp.Expr, exp.Expr]:
+    return sql.cast(exp.null(), "DOUBLE"), sql.cast(exp.null(), "DOUBLE")
+
+
+def _extremes(level: exp.Expr, column: Places) -> tuple[exp.Expr, exp.Expr]:
     """Return the extremes under the labels of numbers that are published by their tree."""
-    found: list[exp.Expr] = []
-    for name, of_all in ((LOWER, column.labels.lower), (UPPER, column.labels.upper)):
+
+    def extreme(name: str, of_all: float | None) -> exp.Expr:
         inner = [sql.column(f"{name}_{above}", _LOW) for above in range(1, column.hierarchy.height)]
         root = exp.null() if of_all is None else sql.literal(of_all)
-        found.append(sql.named(_by_level(level, [sql.column("number", _LOW), *inner, root]), name))
-    return found
+        return _by_level(level, [sql.column("number", _LOW), *inner, root])
+
+    return extreme(LOWER, column.labels.lower), extreme(UPPER, column.labels.upper)
 
 
 def _set(tuples: exp.Table, column: Places) -> exp.Select:
@@ -192,20 +212,9 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
     alone = sql.column("leaves", "spans").eq(1)
     label = exp.Case().when(alone, sql.column("single", "spans")).else_(_set_of(sql.column("members", "spans")))
-    return (
-        query.with_("members", as_=members)
-        .with_("spans", as_=spans)
-        .select(
-            sql.named(label, LABEL),
-            sql.named(_level(column), "level"),
-            sql.column(N, "spans"),
-            sql.column("leaves", "spans"),
-            sql.named(exp.false(), "at_root"),
-            *_no_numbers(),
-            sql.column("low", "spans"),
-            sql.column("high", "spans"),
-        )
-    )
+    query = query.with_("members", as_=members).with_("spans", as_=spans)
+    rows, leaves = sql.column(N, "spans"), sql.column("leaves", "spans")
+    return _cells(query, column, label, rows, leaves, exp.false(), _no_numbers())
 
 
 def _means(tuples: exp.Table, column: Places) -> exp.Select:
@@ -294,10 +303,6 @@ def _up_to_high(low: str) -> exp.Expr:
     return sql.column("up_to", _HIGH) - exp.Paren(this=before)
 
 
-def _no_numbers() -> list[exp.Expr]:
-    return [sql.named(sql.cast(exp.null(), "DOUBLE"), name) for name in ("lower", "upper")]
-
-
 def _if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
     return exp.Paren(this=exp.Case().when(condition, value).else_(sql.literal(0)))
 
@@ -379,3 +384,168 @@ def _between(text: exp.Expr, before: int) -> exp.Expr:
     """Return a text without its first characters and without the last one."""
     length = exp.Length(this=text.copy()) - sql.literal(before + 1)
     return exp.func("SUBSTRING", text, sql.literal(before + 1), length, dialect="duckdb")
+
+
+# Reading
+
+
+def read_labels(
+    frequency: FrequencySet, released: exp.Query, possible: exp.Table, column: Labels, hierarchy: Hierarchy
+) -> None:
+    """Add to ``possible`` what labels can stand for as sets and ranges, where they can stand for nothing else."""
+    engine, name = frequency.engine, hierarchy.column.name
+    # 1. Labels that nothing in the original has enough rows for.
+    query = _unread_query(released, possible)
+    unread = make_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
+    # 2. Their places.
+    (places,) = make_places(frequency, [hierarchy], [column])
+    # 3. What is there.
+    for reading, cutting in readings_of(unread, places):
+        title = f"labels of {name} as {cutting.labels}s"
+        read = make_table(engine, f"kanon_read_{name}", reading, title)
+        columns = [LABEL, RELEASED, "enough", *_MEANING]
+        meant = _meant_query(unread, read, places, cutting)
+        engine.run(exp.insert(meant, possible.copy(), columns=columns), f"what {title} can stand for")
+        engine.run(sql.drop(read), f"drop {title}")
+    engine.run(sql.drop(places.relation), f"drop places of {name}")
+    engine.run(sql.drop(unread), f"drop labels of {name} that may be sets or ranges")
+
+
+def readings_of(unread: exp.Table, places: Places) -> list[tuple[exp.Query, Cutting]]:
+    """Return the queries of the places of labels, read as ranges and as sets.
+
+    Numbers and dates are ordered by themselves and are never written as sets.
+    """
+    readings: list[tuple[exp.Query, Cutting]] = [(_ranges_query(unread, places), Cutting(labels="range"))]
+    if not places.ordered:
+        readings.append((_sets_query(unread, places), Cutting(labels="set")))
+    return readings
+
+
+def _unread_query(released: exp.Query, possible: exp.Table) -> exp.Select:
+    """Return the query of labels that are neither values nor labels of the hierarchy, with numbers."""
+    explained = exp.select(LABEL).from_(possible.copy())
+    explained = explained.where(sql.column("enough"), sql.column(LABEL).is_(exp.null()).not_())
+    is_explained = exp.In(this=sql.column(LABEL), query=explained.subquery())
+    query = exp.select(sql.named(exp.Window(this=exp.RowNumber()), "number"), LABEL, RELEASED)
+    # NULL is no text. It is left out before NOT IN, which says nothing of it.
+    return query.from_(released.subquery(RELEASED)).where(
+        sql.column(LABEL).is_(exp.null()).not_(), exp.Not(this=is_explained)
+    )
+
+
+def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
+    """Return the query of the places of labels that are ranges: the two ends, and NULL beside them."""
+    own = places.hierarchy.column
+    between, with_null = separator(own), places.ordered and places.null is not None
+    label = sql.column(LABEL)
+    # 1. Without the NULL beside it.
+    beside = is_with_null(label) if with_null else exp.false()
+    body = exp.Case().when(sql.column("beside"), beside_null(label.copy())).else_(label.copy()) if with_null else label
+    marked = exp.select("number", LABEL, sql.named(beside, "beside")).from_(unread.copy())
+    bodies = exp.select("number", "beside", sql.named(body, "body")).from_("marked")
+    # 2. The ends, once for each place where the separator stands.
+    body, at = sql.column("body"), sql.column("at")
+    length = exp.Length(this=body)
+    stop = length - sql.literal(len(between) - 1)
+    every_place = exp.func("RANGE", sql.literal(2), stop, dialect="duckdb")
+    splits = exp.select("*", sql.named(exp.Explode(this=every_place), "at")).from_("bodies")
+    splits = splits.where(is_range(body.copy()))
+    low = _substring(body, sql.literal(2), at - 2)
+    after = at + len(between)
+    high = _substring(body, after, length - exp.Paren(this=after.copy()))
+    here = _substring(body, at.copy(), sql.literal(len(between)))
+    ends: exp.Query = exp.select("number", "beside", sql.named(low, "low"), sql.named(high, "high")).from_("splits")
+    ends = ends.where(exp.EQ(this=here, expression=sql.literal(between)))
+    if with_null:  # a single value
+        alone = exp.select("number", "beside", sql.named(body.copy(), "low"), sql.named(body.copy(), "high"))
+        ends = sql.union_all([ends, alone.from_("bodies").where(sql.column("beside"))])
+    # 3. Their places.
+    found: list[exp.Expr] = [sql.column("place", "low_end"), sql.column("place", "high_end")]
+    if with_null:
+        null = exp.Case().when(sql.column("beside", "ends"), sql.literal(places.null))
+        found.append(null.else_(found[0].copy()))
+    query = exp.select(
+        sql.named(exp.Window(this=exp.RowNumber()), PART),
+        sql.column("number", "ends"),
+        sql.named(exp.Array(expressions=found), "places"),
+    ).from_("ends")
+    for alias, end in (("low_end", "low"), ("high_end", "high")):
+        query = query.join(sql.aliased(places.relation, alias), on=_is_end(sql.column(end, "ends"), alias, places))
+    query = query.where(exp.LTE(this=found[0].copy(), expression=found[1].copy()))
+    return (
+        exp.select(PART, "number", sql.named(exp.Explode(this=sql.column("places")), places.place))
+        .from_("spans")
+        .with_("marked", as_=marked)
+        .with_("bodies", as_=bodies)
+        .with_("splits", as_=splits)
+        .with_("ends", as_=ends)
+        .with_("spans", as_=query)
+    )
+
+
+def _is_end(end: exp.Expr, alias: str, places: Places) -> exp.Expr:
+    own, value = places.hierarchy.column, sql.column(VALUE, alias)
+    if own.family in {"date", "timestamp"} and places.ordered:  # however the time zone writes them
+        kind = exp.DataType.build(own.lookup_type, dialect="duckdb")
+        return exp.TryCast(this=end, to=kind).eq(value)
+    return exp.EQ(this=end, expression=text_of(value, own) if places.ordered else end_of_range(value, own))
+
+
+def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
+    """Return the query of the places of labels that are sets: all members, if each of them is a value.
+
+    Only the number of a label goes along with its members: its text may be as long as all of them together.
+    """
+    body, members = sql.column("body"), sql.column("members")
+    label = sql.column(LABEL)
+    sets = exp.select("number", sql.named(inside(label), "body")).from_(unread.copy()).where(is_set(label.copy()))
+    lists = exp.select("number", "body", sql.named(members_of(body), "members")).from_("sets")
+    whole = exp.EQ(
+        this=exp.func("ARRAY_TO_STRING", members, sql.literal(SEPARATOR), dialect="duckdb"), expression=body.copy()
+    )
+    listed = exp.select(
+        "number",
+        sql.named(exp.Length(this=members.copy()), "size"),
+        sql.named(exp.Explode(this=members.copy()), "written"),
+    )
+    listed = listed.from_("lists").where(whole)
+    of_set = sql.over(exp.Count(this=exp.Star()), by=[sql.column("number", "listed")])
+    is_value = exp.EQ(
+        this=sql.column("written", "listed"), expression=member(sql.column(VALUE, "places"), places.hierarchy.column)
+    )
+    found = exp.select(
+        sql.column("number", "listed"),
+        sql.column("size", "listed"),
+        sql.column("place", "places"),
+        sql.named(of_set, "found"),
+    )
+    found = found.from_("listed").join(sql.aliased(places.relation, "places"), on=is_value)
+    return (
+        exp.select(sql.named(sql.column("number"), PART), "number", sql.named(sql.column("place"), places.place))
+        .from_("found")
+        .where(sql.column("found").eq(sql.column("size")))
+        .with_("sets", as_=sets)
+        .with_("lists", as_=lists)
+        .with_("listed", as_=listed)
+        .with_("found", as_=found)
+    )
+
+
+def _meant_query(unread: exp.Table, read: exp.Table, places: Places, cutting: Cutting) -> exp.Select:
+    """Return the query of what readings stand for, and whether the original has so many rows under them."""
+    numbers = exp.select(PART, "number").distinct().from_(read.copy())
+    same_part = sql.column(PART, "cells").eq(sql.column(PART, "numbers"))
+    same_label = sql.column("number", "unread").eq(sql.column("number", "numbers"))
+    enough = sql.column(N, "cells") >= sql.column(RELEASED, "unread")
+    return (
+        exp.select(sql.column(LABEL, "unread"), sql.column(RELEASED, "unread"), sql.named(enough, "enough"))
+        .select(*(sql.column(name, "cells") for name in _MEANING))
+        .from_(part_labels_query(read, places, cutting).subquery("cells"))
+        .join(numbers.subquery("numbers"), on=same_part)
+        .join(sql.aliased(unread, "unread"), on=same_label)
+    )
+
+
+def _substring(text: exp.Expr, start: exp.Expr, length: exp.Expr) -> exp.Expr:
+    return exp.func("SUBSTRING", text.copy(), start, length, dialect="duckdb")
