@@ -74,8 +74,7 @@ def frequency_in_warehouse(
 ) -> tuple[FrequencySet, tuple[Labels, ...]]:
     """Return the frequency set of a table and the labels of its hierarchies, both in the warehouse."""
     bench = source.workbench
-    engine = WarehouseEngine(bench.warehouse, bench.statements)
-    bench.searches_with(engine)
+    engine = bench.searching = bench.searching or WarehouseEngine(bench.warehouse, bench.statements)
     coded = [_coded_in_warehouse(bench, engine, source.relation, hierarchy) for hierarchy in hierarchies]
     frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)
     return frequency, make_labels(frequency, coded)

@@ -24,8 +24,8 @@ _NO_ROOM, _OF_VALUES = "53", "22"
 
 
 @contextmanager
-def postgres_errors(title: str) -> Iterator[None]:
-    """Make errors of psycopg inside ours."""
+def postgres_errors(title: str, deadline: float | None = None) -> Iterator[None]:
+    """Make errors of psycopg inside ours; a statement with a deadline was stopped because that passed."""
     import psycopg
 
     try:
@@ -33,26 +33,11 @@ def postgres_errors(title: str) -> Iterator[None]:
     except psycopg.errors.QueryCanceled as error:
         if "statement timeout" not in str(error):
             raise KeyboardInterrupt from None
-        raise StoppedInTimeError(
-            f"PostgreSQL stopped at its statement_timeout while it ran this step: {title}."
-        ) from None
+        if deadline is not None:
+            raise stopped(title) from None
+        raise SourceError(f"PostgreSQL stopped at its statement_timeout while it ran this step: {title}.") from None
     except psycopg.Error as error:
         raise _error_of(error, title) from None
-
-
-@contextmanager
-def in_time(title: str, deadline: float | None) -> Iterator[None]:
-    """Tell that a statement was stopped because a deadline passed, if it had one."""
-    try:
-        yield
-    except StoppedInTimeError:
-        if deadline is None:
-            raise
-        raise stopped(title) from None
-
-
-class StoppedInTimeError(SourceError):
-    """PostgreSQL stopped a statement at its ``statement_timeout``."""
 
 
 def _error_of(error: psycopg.Error, title: str) -> SourceError:
@@ -156,26 +141,21 @@ _TYPES = {
     "time without time zone": "TIME",
     "uuid": "UUID",
 }
-_JSON = "json"
-_ENUM = "E"
 _HEADER, _SCALE_BITS, _SCALE = 4, 16, 0x7FF
 _MOST_DIGITS = 38
 
 
 def from_postgres_type(name: str, category: str, modifier: int, deterministic: bool) -> str:
-    """Return the type that DuckDB has for a column; a name of PostgreSQL's own, in capitals, where it has none.
+    """Return the type that DuckDB has for a column; PostgreSQL's name in capitals if it has none.
 
-    Args:
-        name: as PostgreSQL writes it; of a domain, what is behind it.
-        category: ``E`` for an ENUM, whose values are read as texts.
-        modifier: of NUMERIC its digits and scale.
-        deterministic: whether texts that are equal under the collation are written alike.
+    A domain goes by the name of its type. The ``modifier`` of NUMERIC has its digits and scale; a ``deterministic``
+    collation is one under which equal texts are written alike.
     """
     if not deterministic:
         return f"{name.upper()} WITH A NONDETERMINISTIC COLLATION"
-    if category == _ENUM:
+    if category == "E":
         return "ENUM"
-    if name == _JSON:  # a text that PostgreSQL compares with no other one
+    if name == "json":  # a text that PostgreSQL compares with no other one
         return "JSON AS IT IS WRITTEN"
     if name == "numeric" and modifier >= _HEADER:
         digits = (modifier - _HEADER) >> _SCALE_BITS
@@ -193,19 +173,11 @@ def batches(messages: Iterable[bytes | bytearray | memoryview], parent: Path) ->
     """Yield files of the messages of COPY TO STDOUT, which have whole rows each; without rows, one empty file."""
     with private_directory(parent) as private:
         rows = iter(messages)
-        path, more = private.path / "rows.csv", True
-        while more:
-            more = _write(path, rows)
+        path, size = private.path / "rows.csv", BATCH
+        while size >= BATCH:
+            size = 0
+            with path.open("wb") as file:
+                while size < BATCH and (row := next(rows, None)) is not None:
+                    size += file.write(row)
             yield path
             path.unlink()
-
-
-def _write(path: Path, rows: Iterator[bytes | bytearray | memoryview]) -> bool:
-    """Write rows to a file until it is full; tell whether there may be more."""
-    size = 0
-    with path.open("wb") as file:
-        for row in rows:
-            size += file.write(row)
-            if size >= BATCH:
-                return True
-    return False

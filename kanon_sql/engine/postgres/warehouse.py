@@ -1,4 +1,4 @@
-"""PostgreSQL: a warehouse that is spoken to by psycopg; what goes to and fro goes by COPY."""
+"""PostgreSQL: a warehouse by psycopg, with bulk transfer by COPY."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from kanon_sql.engine.postgres.session import (
     batches,
     current_schema,
     from_postgres_type,
-    in_time,
     postgres_errors,
     setting,
     spend_more,
@@ -81,7 +80,7 @@ class PostgresWarehouse(Warehouse):
 
     @classmethod
     def connect(cls, url: str) -> PostgresWarehouse:
-        """Return the database at a URL ``postgresql://user@host/database``; what it does not say, PG* variables do."""
+        """Connect to ``postgresql://user@host/database``; PG* variables say what it does not."""
         try:
             import psycopg
         except ImportError:
@@ -131,8 +130,7 @@ class PostgresWarehouse(Warehouse):
     def unused_view(self, wanted: str) -> exp.Table:
         """Return a name in the schema of temporary tables, which is looked at last: others would hide a bare name."""
         names = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
-        views = (sql.relation(name, "pg_temp") for name in names)
-        return next(view for view in views if not self.columns(view))
+        return next(view for name in names if not self.columns(view := sql.relation(name, "pg_temp")))
 
     def keep_view(self, create: exp.Create, title: str) -> None:
         """Make a temporary view in a transaction of its own: the rows are read in the snapshot of the next one."""
@@ -207,7 +205,8 @@ class PostgresWarehouse(Warehouse):
         from psycopg import sql as composed
 
         self._sent[table.name] = f"{_SENT}_{token_hex(8)}"
-        plain = self._publishing and self._may_create()
+        may_create = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+        plain = self._publishing and tuples(self.connection, may_create) == [(True,)]
         create = sql.create_table(table, shape, temporary=not plain)
         if plain:
             create.set("properties", exp.Properties(expressions=[exp.UnloggedProperty()]))
@@ -223,10 +222,6 @@ class PostgresWarehouse(Warehouse):
                 channel.write_row(row)
         if number > _FEW:
             self.run(exp.Analyze(tables=[sql.relation(table.name)]), title)
-
-    def _may_create(self) -> bool:
-        ((allowed,),) = tuples(self.connection, "SELECT has_schema_privilege(current_schema(), 'CREATE')")
-        return bool(allowed)
 
     def _has(self, create: exp.Create) -> bool:
         if create.kind == "SCHEMA":
@@ -328,7 +323,7 @@ class PostgresWarehouse(Warehouse):
             texts = rendered(self._as_sent(statement), self.dialect)
             self._require_builtin_functions(texts)
         deadline = next_deadline()
-        with in_time(title, deadline), postgres_errors(title):
+        with postgres_errors(title, deadline):
             self.connection.execute("SAVEPOINT kanon_step")
             before_it = setting(self.connection, "statement_timeout") if deadline is not None else ""
             if deadline is not None:  # in force until the step ends

@@ -19,16 +19,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from sqlglot import exp
 
-from kanon_sql.engine.warehouse.warehouse import ListedRelation
 from kanon_sql.errors import ComputationError, NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import render
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kanon_sql.engine.warehouse.warehouse import RelationKind
 
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
@@ -263,7 +260,6 @@ def _unreachable(url: str, error: Exception) -> SourceError:
 
 
 SCHEMA = "kanon"
-GLOBAL = "global_temp"
 _TAKEN = re.compile(r"[a-z0-9_]+")
 _OTHER = re.compile(r"[^a-z0-9]")
 
@@ -286,71 +282,3 @@ def with_kept_names(statement: exp.Expr) -> exp.Expr:
         return node
 
     return statement.copy().transform(kept, copy=False)
-
-
-class Catalog:
-    def __init__(self, session: Any) -> None:  # noqa: ANN401 - a session of either kind
-        self._session = session
-
-    def schemas(self) -> list[str]:
-        with spark_errors("schemas"):
-            return [database.name for database in self._session.catalog.listDatabases()] + [GLOBAL]
-
-    def relations(self, current: str, only: str | None = None) -> list[ListedRelation]:
-        """Return tables and views; those of the session go by the current schema, where they hide others."""
-        schemas = [schema for schema in self.schemas() if only in {None, schema}]
-        if not schemas:
-            return []
-        with spark_errors("tables and views"):
-            of_session = [row for row in self._show("VIEWS") if row.isTemporary]
-            found = [ListedRelation(current, row.viewName, "VIEW") for row in of_session if not row.namespace]
-            hidden = {listed.name for listed in found}
-            for schema in schemas:
-                views = set() if schema == GLOBAL else {row.viewName for row in self._show("VIEWS", schema)}
-                tables = [row for row in self._show("TABLES", schema) if row.namespace == schema]
-                found += [
-                    ListedRelation(
-                        schema, row.tableName, "VIEW" if row.isTemporary or row.tableName in views else "TABLE"
-                    )
-                    for row in tables
-                    if schema != current or row.tableName not in hidden
-                ]
-        return found
-
-    def found(self, name: str, current: str) -> exp.Table | None:
-        """Return the relation that is there under a name, or under ``SCHEMA.NAME``; else None."""
-        *before, last = name.split(".")
-        if len(before) > 1 or not all([*before, last]) or SCHEMA in map(folded, before):
-            return None
-        schema = before[0] if before else None
-        described = self._described(sql.relation(last, schema))
-        if described is None:
-            return None
-        return sql.relation(described.name, None if schema is None or folded(schema) == folded(current) else schema)
-
-    def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        described = self._described(relation)
-        if described is None:
-            return None
-        return "VIEW" if described.tableType in {"VIEW", "TEMPORARY"} else "TABLE"
-
-    def comment_on(self, relation: exp.Table) -> str | None:
-        described = self._described(relation)
-        return None if described is None else described.description
-
-    def _described(self, relation: exp.Table) -> Any:  # noqa: ANN401 - a Table of pyspark
-        from pyspark.errors import AnalysisException
-
-        name = render(with_kept_names(relation), "spark")
-        with spark_errors("is the name taken?"):
-            try:
-                return self._session.catalog.getTable(name)
-            except AnalysisException as error:
-                if "NOT_FOUND" in str(error) or "INVALID_SCHEMA_OR_RELATION_NAME" in str(error):
-                    return None
-                raise
-
-    def _show(self, what: str, schema: str | None = None) -> list[Any]:
-        place = [] if schema is None else ["IN", render(sql.identifier(schema), "spark")]
-        statement = exp.Command(this="SHOW", expression=" ".join([what, *place]))
-        return list(self._session.sql(statement.sql("spark")).collect())

@@ -1,4 +1,4 @@
-"""Spark: a warehouse that is spoken to by pyspark, by a session with a driver of its own or by Spark Connect.
+"""Spark: a warehouse by pyspark, in a session with a driver of its own or by Spark Connect.
 
 Rows go there and come back by Arrow or Parquet; types that are not carried as such go as text. Files that Spark reads
 are named as its own SQL does: ``parquet.`/data/visits``` where a table would stand.
@@ -21,7 +21,6 @@ from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.spark.session import (
     SCHEMA,
-    Catalog,
     is_connect,
     is_on_this_machine,
     opened,
@@ -32,7 +31,7 @@ from kanon_sql.engine.spark.session import (
     with_kept_names,
 )
 from kanon_sql.engine.time_zones import UTC
-from kanon_sql.engine.warehouse.warehouse import Warehouse
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render, rendered
@@ -41,10 +40,11 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.warehouse.warehouse import ListedRelation, RelationKind
+    from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.engine.warehouse.workbench import Workbench
 
 _KEPT = "releases_kept"
+_GLOBAL = "global_temp"
 
 
 class SparkWarehouse(Warehouse):
@@ -69,7 +69,6 @@ class SparkWarehouse(Warehouse):
         self._temporary = []
         self._named: list[exp.Table] = []
         self._made: list[exp.Table] = []
-        self._catalog = Catalog(self.session)
         if url is not None:
             self.place = place_of(url)
         with spark_errors("the current schema"):
@@ -103,21 +102,53 @@ class SparkWarehouse(Warehouse):
         frame = source if hasattr(source, "sparkSession") and not hasattr(source, "catalog") else None
         if frame is not None and table is not None:
             raise UsageError("A data frame has no tables: leave the table name out.")
-        if frame is None and not reads_file(table):
-            return None if table is None else self._catalog.found(table, self.schema)
+        files = _NAMED.fullmatch(table or "")
+        if frame is None and files is None:
+            return None if table is None else self._found(table)
         name = sql.relation(f"kanon_source_{uuid.uuid4().hex[:12]}")
         with spark_errors("read the source"), ours(self.session, self._time_zone):
-            found = frame if frame is not None else view_of_file(self.session, str(table))
+            found: Any = frame if files is None else view_of_file(self.session, files)
             found.createOrReplaceTempView(render(name, self.dialect))
         self._named.append(name)
         return name
 
+    def _found(self, name: str) -> exp.Table | None:
+        """Return the relation that is there under a name, or under ``SCHEMA.NAME``; else None."""
+        *before, last = name.split(".")
+        if len(before) > 1 or not all([*before, last]) or SCHEMA in map(folded, before):
+            return None
+        schema = before[0] if before else None
+        if (described := self._described(sql.relation(last, schema))) is None:
+            return None
+        is_current = schema is None or folded(schema) == folded(self.schema)
+        return sql.relation(described.name, None if is_current else schema)
+
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
+        """Return tables and views; those of the session go by the current schema, where they hide others."""
         mine = {table.name for table in (*self._named, *self._temporary)}
-        return [listed for listed in self._catalog.relations(self.schema, schema) if listed.name not in mine]
+        schemas = [one for one in self.schemas() if schema in {None, one}]
+        if not schemas:
+            return []
+        with spark_errors("tables and views"):
+            of_session = [row for row in self._show("VIEWS") if row.isTemporary]
+            found = [ListedRelation(self.schema, row.viewName, "VIEW") for row in of_session if not row.namespace]
+            hidden = {listed.name for listed in found}
+            for place in schemas:
+                views = set() if place == _GLOBAL else {row.viewName for row in self._show("VIEWS", place)}
+                for row in self._show("TABLES", place):
+                    if row.namespace == place and (place != self.schema or row.tableName not in hidden):
+                        is_view = row.isTemporary or row.tableName in views
+                        found.append(ListedRelation(place, row.tableName, "VIEW" if is_view else "TABLE"))
+        return [listed for listed in found if listed.name not in mine]
+
+    def _show(self, what: str, schema: str | None = None) -> list[Any]:
+        place = [] if schema is None else ["IN", render(sql.identifier(schema), self.dialect)]
+        statement = exp.Command(this="SHOW", expression=" ".join([what, *place]))
+        return list(self.session.sql(statement.sql(self.dialect)).collect())
 
     def schemas(self) -> list[str]:
-        return self._catalog.schemas()
+        with spark_errors("schemas"):
+            return [database.name for database in self.session.catalog.listDatabases()] + [_GLOBAL]
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         with spark_errors("columns of the table"):
@@ -125,7 +156,21 @@ class SparkWarehouse(Warehouse):
         return tuple(Column(field.name, from_spark_type(field.dataType.simpleString())) for field in fields)
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        return self._catalog.kind_of(relation)
+        if (described := self._described(relation)) is None:
+            return None
+        return "VIEW" if described.tableType in {"VIEW", "TEMPORARY"} else "TABLE"
+
+    def _described(self, relation: exp.Table) -> Any:  # noqa: ANN401 - a Table of pyspark
+        from pyspark.errors import AnalysisException
+
+        name = render(with_kept_names(relation), self.dialect)
+        with spark_errors("is the name taken?"):
+            try:
+                return self.session.catalog.getTable(name)
+            except AnalysisException as error:
+                if "NOT_FOUND" in str(error) or "INVALID_SCHEMA_OR_RELATION_NAME" in str(error):
+                    return None
+                raise
 
     def unused_view(self, wanted: str) -> exp.Table:
         views = (sql.relation(wanted if number == 1 else f"{wanted}_{number}") for number in count(1))
@@ -150,7 +195,8 @@ class SparkWarehouse(Warehouse):
         )
 
     def origin_of(self, relation: exp.Table) -> str | None:
-        return self._catalog.comment_on(relation)
+        described = self._described(relation)
+        return None if described is None else described.description
 
     def _is_in_memory(self) -> bool:
         kind = self.session.conf.get("spark.sql.catalogImplementation", "in-memory")
@@ -361,15 +407,8 @@ def from_spark_type(name: str) -> str:
 _NAMED = re.compile(r"(?P<format>parquet|orc|avro|delta|json|csv|text)\.`(?P<path>[^`]+)`", re.IGNORECASE)
 
 
-def reads_file(table: str | None) -> bool:
-    return table is not None and _NAMED.fullmatch(table) is not None
-
-
-def view_of_file(session: Any, table: str) -> Any:  # noqa: ANN401 - a session, and a DataFrame, of pyspark
+def view_of_file(session: Any, match: re.Match[str]) -> Any:  # noqa: ANN401 - a session, and a DataFrame, of pyspark
     """Return the files of a name as a data frame; CSV with names in its first line, and types as Spark finds them."""
-    match = _NAMED.fullmatch(table)
-    if match is None:
-        raise TypeError("No files are named")
     reader = session.read.format(match["format"].lower())
     if match["format"].lower() == "csv":
         reader = reader.option("header", "true").option("inferSchema", "true")

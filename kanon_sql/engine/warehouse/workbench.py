@@ -51,23 +51,15 @@ _ROW, _SENT_AT_ONCE = "rowid", 100_000
 
 @dataclass
 class Mirror:
-    """A relation of the warehouse as the workbench has it.
-
-    Attributes:
-        brought: names of the columns whose tuples were fetched.
-        person: the column whose values are people, fetched as numbers.
-        tuples: the table of tuples; None before any was fetched.
-        by_row: whether each row is fetched by itself, without a count: of a table that has a key, no two are alike.
-        sealed: whether none may be fetched.
-    """
+    """A relation of the warehouse as the workbench has it."""
 
     relation: exp.Table
     columns: tuple[Column, ...]
-    brought: frozenset[str] = frozenset()
-    person: Column | None = None
-    tuples: exp.Table | None = None
-    by_row: bool = False
-    sealed: bool = False
+    brought: frozenset[str] = frozenset()  # names of the columns whose tuples were fetched
+    person: Column | None = None  # the column whose values are people, fetched as numbers
+    tuples: exp.Table | None = None  # the table of tuples; None before any was fetched
+    by_row: bool = False  # each row is fetched by itself, without a count: of a table with a key, no two are alike
+    sealed: bool = False  # none may be fetched
 
     @property
     def complete(self) -> bool:
@@ -78,21 +70,21 @@ class Workbench(DuckDBEngine):
     """An embedded DuckDB beside a warehouse."""
 
     warehouse: Warehouse
+    searching: WarehouseEngine | None = None  # searches on the warehouse, and is closed with this
     has_collations = False  # texts that a warehouse compares in another way than by their characters are no texts here
 
     @classmethod
     def beside(cls, warehouse: Warehouse, resources: Resources | None = None) -> Self:
         """Return an empty workbench with the schemas of a warehouse, its ledger and its stored hierarchies."""
         with closed_on_error(cls.in_memory(resources)) as engine:
-            engine.stand_beside(warehouse)
+            engine._stand_beside(warehouse)  # noqa: SLF001 - its own
         return engine
 
-    def stand_beside(self, warehouse: Warehouse) -> None:
+    def _stand_beside(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self.all_or_nothing, self.is_shared = warehouse.all_or_nothing, True
         warehouse.use_time_zone(self.time_zone)
         self._mirrors: dict[tuple[str, str], Mirror] = {}
-        self._searching: list[WarehouseEngine] = []
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
         warehouse.tell = self._log
@@ -283,15 +275,6 @@ class Workbench(DuckDBEngine):
         self.mirror(view)
         return create
 
-    def searches_with(self, engine: WarehouseEngine) -> None:
-        """Close an engine that searches on the warehouse together with this one."""
-        self._searching.append(engine)
-
-    @property
-    def searching(self) -> WarehouseEngine | None:
-        """The engine that searches on the warehouse; None where the search is here."""
-        return self._searching[-1] if self._searching else None
-
     def is_sealed(self, relation: exp.Table) -> bool:
         mirror = self._mirrors.get(self._key(relation))
         return mirror is not None and mirror.sealed
@@ -403,8 +386,8 @@ class Workbench(DuckDBEngine):
 
     def close(self) -> None:
         try:
-            for engine in getattr(self, "_searching", []):
-                engine.close()
+            if self.searching is not None:
+                self.searching.close()
             super().close()
         finally:
             if (warehouse := getattr(self, "warehouse", None)) is not None:
