@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.files import private_directory
-from kanon_sql.engine.sources.encodings import Copy, conversion, decoded, encoding_of, iconv_name, is_utf8
+from kanon_sql.engine.sources.encodings import conversion, decoded, encoding_of, iconv_name, is_utf8
 from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
 from kanon_sql.engine.sources.lines import make_table, write_lines
 from kanon_sql.engine.sources.reading import FileRead, Files, columns_of_types, read_csv, read_from
@@ -67,17 +67,12 @@ def read_file(
     """Make a data file a relation.
 
     Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
-    files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
-    Columns of several are matched by their names.
+    files of one kind, or a pattern with ``*``, ``**``, ``?`` and ``[...]``. Columns of several files are matched by
+    their names.
 
-    Args:
-        engine: reads it.
-        path: of the file.
-        relation: the table.
-        layout: what is stated of this file.
-        likely: that of the file beside it: its encoding is tried if the file is not UTF-8, and its decimal sign.
-        usual: what is stated of files in general; what is for other formats is left out.
-        as_text: whether values of CSV stay as they are written, and those of JSON that would be floats or dates.
+    The ``layout`` is stated of this file, and ``usual`` of files in general, whatever their format. ``likely`` is that
+    of the file beside it: its decimal sign is taken, and its encoding is tried if the file is not UTF-8. With
+    ``as_text``, values of CSV stay as they are written, and those of JSON that would be floats or dates.
     """
     pattern = _pattern(path, layout.over(usual))
     reader = reader_of(Path(pattern) if path.is_dir() else path, layout.over(usual))
@@ -100,7 +95,8 @@ def read_file(
     except NoRoomError:  # which says nothing of the file
         raise
     except SourceError:
-        others = [file for file in files if _may_be_text(file) and not is_utf8(file)]
+        texts = [file for file in files if file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}]
+        others = [file for file in texts if not is_utf8(file)]
         if layout.encoding is not None or not others:
             raise
     encoding = likely.encoding or encoding_of(path, others[0])
@@ -119,10 +115,6 @@ def _needs_copy(layout: Layout) -> bool:
     return layout.encoding not in {None, UTF_8} or bool(layout.skip_footer) or layout.comment is not None
 
 
-def _may_be_text(file: Path) -> bool:
-    return file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}
-
-
 def read_by_library(engine: Engine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
     """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database."""
     with private_directory(Path(tempfile.gettempdir())) as private:
@@ -136,9 +128,9 @@ def read_by_library(engine: Engine, path: Path, relation: exp.Table, layout: Lay
 def copied_as_utf8(
     engine: Engine, path: Path, encoding: str, layout: Layout
 ) -> Iterator[tuple[str, list[Path], list[exp.Expr]]]:
-    """Hand out a copy of text files as UTF-8: the path as DuckDB takes it, the files, and a list for statements.
+    """Yield a copy of text files as UTF-8: the path as DuckDB takes it, the files, and a list for statements.
 
-    Afterwards the statements that read it, and those in the list, name what has to be read when they are run again.
+    On exit the statements that read it, and those in the list, name what has to be read when they are run again.
     """
     pattern = _pattern(path)
     files = matching(pattern)
@@ -146,22 +138,20 @@ def copied_as_utf8(
         raise UsageError(f"{packed[0]} is packed, and read only if it is UTF-8 without comments and footer: unpack it.")
     ran = len(engine.statements)
     more: list[exp.Expr] = []
-    with decoded(files, encoding, layout) as copy:
-        one = glob.escape(str(copy.files[0]))
-        yield one if len(files) == 1 else f"{glob.escape(str(copy.directory))}/{_ANY_DEPTH}/*", copy.files, more
-    for statement in [*(logged.statement for logged in engine.statements[ran:]), *more]:
-        _name_original(statement, path, encoding, layout, copy)
-
-
-def _name_original(statement: exp.Expr, path: Path, encoding: str, layout: Layout, copy: Copy) -> None:
+    with decoded(files, encoding, layout) as (directory, copies):
+        above = glob.escape(str(directory))
+        yield glob.escape(str(copies[0])) if len(files) == 1 else f"{above}/{_ANY_DEPTH}/*", copies, more
     new, command = conversion(path, encoding, layout=layout)
+    again = glob.escape(new)
     if not path.is_file():
         command = f"convert each file of {path} (iconv -f {iconv_name(encoding)} -t UTF-8), into a directory utf8"
-    for read in list(statement.find_all(exp.Anonymous)):
-        for place in [one for one in (read.expressions or [])[:1] for one in one.find_all(exp.Literal)]:
-            if place.name.startswith(glob.escape(str(copy.directory))):
-                place.set("this", glob.escape(new) if path.is_file() else f"utf8/{_ANY_DEPTH}/*")
-                statement.comments = [f"Before this: {command}"]
+        again = f"utf8/{_ANY_DEPTH}/*"
+    for statement in [*(logged.statement for logged in engine.statements[ran:]), *more]:
+        for read in list(statement.find_all(exp.Anonymous)):
+            for place in [one for one in (read.expressions or [])[:1] for one in one.find_all(exp.Literal)]:
+                if place.name.startswith(above):
+                    place.set("this", again)
+                    statement.comments = [f"Before this: {command}"]
 
 
 def _read_utf8(read: Files, reader: str, relation: exp.Table) -> FileRead:
@@ -201,9 +191,9 @@ def make_from_file(
 def read_as_text(
     engine: Engine, path: Path, create: exp.Expr, names: Sequence[str], layout: Layout
 ) -> tuple[exp.Create, tuple[Column, ...]] | None:
-    """Read some columns of CSV files as they are written; None where it is none, or a directory gives the column.
+    """Read some columns of CSV files as they are written, by the statement that read them before.
 
-    ``create`` is the statement by which the files were read, ``layout`` what is known of them.
+    Returns None if the files are not CSV, or a directory gives a column.
     """
     again = create.copy()
     reads = [found for found in again.find_all(exp.Anonymous) if found.name == CSV]
@@ -226,7 +216,7 @@ def read_as_text(
 
 
 def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:
-    """Return the types by which values of JSON stay as they are written; None where the types that were found do.
+    """Return the types by which values of JSON stay as they are written; None if the types that were found do.
 
     Numbers beyond 64 bits would become floats, and dates that are written in several ways one: different values could
     be one value then.
@@ -237,7 +227,7 @@ def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:
 
 
 def is_among(path: Path, file: Path) -> bool:
-    """Tell whether a file is one of those that a path, or the pattern in it, stands for; or would be, were it there."""
+    """Return True if a path, or the pattern in it, stands for a file, which need not be there."""
     pattern = _pattern(path)
     if file.exists() and any(file.samefile(other) for other in matching(pattern)):
         return True
@@ -256,7 +246,7 @@ def matching(pattern: str) -> list[Path]:
 
 
 def files_at(path: Path) -> list[Path]:
-    """Return the data files that a path stands for; none where it is a pipe or another thing that is read once."""
+    """Return the data files that a path stands for; none if it is a pipe."""
     return [file for file in matching(_pattern(path)) if file.is_file()]
 
 
@@ -293,17 +283,17 @@ def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Co
 
 
 FrameKind = Literal["pandas", "polars", "arrow", "spark"]
+_FRAMES: Mapping[tuple[str, str], FrameKind] = {
+    ("pandas", "DataFrame"): "pandas",
+    ("polars", "DataFrame"): "polars",
+    ("polars", "LazyFrame"): "polars",
+    ("pyarrow", "Table"): "arrow",
+}
 
 
 def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind of value this is
     """Return which kind of data frame a value is, without importing any library for it."""
-    kinds: dict[tuple[str, str], FrameKind] = {
-        ("pandas", "DataFrame"): "pandas",
-        ("polars", "DataFrame"): "polars",
-        ("polars", "LazyFrame"): "polars",
-        ("pyarrow", "Table"): "arrow",
-    }
-    return kinds.get((type(value).__module__.partition(".")[0], type(value).__name__))
+    return _FRAMES.get((type(value).__module__.partition(".")[0], type(value).__name__))
 
 
 def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - of a library that need not be installed

@@ -1,8 +1,7 @@
 """Encodings of text files (CSV, TSV, JSON): UTF-8, what a byte order mark says, or what is stated.
 
-DuckDB reads UTF-8. A file in another encoding is written as UTF-8 into a private directory first, and so is one whose
-last lines are no rows, or which can be read only once (a pipe). That copy is read in its place, and removed as soon as
-it is read.
+DuckDB reads UTF-8. A file in another encoding, or with a footer, and a pipe are copied as UTF-8 to a private directory
+first. The copy is read in their place and then removed.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import codecs
 import csv
 import shlex
 import shutil
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -87,7 +85,7 @@ def encoding_of(path: Path, file: Path) -> str:
 
 
 def _has(text: str | bytes, encoding: str) -> bool:
-    """Tell whether an encoding has a text, or bytes are text in it."""
+    """Return True if an encoding has a text, or bytes are text in it."""
     try:
         text.encode(encoding) if isinstance(text, str) else text.decode(encoding)
     except UnicodeError:
@@ -98,17 +96,9 @@ def _has(text: str | bytes, encoding: str) -> bool:
 # The copy
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A copy of text files as UTF-8, in a directory that will be removed."""
-
-    directory: Path
-    files: list[Path]
-
-
 @contextmanager
-def decoded(files: Sequence[Path], encoding: str, layout: Layout) -> Iterator[Copy]:
-    """Hand out a copy of text files as UTF-8, without comments and lines of a footer; it is gone afterwards.
+def decoded(files: Sequence[Path], encoding: str, layout: Layout) -> Iterator[tuple[Path, list[Path]]]:
+    """Yield a directory of UTF-8 copies of text files, without comments and footer; they are deleted on exit.
 
     Each file keeps its name and its directories in the copy, some of which may be values of a column (year=2024).
     """
@@ -123,7 +113,7 @@ def decoded(files: Sequence[Path], encoding: str, layout: Layout) -> Iterator[Co
         if stamps_of(files) != before:
             raise SourceError(f"{files[0]} was changed while it was read. Run it again.")
         try:
-            yield Copy(private.path, copies)
+            yield private.path, copies
         except (SourceError, UsageError) as error:
             for file, copy in zip(files, copies, strict=True):
                 error.args = tuple(str(part).replace(str(copy), str(file)) for part in error.args)
@@ -151,7 +141,7 @@ def _leave_out(file: Path, layout: Layout) -> None:
 
 
 def decode(file: Path, copy: Path, encoding: str) -> None:
-    """Write a file as UTF-8; a SourceError where it is not so encoded."""
+    """Write a file as UTF-8. Raises SourceError if it is not so encoded."""
     try:
         _write_as(file, encoding, copy, UTF_8, without="\ufeff")
     except UnicodeError:
@@ -186,15 +176,10 @@ def iconv_name(encoding: str) -> str:
 
 
 def encode(file: Path, target: Path, encoding: str, delimiter: str) -> None:
-    """Write a CSV file of UTF-8 in another encoding; a UsageError where that lacks characters."""
-    try:
+    """Write a CSV file of UTF-8 in another encoding. Raises UsageError if that lacks characters; it quotes none."""
+    with suppress(UnicodeError):
         _write_as(file, UTF_8, target, encoding)
-    except UnicodeError:
-        raise UsageError(_what_lacks(file, encoding, delimiter)) from None
-
-
-def _what_lacks(file: Path, encoding: str, delimiter: str) -> str:
-    """Return what to say of a file that has characters which an encoding lacks; it quotes none."""
+        return
     names: list[str] = []
     columns: dict[str, None] = {}
     lines = 0
@@ -210,7 +195,7 @@ def _what_lacks(file: Path, encoding: str, delimiter: str) -> str:
     finally:
         csv.field_size_limit(limit)
     listed = ", ".join(map(repr, sorted(columns, key=names.index)))
-    return (
+    raise UsageError(
         f"{encoding} lacks characters that the release has, in {counted(len(columns), 'column')} ({listed}) and "
         f'{counted(lines, "line")} of it: write it as UTF-8 (--out-encoding utf-8, or encoding = "utf-8" under '
         "[release]), or in another encoding that has them."
