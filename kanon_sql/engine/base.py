@@ -89,22 +89,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A key of a table, or a foreign key; of a foreign key with what it refers to.
-
-    Attributes:
-        schema: of the table.
-        table: its name.
-        kind: ``PRIMARY KEY``, ``UNIQUE`` or ``FOREIGN KEY``.
-        columns: in their order.
-        referred: schema and name of the table that is referred to; None of a key.
-        referred_columns: in the same order; none of a key.
-    """
+    """A key of a table, or a foreign key with what it refers to."""
 
     schema: str
     table: str
-    kind: str
+    kind: str  # PRIMARY KEY, UNIQUE or FOREIGN KEY
     columns: tuple[str, ...]
-    referred: tuple[str, str] | None = None
+    referred: tuple[str, str] | None = None  # schema and name of the table that a foreign key refers to
     referred_columns: tuple[str, ...] = ()
 
 
@@ -371,21 +362,23 @@ def chosen_table(
     releases: Callable[[], list[tuple[Any, ...]]] | None = None,
     what: tuple[str, str] = ("table or view", "tables and views"),
 ) -> tuple[exp.Table, str]:
-    """Return the table of a name among those that are listed.
+    """Return the table of a name among those that are listed with catalog, schema, name, and how near they are.
 
-    Args:
-        listed: of each its catalog, schema, name, and how near it is.
-        wanted: the name; None for the only table.
-        place: what messages call the database.
-        releases: returns schema and name of a table, and schema and name of a release of it. Where given, a table
-            beside which there are only releases of it is the only one.
-        what: they are, one and several.
+    None is the name of the only table. ``releases`` returns schema and name of tables and of their releases: if it is
+    given, a table beside which there are only releases of it is the only one.
     """
     if wanted is None:
         matches = listed
         if len(listed) > 1 and releases is not None:
             made = releases()
-            matches = [row for row in listed if all(each is row or _is_release(each, row, made) for each in listed)]
+            matches = [
+                row
+                for row in listed
+                if all(
+                    each is row or (each[0] == row[0] and (*row[1:3], *each[1:3]) in made)  # a release of the row
+                    for each in listed
+                )
+            ]
         if len(matches) != 1:
             raise UsageError(f"{place} has {len(listed)} {what[1]}: name the one to use{_list(listed)}.")
     else:
@@ -404,10 +397,6 @@ def chosen_table(
         raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
     catalog, schema, name, nearness = matches[0]
     return (sql.relation(name) if nearness else sql.relation(name, schema, catalog or None)), name
-
-
-def _is_release(row: tuple[Any, ...], original: tuple[Any, ...], made: list[tuple[Any, ...]]) -> bool:
-    return row[0] == original[0] and (*original[1:3], *row[1:3]) in made
 
 
 def _list(listed: list[tuple[Any, ...]]) -> str:

@@ -63,10 +63,8 @@ class PrivateDirectory:
 def uninterrupted(done: str = "") -> Iterator[None]:
     """Answer Ctrl-C and other signals after the block: Python answers them in the first thread, between any two steps.
 
-    DuckDB would make an error of its own of one that comes while it works in that thread.
-
-    Args:
-        done: what is there when the block ends, said where a signal that came meanwhile ends the work.
+    DuckDB would make an error of its own of one that comes while it works in that thread. ``done`` is what is there
+    when the block ends: the error of a signal that came meanwhile says it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -123,7 +121,7 @@ def copied_stream(stream: IO[bytes], what: str) -> tuple[PrivateDirectory, Path]
 
 
 def is_in_private_directory(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path, which may be an address, is one that is gone after the run."""
+    """Return True if a path, which may be an address, is gone after the run."""
     return is_private(Path(path).parent.name)
 
 
@@ -207,7 +205,7 @@ def require_replaceable(path: Path) -> Path:
 
 
 def require_space(directory: Path, needed: int, what: str) -> None:
-    """Raise where a disk has less room than will be needed."""
+    """Raise if a disk has less room than will be needed."""
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise SourceError(
@@ -259,7 +257,7 @@ def require_no_log(*databases: Path) -> None:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Tell whether two paths are of one file, or would be if it was there."""
+    """Return True if two paths are of one file, or would be if it was there."""
     try:
         return one.samefile(other)
     except OSError:  # one of them is not there

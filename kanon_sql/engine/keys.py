@@ -45,14 +45,12 @@ def loggable(parameters: Mapping[str, Any]) -> dict[str, Any]:
 class Key:
     """The key of HMAC-SHA256 as a statement needs it: H(outer || H(inner || message)).
 
-    Attributes:
-        inner, outer: the key, padded to a block, with each byte XORed with 0x36 and with 0x5C (RFC 2104).
-        drawn: whether it was drawn for one release alone, rather than read from a file.
+    ``inner`` and ``outer`` are the key, padded to a block, with each byte XORed with 0x36 and with 0x5C (RFC 2104).
     """
 
     inner: Secret
     outer: Secret
-    drawn: bool
+    drawn: bool  # for one release alone; else it was read from a file
 
     def of_domain(self, domain: str) -> Secret:
         """Return the key of a domain as the first argument of SHA-256: a counter, and HMAC-SHA256 of its name."""

@@ -6,10 +6,11 @@ A deadline stops the work once, as Ctrl-C does: what undoes the work, or finishe
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kanon_sql.errors import TimeLimitError
 
@@ -19,39 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the work has come.
+    """How far the work has come; during a search, with what it knows so far."""
 
-    Attributes:
-        doing: the step, in words.
-        nodes_tested: lattice nodes tested so far, during a search.
-        best: what the measure says of the best recoding so far, during a search.
-        bound: what none can be better than, during a search.
-        measure: the measure.
-    """
-
-    doing: str
-    nodes_tested: int | None = None
-    best: float | None = None
-    bound: float | None = None
+    doing: str  # the step, in words
+    nodes_tested: int | None = None  # of the lattice
+    best: float | None = None  # the measure of the best recoding
+    bound: float | None = None  # no recoding is better
     measure: str = "loss"
 
 
-class Listener(Protocol):
-    """Called with every piece of progress."""
+Listener = Callable[[Progress], None]
+"""Called with every piece of progress. Returns quickly, since the work waits."""
 
-    def __call__(self, progress: Progress, /) -> None:
-        """Take note; quickly, for the work waits."""
-
-
-class Tell(Protocol):
-    """Called with the name of each step as it begins."""
-
-    def __call__(self, doing: str, /) -> None:
-        """Take note."""
+Tell = Callable[[str], None]
+"""Called with the name of each step as it begins."""
 
 
 def silent(_: object) -> None:
-    """Take no note."""
+    """Do nothing."""
 
 
 class DeadlineReachedError(Exception):
@@ -136,12 +122,12 @@ def _end_of(limit: float, begun: float, *, found: bool) -> float:
 
 
 def allow_to_finish(limit: float, begun: float) -> None:
-    """Let what follows the search of a release take a little longer than the time limit, however often it is said."""
+    """Extend the deadlines a little for what follows the search of a release; calling it twice extends them once."""
     for deadline in _DEADLINES.get():
         deadline.at = max(deadline.at, _end_of(limit, begun, found=True))
 
 
 def lift_deadlines() -> None:
-    """Let what follows come to its end: a verified release that takes its name is not stopped half way."""
+    """Disable deadlines for the rest of the run: a verified release that takes its name is not stopped half way."""
     for deadline in _DEADLINES.get():
         deadline.reached = True

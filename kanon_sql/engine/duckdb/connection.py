@@ -42,27 +42,22 @@ _FOR_A_THREAD = 125 * 1000**2  # what DuckDB's own guide gives each, at the leas
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run may take of the machine; what is not said is as DuckDB does it: four fifths of the memory, every core.
+    """Resource limits of a run; DuckDB's own are four fifths of the memory and every core.
 
     The limit is that of the database. The process around it takes some 100 MB more, and a search keeps what it knows of
     a large lattice outside of it.
-
-    Attributes:
-        memory_limit: the memory of the database, such as "300MB" or "2GiB".
-        threads: how many it works with; under a memory limit, by default one for each 125 MB of it, up to every core.
-        temp_dir: a directory in which what does not fit into memory is put, in a private directory that is removed.
-
-    Raises:
-        UsageError: a size is not written like one, or is out of range; or so are threads.
     """
 
-    memory_limit: str | None = None
-    threads: int | None = None
-    temp_dir: str | os.PathLike[str] | None = None
+    memory_limit: str | None = None  # such as "300MB" or "2GiB"
+    threads: int | None = None  # under a memory limit, by default one for each 125 MB of it, up to every core
+    temp_dir: str | os.PathLike[str] | None = None  # where a private directory is made for what does not fit in memory
 
     def __post_init__(self) -> None:
-        if self.memory_limit is not None:
-            _check_size(self.memory_limit)
+        size = None if self.memory_limit is None else _bytes(self.memory_limit)
+        if self.memory_limit is not None and size is None:
+            raise UsageError(f"--memory-limit is a size such as 300MB or 2GiB, not {self.memory_limit!r}.")
+        if size is not None and not _LEAST <= size <= _MOST:
+            raise UsageError(f"--memory-limit is a size from 10MB to 1000TB, not {self.memory_limit!r}.")
         if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
             raise UsageError(f"--threads is a number from 1 to {MOST_THREADS:,}, not {self.threads}.")
         if self.temp_dir is not None and not os.fspath(self.temp_dir):
@@ -70,10 +65,9 @@ class Resources:
 
     @property
     def settings(self) -> dict[str, str | int]:
-        """The settings of DuckDB that it stands for, but for the directory.
+        """The settings of DuckDB, but for the directory.
 
-        Under a memory limit, there are no more threads than it is enough for, and rows are read in any order, which
-        takes less of it; a release leaves in an order of its own.
+        Under a memory limit, rows are read in any order, which takes less memory; a release has an order of its own.
         """
         settings: dict[str, str | int] = {}
         if self.memory_limit is not None:
@@ -95,7 +89,7 @@ _IN_FORCE: ContextVar[Resources] = ContextVar("kanon_resources")
 
 @contextmanager
 def using(resources: Resources) -> Iterator[None]:
-    """Let every source that is opened inside without resources of its own take these."""
+    """Open each source inside with these resources, if it is given none."""
     before = _IN_FORCE.set(resources)
     try:
         yield
@@ -105,14 +99,6 @@ def using(resources: Resources) -> Iterator[None]:
 
 def in_force(given: Resources | None) -> Resources:
     return given if given is not None else _IN_FORCE.get(Resources())
-
-
-def _check_size(text: str) -> None:
-    size = _bytes(text)
-    if size is None:
-        raise UsageError(f"--memory-limit is a size such as 300MB or 2GiB, not {text!r}.")
-    if not _LEAST <= size <= _MOST:
-        raise UsageError(f"--memory-limit is a size from 10MB to 1000TB, not {text!r}.")
 
 
 def _bytes(text: str) -> float | None:
@@ -222,21 +208,17 @@ def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceErro
         return InUseError(
             f"{path} is already open in this process; pass that connection instead of the path.", elsewhere=False
         )
-    return SourceError(_why_not_opened(path, text, writable=writable))
-
-
-def _why_not_opened(path: Path, text: str, *, writable: bool) -> str:
     if "not a valid DuckDB" in text:
-        return f"{path} is not a DuckDB database."
+        return SourceError(f"{path} is not a DuckDB database.")
     denied = next((sign for sign in ("Permission denied", "Read-only file system") if sign in text), None)
-    if denied is not None and writable:
-        return (
+    if denied is None:
+        return SourceError(f"{path} cannot be opened. {text}")
+    if writable:
+        return SourceError(
             f"{path} cannot be written ({denied}). Have it made writable, or write the release to a file elsewhere: "
             "--out FILE."
         )
-    if denied is not None:
-        return f"{path} cannot be read ({denied}). Ask its owner, or work as a user who may."
-    return f"{path} cannot be opened. {text}"
+    return SourceError(f"{path} cannot be read ({denied}). Ask its owner, or work as a user who may.")
 
 
 _DONE = "what was being written is there, whole"
@@ -342,9 +324,6 @@ _PAUSE = 0.05
 
 TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
 
-# No extension is downloaded by itself (see engine/sources/remote.py).
-_SETTINGS: dict[str, str | int] = {"autoinstall_known_extensions": "false"}
-
 
 def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
     """Return a connection to an empty database, and the private directory that it spills to.
@@ -354,7 +333,8 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
     with uninterrupted():
         spill = spill_directory(resources.directory, beside)
         try:
-            connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(spill.path), **resources.settings})
+            own = {"autoinstall_known_extensions": "false", "temp_directory": str(spill.path)}  # see sources/remote.py
+            connection = duckdb.connect(config={**own, **resources.settings})
         except duckdb.Error as error:
             spill.remove()
             if isinstance(error, duckdb.OutOfMemoryException):
@@ -383,7 +363,7 @@ def waited(opened: Callable[[], Result]) -> Result:
 
 
 def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:
-    """Return a private directory in the named one; else beside a file, or in that of the system."""
+    """Return a private directory in the named one, beside a file, or in that of the system."""
     if named is None and beside is not None:
         with suppress(OSError):
             return PrivateDirectory(beside)

@@ -162,17 +162,14 @@ class DuckDBEngine(Engine):
         return opened
 
     def work_alone(self, *, alone: bool) -> None:
-        """Work with one thread from now on, or with all: where there is little to do, others are only waited for.
-
-        Nothing is changed where threads were asked for.
-        """
+        """Work with one thread from now on, or with all, unless threads were given: few rows need one."""
         if self._chooses_threads:
             self.connection.execute("SET threads = 1" if alone else "RESET threads")
 
     def make_writable(self) -> bool:
-        """Open the file again, for writing, when other processes let go of it; tell whether one changed it meanwhile.
+        """Open the file again for writing, once other processes closed it; return True if one changed it meanwhile.
 
-        Temporary tables stay. While this process waits it has let go of the file itself, so that two that wait for each
+        Temporary tables stay. While this process waits, it has closed the file too: two processes that wait for each
         other do not wait forever.
         """
         if self._file is None:
@@ -222,17 +219,17 @@ class DuckDBEngine(Engine):
         return name
 
     def detach(self, name: str) -> None:
-        """Let go of a database that ``attach_new`` made, all of it written to its file."""
+        """Detach a database that ``attach_new`` made, all of it written to its file."""
         self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name)), "write")
         self._execute(exp.Detach(this=sql.identifier(name)))
 
     def abandon(self, name: str) -> None:
-        """Let go of a database that ``attach_new`` made and that is not wanted, if it is still attached."""
+        """Detach a database that ``attach_new`` made and that is not wanted, if it is still attached."""
         with suppress(duckdb.Error):
             self._execute(exp.Detach(this=sql.identifier(name)))
 
     def leave_file(self) -> None:
-        """Let go of the file, under whose name another one lies now; temporary tables stay."""
+        """Detach the file, under whose name another one lies now; temporary tables stay."""
         if self._file is not None:
             self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
             self._execute(exp.Detach(this=self._file[1].copy()))
@@ -266,6 +263,11 @@ class DuckDBEngine(Engine):
         """Return the name that a database can be attached by."""
         return unused_name(wanted, [name for (name,) in self.rows(sql.statement("catalog/databases"), "names in use")])
 
+    def log(self, logged: Logged) -> None:
+        self.statements.append(logged)
+        if self.listener is not None:
+            self.listener(logged)
+
     def _execute(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement about this connection, which no script shows; without a title, an error is DuckDB's own."""
         text = render(statement, self.dialect)
@@ -283,10 +285,7 @@ class DuckDBEngine(Engine):
     ) -> list[tuple[Any, ...]]:
         check_deadline(title)
         bound = {name: revealed(value) for name, value in (parameters or {}).items()}
-        logged = Logged(title, statement, loggable(parameters or {}))
-        self.statements.append(logged)
-        if self.listener is not None:
-            self.listener(logged)
+        self.log(Logged(title, statement, loggable(parameters or {})))
         text = render(statement, self.dialect) if parameters is None else self._parsed(statement)
         return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title)
 
@@ -442,13 +441,9 @@ class DuckDBEngine(Engine):
         typed: Mapping[str, exp.Expr],  # noqa: ARG002 - of a workbench
         title: str,  # noqa: ARG002 - of a workbench
     ) -> exp.Query:
-        """Return a query with these rows for the database that has the source, which may be another one.
+        """Return a query with the rows of one that is run here for the database that has the source.
 
-        Args:
-            query: run here.
-            source: the table, called ``source``.
-            typed: expressions over the source, whose types columns of these names have there.
-            title: what it is for.
+        In another database, columns have the types of the expressions ``typed`` over the table, called ``source``.
         """
         return query
 

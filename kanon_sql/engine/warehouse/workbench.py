@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from kanon_sql.engine.base import Column, Logged
+    from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.warehouse.warehouse import Warehouse, WarehouseEngine
 
@@ -87,7 +87,7 @@ class Workbench(DuckDBEngine):
         self._mirrors: dict[tuple[str, str], Mirror] = {}
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
-        warehouse.tell = self._log
+        warehouse.tell = self.log
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
             self._execute(create, "schemas of the warehouse")
@@ -363,11 +363,6 @@ class Workbench(DuckDBEngine):
 
     def _key(self, relation: exp.Table) -> tuple[str, str]:
         return folded(relation.db or self.warehouse.schema), folded(relation.name)
-
-    def _log(self, logged: Logged) -> None:
-        self.statements.append(logged)
-        if self.listener is not None:
-            self.listener(logged)
 
     def _copy_own(self, relation: exp.Table) -> None:
         """Copy a table of kanon's own: a stored hierarchy, or the ledger."""
