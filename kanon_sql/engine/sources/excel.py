@@ -10,8 +10,9 @@ import math
 import re
 import tempfile
 import zipfile
+from contextlib import suppress
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import Column, chosen_table
 from kanon_sql.engine.sources.header import may_be_data, names_of_columns, refuse_header
@@ -19,7 +20,7 @@ from kanon_sql.engine.sources.layout import say
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from kanon_sql.engine.sources.layout import Layout
@@ -34,7 +35,6 @@ _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
 _WITHOUT_VALUE = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)')
 """A cell whose formula was not computed yet."""
 _NUMBERS = {"integer", "decimal", "float"}
-Moment = TypeVar("Moment", datetime, time)
 
 
 def require_openpyxl() -> None:
@@ -82,8 +82,8 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
 
 def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:
     """Return the names of columns, and the rows below them."""
-    first = layout.above
-    kept = [(number, row) for number, row in enumerate(rows, start=1) if number > first and any(map(_is_value, row))]
+    numbered = enumerate(rows, start=1)
+    kept = [(number, row) for number, row in numbered if number > layout.above and any(map(_is_value, row))]
     if not kept:
         raise SourceError(f"{place}, has no header and no rows.")
     data = kept if layout.header is False else kept[1:]
@@ -154,10 +154,7 @@ def _letters(column: int) -> str:
 
 
 def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
-    """Write a file of lines of JSON, whose values are texts or null, as an Excel file with columns of such types.
-
-    A UsageError where Excel has no such value.
-    """
+    """Write lines of JSON, whose values are texts or null, as an Excel file; refuse values that Excel does not have."""
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
 
@@ -168,8 +165,8 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
 
     def cell(column: Column, text: str | None) -> Any:  # noqa: ANN401 - as above
         try:
-            value = None if text is None else _converted(text, column)
-        except _NotInExcelError as error:
+            value = None if text is None else _value_of(text, column)
+        except ValueError as error:
             raise UsageError(
                 f"Column {column.name!r} has {error}, which Excel does not have: cast it to VARCHAR in a view, drop "
                 "it, or write another format."
@@ -212,55 +209,39 @@ def require_size(rows: int, columns: int) -> None:
 
 
 def can_hold(kind: str) -> bool:
-    """Tell whether Excel has values of a type."""
+    """Return True if Excel has values of a type."""
     return kind in {"TIME", "UUID"} or not (
         Column("", kind).family == "other" or kind == "TIMESTAMP_NS" or kind.endswith("TIME ZONE")
     )
 
 
-class _NotInExcelError(Exception):
-    """What kind of value Excel does not have."""
-
-
-def _converted(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a text still
-    """Return the value of a cell."""
-    if column.type == "TIME":
-        return _in_milliseconds(time.fromisoformat(text))
+def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a text still
+    """Return the value of a cell. Raises ValueError with what Excel does not have."""
     if column.type == "BOOLEAN":
         return text == "true"
-    if column.family in {"date", "timestamp"}:
-        return _moment(text, date.fromisoformat if column.family == "date" else datetime.fromisoformat)
-    return _number(text, column) if column.family in _NUMBERS else _text(text)
-
-
-def _text(text: str) -> str:
+    if column.type == "TIME" or column.family in {"date", "timestamp"}:
+        return _moment(text, column)
+    if column.family in _NUMBERS:
+        if column.family != "float" and sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
+            raise ValueError(f"a number of more than {_DIGITS} digits")
+        if not math.isfinite(float(text)):
+            raise ValueError("NaN or infinity")
+        return text
     if not text:
-        raise _NotInExcelError("an empty text")
+        raise ValueError("an empty text")
     escaped = _TO_ESCAPE.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
     if len(escaped.encode("utf-16-le")) > 2 * _LONGEST_TEXT:
-        raise _NotInExcelError(f"a text of more than {_LONGEST_TEXT:,} characters")
+        raise ValueError(f"a text of more than {_LONGEST_TEXT:,} characters")
     return escaped
 
 
-def _number(text: str, column: Column) -> str:
-    if column.family != "float" and sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
-        raise _NotInExcelError(f"a number of more than {_DIGITS} digits")
-    if not math.isfinite(float(text)):
-        raise _NotInExcelError("NaN or infinity")
-    return text
-
-
-def _moment(text: str, read: Callable[[str], date]) -> date:
-    try:
-        found = read(text)
-    except ValueError:  # the year has not four digits, or it is infinity
-        raise _NotInExcelError("a date before 1900 or after 9999") from None
-    if found.year < _FIRST_YEAR:
-        raise _NotInExcelError("a date before 1900 or after 9999")
-    return _in_milliseconds(found) if isinstance(found, datetime) else found
-
-
-def _in_milliseconds(moment: Moment) -> Moment:
-    if moment.microsecond % 1000:
-        raise _NotInExcelError("a time finer than milliseconds")
-    return moment
+def _moment(text: str, column: Column) -> date | time:
+    kind = time if column.type == "TIME" else date if column.family == "date" else datetime
+    found = None
+    with suppress(ValueError):  # the year has not four digits, or it is infinity
+        found = kind.fromisoformat(text)
+    if found is None or (isinstance(found, date) and found.year < _FIRST_YEAR):
+        raise ValueError("a date before 1900 or after 9999")
+    if isinstance(found, datetime | time) and found.microsecond % 1000:
+        raise ValueError("a time finer than milliseconds")
+    return found
