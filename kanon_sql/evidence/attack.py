@@ -11,7 +11,6 @@ the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlglot import exp
@@ -45,7 +44,7 @@ from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.choice import MOST_TUPLES, Choice, Tuple, attack_steps
-from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses, people_by_number
+from kanon_sql.risks.attacks.guesses import guess
 from kanon_sql.risks.attacks.joint import (
     InBoth,
     Joinable,
@@ -287,10 +286,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:
         progress(Progress("Guessing sensitive values"))
-        share = Fraction(str(confidence))
-        own = make_guesses(engine, people, candidates, released, number, share)
-        by_number = people_by_number(engine, released, number, by_original)
-        attacks += [homogeneity(own, linkage.rows, confidence, by_number), background(own, linkage.rows, ruled_out)]
+        attacks += guess(engine, people, candidates, released, number, confidence, ruled_out, by_original)
     if algorithm is not None:
         known = replace(policy, algorithm=algorithm, search_on="workbench")
         about = [shared[number].original.name for number in wanted]

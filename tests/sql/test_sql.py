@@ -280,6 +280,7 @@ LISTS = {
         "same": "copies.column_1 IS NOT DISTINCT FROM held_out.column_1",
     },
     "attacks/control_singled_out": {"same_places": "tuples.tuple = sides.place_1"},
+    "attacks/guesses": {"shared": "published_1", "own": "original.column_1"},
     "attacks/published_most": {"shared": "published_1"},
     "prepare/held_out": {"columns": "column_1", "key": "column_1", "of_people": "TRUE", "person": "column_1"},
     "attacks/joint_links": {"link": "published_1", "value": "'v'"},

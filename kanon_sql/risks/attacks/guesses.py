@@ -1,8 +1,5 @@
 """What the candidates of a person say of a sensitive column.
 
-kanon_values(found, value, n)                       values among the candidate rows (see ``candidates``)
-kanon_guesses(found, different, size, most, guess)  how many they are; the most frequent one, and its rows
-
 Homogeneity: whose sensitive value is the same in all rows that the person can be in, or in most of them? Who is among k
 people who all have the same disease has that disease, whichever of them she is (Machanavajjhala 2007). And where it is
 known how many rows of a class are whose: who has 20 of its 24 rows has some of its 20 rows of one disease.
@@ -19,184 +16,30 @@ changes no verdict.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import make_table
-from kanon_sql.models.base import N
-from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from kanon_sql.engine.base import Engine
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import ClassPeople, Released
 
-SHARED_VALUE = "value"
-_DIFFERENT, _MOST, _GUESS = "different", "most", "guess"
-_FEWEST, _COULD_BE = "fewest", "could_be"
 
+class _Counted(NamedTuple):
+    """Rows of the original: see ``sql/attacks/guesses.sql``."""
 
-@dataclass(frozen=True)
-class Guesses:
-    """What an attacker who guesses the most frequent value of the candidates knows, for one sensitive column.
-
-    Attributes:
-        certain: rows of the original all whose candidates have one value.
-        certain_right: those for which it is the true one. (A suppressed row may be taken for others.)
-        confident: rows for which the share of the most frequent value reaches the confidence.
-        confident_right: those for which it is the true one.
-        confident_open: rows for which it may reach it: some of their classes may still be ruled out.
-        by_different: for numbers of different values among the candidates, how many rows find so many.
-        by_fewest: the same, if of classes that may still be ruled out only the one with the fewest values is left.
-        baseline: the share of released rows with the most frequent value; None for a release without rows.
-    """
-
-    column: str
-    values: int
-    certain: int
-    certain_right: int
-    confident: int
-    confident_right: int
-    confident_open: int
-    by_different: dict[int, int]
-    by_fewest: dict[int, int]
-    relation: exp.Table
-    baseline: float | None = None
-
-
-def make_guesses(
-    engine: Engine, people: OriginalRows, candidates: Candidates, released: Released, number: int, confidence: Fraction
-) -> Guesses:
-    """Return what candidates say of a shared column; ``confidence`` is the share that counts as known."""
-    column = released.shared[number].original
-    values = _values_among_candidates(engine, candidates, released, number)
-    title = f"the most frequent {column.name} among candidates"
-    guesses = make_table(engine, "kanon_guesses", _guesses_query(values), title)
-    own = people.value(column, "original")
-    true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), SHARED_VALUE))
-    true = true.from_(sql.aliased(people.copy, "original"), copy=False)
-    for alias, relation, condition in (
-        ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
-        ("found", candidates.found, exp.EQ(this=sql.column(TUPLE, "found"), expression=sql.column(TUPLE, "people"))),
-    ):
-        true = true.join(sql.aliased(relation, alias), on=condition, copy=False)
-    truths = (
-        exp.select(FOUND, SHARED_VALUE, sql.named(sql.count_rows(), N))
-        .from_(true.subquery("true"))
-        .group_by(FOUND, SHARED_VALUE)
-    )
-    (found_values,) = engine.row(
-        exp.select(sql.count_distinct(sql.column(SHARED_VALUE))).from_(true.subquery("true")),
-        f"different {column.name}",
-    )
-    counts = _counts_query(truths, guesses, confidence, _open(candidates, released, number, confidence))
-    rows = engine.rows(counts, f"how often {column.name} is known")
-    engine.run(sql.drop(guesses), f"drop {title}")
-    most_query = sql.query(
-        "attacks/published_most",
-        values={"shared": sql.column(shared_name(number))},
-        tables={"released": released.relation},
-    )
-    most, published = engine.row(most_query, f"the most frequent {column.name} of the release")
-    by_different: Counter[int] = Counter()
-    by_fewest: Counter[int] = Counter()
-    for different, _, _, fewest, _, n in rows:
-        by_different[different] += n
-        by_fewest[fewest] += n
-    return Guesses(
-        column=column.name,
-        values=found_values,
-        certain=by_different.get(1, 0),
-        certain_right=sum(n for different, _, right, *_, n in rows if different == 1 and right),
-        confident=sum(n for _, confident, *_, n in rows if confident),
-        confident_right=sum(n for _, confident, right, *_, n in rows if confident and right),
-        confident_open=sum(n for _, confident, _, _, could_be, n in rows if could_be and not confident),
-        by_different=dict(sorted(by_different.items())),
-        by_fewest=dict(sorted(by_fewest.items())),
-        relation=values,
-        baseline=most / published if published else None,
-    )
-
-
-def _values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
-    """Return the relation of the values of a shared column among the rows of what is found."""
-    name, column = shared_name(number), released.shared[number].original.name
-    in_class = exp.select(CLASS, sql.named(sql.column(name), SHARED_VALUE), sql.named(sql.count_rows(), N))
-    in_class = in_class.from_(released.relation.copy(), copy=False).group_by(CLASS, sql.column(name), copy=False)
-    same = exp.EQ(this=sql.column(CLASS, "in_class"), expression=sql.column(CLASS, "sets"))
-    rows = sql.named(sql.sum_of(sql.column(N, "in_class")), N)
-    query = exp.select(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), rows)
-    query = query.from_(sql.aliased(candidates.sets, "sets"), copy=False).join(
-        in_class.subquery("in_class"), on=same, copy=False
-    )
-    query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), copy=False)
-    return make_table(engine, "kanon_values", query, f"{column} among candidates")
-
-
-def _guesses_query(values: exp.Table) -> exp.Select:
-    """Return the query of the most frequent value of what is found; of equals, the first one as text."""
-    order = [exp.Ordered(this=sql.column(N), desc=True), exp.Ordered(this=sql.column(SHARED_VALUE))]
-    own = [sql.column(FOUND)]
-    rank = exp.Window(this=exp.RowNumber(), partition_by=own, order=exp.Order(expressions=order))
-    different = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[sql.column(FOUND)])
-    size = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[sql.column(FOUND)])
-    ranked = exp.select(
-        FOUND,
-        sql.named(different, _DIFFERENT),
-        sql.named(sql.cast(size, "BIGINT"), SIZE),
-        sql.named(sql.column(N), _MOST),
-        sql.named(sql.column(SHARED_VALUE), _GUESS),
-        sql.named(rank, "rank"),
-    ).from_(values.copy())
-    first = exp.EQ(this=sql.column("rank"), expression=sql.literal(1))
-    return exp.select(FOUND, _DIFFERENT, SIZE, _MOST, _GUESS).from_(ranked.subquery("ranked")).where(first)
-
-
-def _open(candidates: Candidates, released: Released, number: int, confidence: Fraction) -> exp.Query | None:
-    """Return the query of what is known if classes are ruled out; None where none is."""
-    if candidates.exact:
-        return None
-    values: dict[str, Any] = {
-        "shared": sql.column(shared_name(number)),
-        "numerator": confidence.numerator,
-        "denominator": confidence.denominator,
-    }
-    return sql.query(
-        "attacks/guesses_open", values=values, tables={"released": released.relation, "sets": candidates.sets}
-    )
-
-
-def _counts_query(
-    truths: exp.Select, guesses: exp.Table, confidence: Fraction, still_open: exp.Query | None
-) -> exp.Select:
-    """Return the query ``(different, confident, right, fewest, could_be, n)`` over the rows that find something."""
-    most = exp.Mul(this=sql.column(_MOST, "guesses"), expression=sql.literal(confidence.denominator))
-    needed = exp.Mul(this=sql.column(SIZE, "guesses"), expression=sql.literal(confidence.numerator))
-    confident = exp.GTE(this=most, expression=needed)
-    right = exp.EQ(this=sql.column(_GUESS, "guesses"), expression=sql.column(SHARED_VALUE, "truths"))
-    same = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "truths"))
-    each = exp.select(
-        sql.column(_DIFFERENT, "guesses"), sql.named(confident, "confident"), sql.named(right, "is_right")
-    )
-    each = each.select(sql.column(N, "truths"), copy=False).from_(truths.subquery("truths"), copy=False)
-    each = each.join(sql.aliased(guesses, "guesses"), on=same, copy=False)
-    if still_open is None:
-        each = each.select(
-            sql.named(sql.column(_DIFFERENT, "guesses"), _FEWEST), sql.named(confident.copy(), _COULD_BE), copy=False
-        )
-    else:
-        here = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "still_open"))
-        each = each.select(sql.column(_FEWEST, "still_open"), sql.column(_COULD_BE, "still_open"), copy=False)
-        each = each.join(still_open.subquery("still_open"), on=here, copy=False)
-    names = (_DIFFERENT, "confident", "is_right", _FEWEST, _COULD_BE)
-    return exp.select(*names, sql.sum_of(sql.column(N))).from_(each.subquery("each_row")).group_by(*names)
+    different: int
+    fewest: int
+    confident: bool
+    could_be: bool
+    is_right: bool
+    n: int
 
 
 @dataclass(frozen=True)
@@ -243,39 +86,6 @@ class Homogeneity:
 
     def figures(self) -> dict[str, Any]:
         return dict(vars(self))
-
-
-def people_by_number(engine: Engine, released: Released, number: int, in_classes: ClassPeople | None) -> int | None:
-    """Return of how many people some row has a value of a shared column for certain, by the number of their rows.
-
-    ``in_classes`` are the people of the classes by the original; None where people are not counted.
-    """
-    if in_classes is None or not in_classes.settled:
-        return None
-    query = sql.query(
-        "attacks/people_by_number",
-        values={"value": sql.column(shared_name(number))},
-        tables={"released": released.relation, "members": in_classes.members},
-    )
-    title = f"whose {released.shared[number].original.name} follows from their number of rows"
-    (people,) = engine.row(query, title)
-    return int(people)
-
-
-def homogeneity(guesses: Guesses, rows: int, confidence: float, by_number: int | None = None) -> Homogeneity:
-    """Return what is known of a column from quasi-identifiers, and from how many rows are whose."""
-    return Homogeneity(
-        guesses.column,
-        confidence,
-        rows,
-        guesses.certain,
-        guesses.certain_right,
-        guesses.confident,
-        guesses.confident_right,
-        guesses.confident_open,
-        by_number,
-        guesses.baseline,
-    )
 
 
 @dataclass(frozen=True)
@@ -332,12 +142,58 @@ class Background:
         return any(rows for ruled_out, rows in found.items() if ruled_out + 1 < self.values)
 
 
-def background(guesses: Guesses, rows: int, ruled_out: int) -> Background:
-    """Return what is known of a column after ruling out 1, 2, ... values."""
-    numbers = range(1, ruled_out + 1)
-    certain, possible = (
-        {m: sum(n for different, n in by.items() if different <= m + 1) for m in numbers}
-        for by in (guesses.by_different, guesses.by_fewest)
+def guess(
+    engine: Engine,
+    people: OriginalRows,
+    candidates: Candidates,
+    released: Released,
+    number: int,
+    confidence: float,
+    ruled_out: int,
+    by_original: ClassPeople | None,
+) -> tuple[Homogeneity, Background]:
+    """Return what candidates say of a shared column; ``by_original`` is None if people are not counted."""
+    column, shared = released.shared[number].original, sql.column(shared_name(number))
+    own, of_release = truth(people.value(column, "original"), column), {"released": released.relation}
+    share = Fraction(str(confidence))
+    sizes = exp.select(sql.count_rows(), sql.count_distinct(own)).from_(sql.aliased(people.copy, "original"))
+    rows, values = engine.row(sizes, f"different {column.name}")
+    query = sql.query(
+        "attacks/guesses",
+        values={
+            "shared": shared,
+            "own": own,
+            "numerator": share.numerator,
+            "denominator": share.denominator,
+            "exact": candidates.exact,
+        },
+        tables=of_release
+        | {"sets": candidates.sets, "original": people.copy, "people": people.relation, "found": candidates.found},
     )
-    still_open = {m: possible[m] - certain[m] for m in numbers}
-    return Background(guesses.column, guesses.values, rows, certain, still_open, guesses.baseline)
+    counts = [_Counted(*row) for row in engine.rows(query, f"how often {column.name} is known")]
+    query = sql.query("attacks/published_most", values={"shared": shared}, tables=of_release)
+    most, published = engine.row(query, f"the most frequent {column.name} of the release")
+    by_number = None
+    if by_original is not None and by_original.settled:
+        query = sql.query(
+            "attacks/people_by_number", values={"value": shared}, tables=of_release | {"members": by_original.members}
+        )
+        (by_number,) = engine.row(query, f"whose {column.name} follows from their number of rows")
+    baseline = most / published if published else None
+
+    homogeneity = Homogeneity(
+        column=column.name,
+        confidence=confidence,
+        rows=rows,
+        rows_certain=sum(each.n for each in counts if each.different == 1),
+        rows_certain_right=sum(each.n for each in counts if each.different == 1 and each.is_right),
+        rows_confident=sum(each.n for each in counts if each.confident),
+        rows_confident_right=sum(each.n for each in counts if each.confident and each.is_right),
+        rows_open=sum(each.n for each in counts if each.could_be and not each.confident),
+        people_by_number=by_number,
+        baseline=baseline,
+    )
+    numbers = range(1, ruled_out + 1)
+    certain = {m: sum(each.n for each in counts if each.different <= m + 1) for m in numbers}
+    still_open = {m: sum(each.n for each in counts if each.fewest <= m + 1 < each.different) for m in numbers}
+    return homogeneity, Background(column.name, values, rows, certain, still_open, baseline)
