@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,18 +27,14 @@ _UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
 class LinkedPeople:
     """Of how many people the rows are that people of the original find.
 
-    Where labels leave it open who was published in which class, there are two figures: the fewest people possible, and
-    the most.
+    Where labels leave it open who was published in which class, there are two figures: at least, and ``at_most``.
 
     Attributes:
-        smallest_class: people of the class with the fewest, at least; None for a release without rows.
-        smallest_class_at_most: ... at most.
-        smallest: the fewest people among whose rows a person is, at least; None if no person finds a row.
-        smallest_at_most: ... at most.
+        smallest_class: people of the class with the fewest; None for a release without rows.
+        smallest: the fewest people among whose rows a person is; None if no person finds a row.
         rows_below_k: rows of the original that find rows of fewer than k people, and some.
-        rows_open: rows of which that is possible, and not certain.
-        people_below_k: distinct people of ``rows_below_k``.
-        people_open: distinct people of ``rows_open``.
+        rows_open: further rows of which that is possible, and not certain.
+        people_below_k, people_open: distinct people of these.
     """
 
     entity: str
@@ -61,15 +59,15 @@ class Linkage:
         smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
         rows_below_k: rows that find fewer than k candidates, and some.
         rows_open: rows of which that is possible, and not certain: some of their classes may still be ruled out.
-        fewest_fitting: the fewest rows (people, where they are counted) of the original that a row of the release can
-            be; None for a release without rows, and where the original cannot have its rows.
+        fewest_fitting: the fewest rows (people, if they are counted) of the original that a row of the release can be;
+            None for a release without rows, and if the original cannot have its rows.
         rows_fitting_few: rows of the release that fewer than k can be.
         fitting_open: whether there may be further ones: in classes of fewer than k, from which some may be ruled out.
         sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
-        people: the same in people; None where the original does not say who its rows are about.
-        people_tied: people whose rows a column of the release ties together, its pseudonyms, in classes in which fewer
-            than k people have rows together.
-        fewest_tied: the fewest people who have rows in the same classes; None where no column ties rows.
+        people: the same in people; None if the original does not say who its rows are about.
+        people_tied: people whose rows the pseudonyms of a release tie together, in classes in which fewer than k people
+            have rows together.
+        fewest_tied: the fewest people who have rows in the same classes; None if no column ties rows.
         of_some: whether the policy requires k of some of the columns alone.
     """
 
@@ -77,6 +75,7 @@ class Linkage:
     rows: int
     rows_without_class: int
     rows_with_one_class: int
+    share_with_one_class: float
     smallest_single_class: int | None
     smallest: int | None
     rows_below_k: int
@@ -117,24 +116,9 @@ class Linkage:
         )
 
     def figures(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "rows": self.rows,
-            "rows_without_class": self.rows_without_class,
-            "rows_with_one_class": self.rows_with_one_class,
-            "share_with_one_class": self.rows_with_one_class / self.rows if self.rows else 0.0,
-            "smallest_single_class": self.smallest_single_class,
-            "smallest": self.smallest,
-            "rows_below_k": self.rows_below_k,
-            "rows_open": self.rows_open,
-            "fewest_fitting": self.fewest_fitting,
-            "rows_fitting_few": self.rows_fitting_few,
-            "fitting_open": self.fitting_open,
-            "sizes": self.sizes,
-            "people": None if self.people is None else vars(self.people),
-            "people_tied": self.people_tied,
-            "fewest_tied": self.fewest_tied,
-        }
+        found = vars(self) | {"people": None if self.people is None else vars(self.people)}
+        del found["of_some"]
+        return found
 
 
 def link(
@@ -152,15 +136,18 @@ def link(
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
     found = engine.rows(query.order_by(*by), "how many candidates people have")
     fewest, fitting_few, fitting_open = _fitting(engine, people, candidates, k, found_people)
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for size, _, _, rows in found:
         if size:
-            sizes[_range(size)] = sizes.get(_range(size), 0) + rows
+            sizes[_range(size)] += rows
+    rows = sum(rows for *_, rows in found)
+    with_one_class = sum(rows for _, classes, _, rows in found if classes == 1)
     return Linkage(
         k=k,
-        rows=sum(rows for *_, rows in found),
+        rows=rows,
         rows_without_class=sum(rows for size, *_, rows in found if not size),
-        rows_with_one_class=sum(rows for _, classes, _, rows in found if classes == 1),
+        rows_with_one_class=with_one_class,
+        share_with_one_class=with_one_class / rows if rows else 0.0,
         smallest_single_class=min((size for size, classes, *_ in found if classes == 1), default=None),
         smallest=min((size for size, *_ in found if size), default=None),
         rows_below_k=sum(rows for size, *_, rows in found if 0 < size < k),
@@ -168,7 +155,7 @@ def link(
         fewest_fitting=fewest,
         rows_fitting_few=fitting_few,
         fitting_open=fitting_open,
-        sizes=sizes,
+        sizes=dict(sizes),
         people=None if found_people is None else _link_people(engine, candidates, k, *found_people),
     )
 
@@ -224,9 +211,8 @@ def _link_people(
 
 
 def _range(size: int) -> str:
-    low = 1
-    for high in _UP_TO:
-        if size <= high:
-            return str(high) if low == high else f"{low}-{high}"
-        low = high + 1
-    return f"{low} and more"
+    place = bisect_left(_UP_TO, size)
+    low = _UP_TO[place - 1] + 1 if place else 1
+    if place == len(_UP_TO):
+        return f"{low} and more"
+    return str(low) if low == _UP_TO[place] else f"{low}-{_UP_TO[place]}"
