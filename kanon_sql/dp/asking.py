@@ -31,8 +31,6 @@ from kanon_sql.sql.dialects import script
 if TYPE_CHECKING:
     import os
 
-    from sqlglot import exp
-
     from kanon_sql.dp.account import Budget, Number
     from kanon_sql.dp.questions.base import Answer, Question
     from kanon_sql.engine.duckdb.connection import Resources
@@ -229,7 +227,8 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         # 3. Spend.
         left = budgets.charge(question.charge(queried))
     # 4. Compute the exact numbers. 5. Add the noise.
-    return question.answer(_exact(opened, query), queried).paid(left, script([query], opened.holder.dialect))
+    answer = question.answer(opened.holder.rows(query, _TITLE), queried)
+    return replace(answer, budget=left, text=script([query], opened.holder.dialect))
 
 
 def _path(budget: str | os.PathLike[str] | None) -> Path | None:
@@ -243,7 +242,3 @@ def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
     return None if budget is None else budget.entity
-
-
-def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:
-    return opened.holder.rows(query, _TITLE)

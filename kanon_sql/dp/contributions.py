@@ -32,10 +32,9 @@ class QueriedRows:
     """A table as a question sees it.
 
     Attributes:
-        name: what messages call it.
-        person: the column that names people; None where each row is a person of its own.
+        person: the column that names people; None if each row is a person of its own.
         most_rows: how many rows of a person count.
-        group: the column and the value of its rows, where they are a group.
+        group: the column and the value of its rows, if they are a group.
     """
 
     relation: exp.Table
@@ -49,6 +48,13 @@ class QueriedRows:
     def column(self, name: str) -> Column:
         (found,) = resolve_columns([name], self.columns, self.name)
         return found
+
+    @property
+    def owner(self) -> exp.Column:
+        """The person of a row of ``source``."""
+        if self.person is None:
+            raise TypeError("There is no column of people")
+        return sql.column(self.person.name, SOURCE)
 
     def rows(self, *expressions: exp.Expr, there: Column | None = None) -> exp.Select:
         """Return the query of named expressions over the rows of ``source``; a row without ``there`` does not count."""
@@ -66,12 +72,7 @@ _LARGEST = 2**53  # whole numbers up to here are exact as floating-point numbers
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds that values are cut to, in steps.
-
-    Attributes:
-        low, high: the bounds, in steps.
-        step: the value of one step.
-    """
+    """The bounds that values are cut to, in steps of a value."""
 
     low: int
     high: int
@@ -115,10 +116,10 @@ def bounds_in_steps(
 def in_steps(column: Column, bounds: Bounds) -> exp.Expr:
     """Return the expression of a value in steps, cut to its bounds; of a number that is none, the upper bound."""
     value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
-    low, high = (_double(bounds.value(bound)) for bound in (bounds.low, bounds.high))
+    low, high = (double_of(bounds.value(bound)) for bound in (bounds.low, bounds.high))
     cut = sql.least([sql.greatest([value, low]), high])
     if bounds.step != 1:
-        cut = exp.Div(this=cut, expression=_double(bounds.step))
+        cut = exp.Div(this=cut, expression=double_of(bounds.step))
     steps = sql.cast(_rounded(cut), "BIGINT")
     return _cut(steps, bounds.low, bounds.high)
 
@@ -127,7 +128,7 @@ def row_count(queried: QueriedRows) -> exp.Query:
     """Return the query of the number of rows, of which a person has ``most_rows`` at most."""
     if queried.person is None:
         return queried.rows(sql.named(sql.count_rows(), "n"))
-    people = queried.rows(sql.named(sql.count_rows(), "n")).group_by(_person(queried))
+    people = queried.rows(sql.named(sql.count_rows(), "n")).group_by(queried.owner)
     total = _total(sql.least([sql.column("n", "people"), sql.literal(queried.most_rows)]))
     return exp.select(sql.named(total, "n")).from_(people.subquery("people"))
 
@@ -174,18 +175,15 @@ def counts_of_keys(
     count.
     """
     rows = queried.rows(
-        sql.named(key, "key"), *([] if queried.person is None else [_named_person(queried)]), there=there
+        sql.named(key, "key"), *([] if queried.person is None else [sql.named(queried.owner, "person")]), there=there
     )
     counted: exp.Query = rows
     if queried.person is not None:
         texts = [sql.cast(sql.column(name, "keyed"), "VARCHAR") for name in ("person", "key")]
         person, own = (exp.Coalesce(this=text, expressions=[sql.literal("")]) for text in texts)
         digest = exp.MD5(this=exp.DPipe(this=exp.DPipe(this=person, expression=sql.literal(":")), expression=own))
-        place = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[sql.column("person", "keyed")],
-            order=exp.Order(expressions=[exp.Ordered(this=digest), exp.Ordered(this=sql.column("key", "keyed"))]),
-        )
+        order = exp.Order(expressions=[exp.Ordered(this=digest), exp.Ordered(this=sql.column("key", "keyed"))])
+        place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column("person", "keyed")], order=order)
         numbered = exp.select(sql.column("key", "keyed"), sql.named(place, "place")).from_(rows.subquery("keyed"))
         within = exp.LTE(this=sql.column("place", "numbered"), expression=sql.literal(queried.most_rows))
         counted = exp.select(sql.column("key", "numbered")).from_(numbered.subquery("numbered")).where(within)
@@ -203,7 +201,7 @@ def _people(queried: QueriedRows, column: Column, bounds: Bounds, offset: int) -
     steps = in_steps(column, bounds)
     if offset:
         steps = exp.Sub(this=steps, expression=sql.literal(offset))
-    rows = queried.rows(_named_person(queried), sql.named(steps, "steps"), there=column)
+    rows = queried.rows(sql.named(queried.owner, "person"), sql.named(steps, "steps"), there=column)
     total = exp.Sum(this=sql.cast(sql.column("steps", "cut"), _WHOLE))
     counted = exp.select(sql.named(sql.count_rows(), "n"), sql.named(total, "total"))
     return counted.from_(rows.subquery("cut")).group_by(sql.column("person", "cut"))
@@ -213,7 +211,7 @@ def _of_most_rows(most_rows: int) -> exp.Expr:
     """Return what a person contributes: the sum of the rows, or so many times their mean where there are more."""
     n, total = sql.column("n", "people"), sql.column("total", "people")
     mean = exp.Div(
-        this=exp.Mul(this=sql.cast(total.copy(), "DOUBLE"), expression=_double(Decimal(most_rows))),
+        this=exp.Mul(this=sql.cast(total.copy(), "DOUBLE"), expression=double_of(Decimal(most_rows))),
         expression=sql.cast(n.copy(), "DOUBLE"),
     )
     few = exp.LTE(this=n, expression=sql.literal(most_rows))
@@ -222,17 +220,7 @@ def _of_most_rows(most_rows: int) -> exp.Expr:
 
 def _rounded(value: exp.Expr) -> exp.Expr:
     """Return the nearest whole number, halves up: ROUND means different things to different engines."""
-    return exp.Floor(this=exp.Add(this=value, expression=_double(Decimal("0.5"))))
-
-
-def _person(queried: QueriedRows) -> exp.Column:
-    if queried.person is None:
-        raise TypeError("There is no column of people")
-    return sql.column(queried.person.name, SOURCE)
-
-
-def _named_person(queried: QueriedRows) -> exp.Expr:
-    return sql.named(_person(queried), "person")
+    return exp.Floor(this=exp.Add(this=value, expression=double_of(Decimal("0.5"))))
 
 
 def _total(value: exp.Expr) -> exp.Expr:
@@ -244,7 +232,6 @@ def _cut(value: exp.Expr, low: int, high: int) -> exp.Expr:
     return sql.least([sql.greatest([value, sql.literal(low)]), sql.literal(high)])
 
 
-def _double(value: Decimal) -> exp.Expr:
-    return sql.cast(
-        exp.Literal.number(f"{value:f}") if value >= 0 else exp.Neg(this=exp.Literal.number(f"{-value:f}")), "DOUBLE"
-    )
+def double_of(value: Decimal) -> exp.Expr:
+    plain = exp.Literal.number(f"{abs(value):f}")
+    return sql.cast(exp.Neg(this=plain) if value < 0 else plain, "DOUBLE")

@@ -95,6 +95,8 @@ class DiscreteGaussian:
         return 2 * math.fsum(x * weight for x, weight in enumerate(weights)) / total
 
 
+CHOICE = "exponential mechanism (permute and flip)"
+
 Law = DiscreteLaplace | DiscreteGaussian
 Noise = Literal["laplace", "gaussian"]
 

@@ -43,8 +43,7 @@ class Figure:
     Attributes:
         value: with its noise; None for a question whose answer is a key.
         key: what it is of; None for all rows, and for those without a value.
-        low: of the interval that has the exact number with a probability of 95 %; None where there is none.
-        high: of the same interval.
+        low, high: the interval that has the exact number with a probability of 95 %, if there is one.
         other: whether it is of the rows of all keys that are not counted by themselves.
     """
 
@@ -60,25 +59,18 @@ class Figure:
         return {"key": self.key, "other": self.other, "answer": json_number(self.value), "interval": interval}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a question about a table was answered.
+    """The answer to a question about a table.
 
     Attributes:
-        question: in words.
-        table: its name.
-        unit: what is counted, in one word: "rows" or "people".
-        counted: what is counted, and what is not, in words.
-        figures: the numbers.
+        question: in words, as ``counted`` (what is counted, and what is not) and ``accuracy``.
         keyed: whether the figures are of keys.
         mechanism: the noise, or the mechanism.
         scale: of the noise, in what the answer counts.
-        expected_error: by how much a figure is off in the mean; None where that depends on the table.
-        accuracy: how far off it may be, in words.
-        epsilon: what it cost.
-        delta: what it cost.
-        assumes: what that rests on.
-        budget: of the table, after it.
+        expected_error: by how much a figure is off in the mean; None if that depends on the table.
+        epsilon, delta: the cost, which rests on what it ``assumes``.
+        budget: of the table, after the answer.
         text: the SQL that found the exact numbers.
     """
 
@@ -87,10 +79,10 @@ class Answer:
     unit: Unit
     counted: str
     figures: tuple[Figure, ...]
-    keyed: bool
+    keyed: bool = False
     mechanism: str
     scale: Number | float
-    expected_error: Number | float | None
+    expected_error: Number | float | None = None
     accuracy: str
     epsilon: Decimal
     delta: Decimal
@@ -124,15 +116,10 @@ class Answer:
         """Return the SQL that found the exact numbers, to which the noise was added."""
         return self.text
 
-    def paid(self, budget: Budget, text: str) -> Answer:
-        """Return the answer with the budget that is left, and the SQL that found it."""
-        return replace(self, budget=budget, text=text)
-
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
         each = [figure.summary() for figure in self.figures]
         single = self.single
-        epsilon, delta = (None, None) if self.budget is None else self.budget.composed
         return {
             "question": self.question,
             "table": self.table,
@@ -149,13 +136,8 @@ class Answer:
             "delta": float(self.delta),
             "assumes": list(self.assumes),
             "budget": None
-            if self.budget is None or epsilon is None or delta is None
-            else {
-                "epsilon": float(self.budget.epsilon),
-                "epsilon_spent": float(epsilon),
-                "delta": float(self.budget.delta),
-                "delta_spent": float(delta),
-            },
+            if self.budget is None
+            else {name: self.budget.summary()[name] for name in ("epsilon", "epsilon_spent", "delta", "delta_spent")},
         }
 
 
@@ -188,7 +170,6 @@ class Question(ABC):
     Attributes:
         epsilon: what the answer may cost: e^epsilon bounds how much likelier any answer becomes by one person.
         delta: the probability with which that bound may fail; for Gaussian noise, and for keys that are not given.
-        noise: "laplace" (discrete Laplace) or "gaussian" (discrete Gaussian).
         entity: the column that names the person; without it, each row is a person of its own.
         max_rows: how many rows of a person count.
         where: a condition on single rows, in SQL.
@@ -203,6 +184,7 @@ class Question(ABC):
     where: str | None = None
     group: tuple[str, str] | None = None
 
+    asks: ClassVar[str]
     needs_delta: ClassVar[bool] = False
     has_noise: ClassVar[bool] = True
 
@@ -233,9 +215,9 @@ class Question(ABC):
         return None
 
     @property
-    @abstractmethod
     def words(self) -> str:
         """The question in a few words."""
+        return self.asks.format(self)
 
     @abstractmethod
     def query(self, queried: QueriedRows) -> exp.Query:
@@ -261,19 +243,18 @@ class Question(ABC):
         """Return the noise of an answer."""
         return law_of(self.noise, self.sensitivity(queried), *self.price)
 
-    def build_answer(
+    def answered(
         self,
         queried: QueriedRows,
         figures: tuple[Figure, ...],
+        accuracy: str,
         *,
         mechanism: str,
-        scale: Decimal | float,
-        accuracy: str,
-        expected_error: Decimal | float | None = None,
+        scale: Number | float,
+        expected_error: Number | float | None = None,
         keyed: bool = False,
     ) -> Answer:
-        """Return an answer with its price and what it rests on (see ``Answer`` for the others)."""
-        epsilon, delta = self.price
+        """Return an answer with its price and what it rests on."""
         return Answer(
             question=self.words,
             table=queried.name,
@@ -285,8 +266,8 @@ class Question(ABC):
             scale=scale,
             expected_error=expected_error,
             accuracy=accuracy,
-            epsilon=epsilon,
-            delta=delta,
+            epsilon=self.price[0],
+            delta=self.price[1],
             assumes=self.assumes(queried),
         )
 
@@ -309,12 +290,9 @@ class Question(ABC):
 
         A person may have rows in several groups: then an answer about a group is paid for by all.
         """
-        epsilon, delta = self.price
-        group = queried.group if queried.person is None else None
-        about = self.words
-        if queried.group is not None:
-            about += f" where {queried.group[0]} is a given value"
-        return Charge(about, epsilon, delta, group, None if queried.person is None else queried.person.name)
+        about = self.words if queried.group is None else f"{self.words} where {queried.group[0]} is a given value"
+        person = None if queried.person is None else queried.person.name
+        return Charge(about, *self.price, queried.group if person is None else None, person)
 
     def protecting(self, entity: str | None) -> Self:
         """Return the question for the people of a budget, where it names no others itself."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlglot import exp
 
 from kanon_sql.dp.condition import SOURCE
-from kanon_sql.dp.contributions import counts_of_keys, row_count
-from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, with_noise
+from kanon_sql.dp.contributions import counts_of_keys, double_of, row_count
+from kanon_sql.dp.mechanisms import CHOICE, above_threshold, choice_bound, choice_scale, choose, with_noise
 from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 class Count(Question):
     """How many rows, or with ``entity`` and ``max_rows`` 1, how many people."""
 
-    @property
-    def words(self) -> str:
-        return "count"
+    asks: ClassVar[str] = "count"
 
     def query(self, queried: QueriedRows) -> exp.Query:
         return row_count(queried)
@@ -60,13 +58,10 @@ class Count(Question):
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
-        return self.build_answer(
-            queried,
-            figures=(Figure(noisy, None, noisy - bound, noisy + bound),),
-            mechanism=law.name,
-            scale=law.scale,
-            expected_error=law.expected_error,
-            accuracy=f"off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers",
+        figures = (Figure(noisy, None, noisy - bound, noisy + bound),)
+        accuracy = f"off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers"
+        return self.answered(
+            queried, figures, accuracy, mechanism=law.name, scale=law.scale, expected_error=law.expected_error
         )
 
 
@@ -146,14 +141,9 @@ class _Bins:
         if column.family not in NUMBERS:
             raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
         value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
-        edges = [sql.cast(_plain(edge), "DOUBLE") for edge in self.edges]
-        first, *rest = edges
-        cases = [exp.If(this=exp.LT(this=value.copy(), expression=first), true=sql.cast(exp.null(), "VARCHAR"))]
-        cases += [
-            exp.If(this=exp.LT(this=value.copy(), expression=edge), true=sql.literal(str(place)))
-            for place, edge in enumerate(rest)
-        ]
-        return exp.Case(ifs=cases)
+        keys = [sql.cast(exp.null(), "VARCHAR"), *map(sql.literal, self.keys.wanted)]
+        below = [exp.LT(this=value.copy(), expression=double_of(edge)) for edge in self.edges]
+        return exp.Case(ifs=[exp.If(this=each, true=key) for each, key in zip(below, keys, strict=True)])
 
 
 def _bins_of(edges: Sequence[Decimal | float | str]) -> _Bins:
@@ -161,11 +151,6 @@ def _bins_of(edges: Sequence[Decimal | float | str]) -> _Bins:
     if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
         raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
     return _Bins(found)
-
-
-def _plain(value: Decimal) -> exp.Expr:
-    plain = exp.Literal.number(f"{abs(value):f}")
-    return exp.Neg(this=plain) if value < 0 else plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,6 +229,7 @@ _NULL, _VALUE = "n", "v"  # what the keys of a map begin with, which has no NULL
 class Histogram(KeyedQuestion):
     """The number of rows by key; where no keys are given, of those that many people have, under delta."""
 
+    asks: ClassVar[str] = "histogram of {0.column}"
     needs_delta: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -257,10 +243,6 @@ class Histogram(KeyedQuestion):
             )
         if not self.has_keys and self.noise == "gaussian":
             raise UsageError("Keys that are not given are found with Laplace noise: leave --noise gaussian out.")
-
-    @property
-    def words(self) -> str:
-        return f"histogram of {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
         if self.has_keys:
@@ -289,19 +271,15 @@ class Histogram(KeyedQuestion):
     def _answered(
         self, keys: Sequence[str | None], noisy: Sequence[int], law: Law, queried: QueriedRows, why: str
     ) -> Answer:
-        bound = law.within(CONFIDENCE)
-        return self.build_answer(
-            queried,
-            figures=tuple(
-                Figure(n, key, n - bound, n + bound, other=self.has_keys and key is None)
-                for key, n in zip(keys, noisy, strict=True)
-            ),
-            keyed=True,
-            mechanism=law.name + (" above a threshold" if why else ""),
-            scale=law.scale,
-            expected_error=law.expected_error,
-            accuracy=f"each is off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 "
-            f"cases{why}",
+        error, bound = law.expected_error, law.within(CONFIDENCE)
+        figures = tuple(
+            Figure(n, key, n - bound, n + bound, other=self.has_keys and key is None)
+            for key, n in zip(keys, noisy, strict=True)
+        )
+        accuracy = f"each is off by {rounded_text(error)} on average, by at most {bound:,} in 95 of 100 cases{why}"
+        mechanism = law.name + (" above a threshold" if why else "")
+        return self.answered(
+            queried, figures, accuracy, mechanism=mechanism, scale=law.scale, expected_error=error, keyed=True
         )
 
 
@@ -309,6 +287,7 @@ class Histogram(KeyedQuestion):
 class MostFrequent(KeyedQuestion):
     """The key of most rows, of those that were given."""
 
+    asks: ClassVar[str] = "most frequent {0.column}"
     has_noise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -317,10 +296,6 @@ class MostFrequent(KeyedQuestion):
             raise UsageError(
                 "One of the keys that you give is chosen: --keys F,M, --bins 0,18,65, or --hierarchy FILE --level 1."
             )
-
-    @property
-    def words(self) -> str:
-        return f"most frequent {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
         choose([0], self.sensitivity(queried), self.price[0], monotone=True)
@@ -331,16 +306,12 @@ class MostFrequent(KeyedQuestion):
         if known is None:
             raise TypeError("There are no keys")
         counts, _ = known.counts(_by_key(rows))
-        epsilon, _ = self.price
-        chosen = choose(counts, self.sensitivity(queried), epsilon, monotone=True)
-        scale = choice_scale(self.sensitivity(queried), epsilon, monotone=True)
+        sensitivity, (epsilon, _) = self.sensitivity(queried), self.price
+        chosen = choose(counts, sensitivity, epsilon, monotone=True)
+        scale = choice_scale(sensitivity, epsilon, monotone=True)
         off = math.ceil(choice_bound(len(counts), scale, CONFIDENCE))
-        return self.build_answer(
-            queried,
-            figures=(Figure(None, known.labels[chosen]),),
-            keyed=True,
-            mechanism="exponential mechanism (permute and flip)",
-            scale=scale,
-            accuracy=f"in 95 of 100 answers, no other key of the {len(counts):,} has more than {off:,} "
-            f"{unit_of(queried)} more",
+        more = f"no other key of the {len(counts):,} has more than {off:,} {unit_of(queried)} more"
+        figures = (Figure(None, known.labels[chosen]),)
+        return self.answered(
+            queried, figures, f"in 95 of 100 answers, {more}", mechanism=CHOICE, scale=scale, keyed=True
         )

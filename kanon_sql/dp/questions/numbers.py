@@ -20,7 +20,7 @@ from sqlglot import exp
 from kanon_sql.dp.account import Number, exact_decimal, without_zeros
 from kanon_sql.dp.condition import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_in_steps, counts_of_keys, in_steps, sides_of_mean, total_steps
-from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose, with_noise
+from kanon_sql.dp.mechanisms import CHOICE, choice_bound, choice_scale, choose, with_noise
 from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
@@ -84,9 +84,7 @@ def exact_in_range(value: Number, what: str) -> Decimal:
 class Sum(BoundedQuestion):
     """The sum of the values; of a person with more rows than count, so many times the mean of that person's values."""
 
-    @property
-    def words(self) -> str:
-        return f"sum of {self.column}"
+    asks: ClassVar[str] = "sum of {0.column}"
 
     def query(self, queried: QueriedRows) -> exp.Query:
         return total_steps(queried, queried.column(self.column), self.in_bounds(queried))
@@ -110,14 +108,14 @@ class Sum(BoundedQuestion):
         bound = law.within(CONFIDENCE)
         value, low, high = (bounds.value(steps) for steps in (noisy, noisy - bound, noisy + bound))
         error, most = bounds.value(law.expected_error), bounds.value(bound)
-        return self.build_answer(
+        off = f"off by {rounded_text(error)} on average, by at most {rounded_text(most)} in 95 of 100 answers"
+        return self.answered(
             queried,
-            figures=(Figure(value, None, low, high),),
+            (Figure(value, None, low, high),),
+            f"{off}, and by what is not counted",
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
-            accuracy=f"off by {rounded_text(error)} on average, by at most {rounded_text(most)} in 95 of 100 "
-            "answers, and by what is not counted",
         )
 
     def sensitivity(self, queried: QueriedRows) -> int:
@@ -131,9 +129,7 @@ _EACH = (1 + CONFIDENCE) / 2  # of two numbers, so that both keep to their bound
 class Mean(BoundedQuestion):
     """The mean of the values; a person with more rows than count counts with the mean of that person's values."""
 
-    @property
-    def words(self) -> str:
-        return f"mean of {self.column}"
+    asks: ClassVar[str] = "mean of {0.column}"
 
     def query(self, queried: QueriedRows) -> exp.Query:
         return sides_of_mean(queried, queried.column(self.column), self.in_bounds(queried))
@@ -159,15 +155,16 @@ class Mean(BoundedQuestion):
         low, high = _mean(above - bound, below + bound, bounds), _mean(above + bound, below - bound, bounds)
         if above + below <= 2 * bound:  # there may be no rows at all
             low, high = (bounds.value(steps) for steps in (bounds.low, bounds.high))
-        error = _error(law.expected_error, above + below, bounds)
-        return self.build_answer(
+        total = above + below  # either sum is off by the noise: the mean by the width of the bounds at most
+        error = bounds.value(bounds.width * (1.0 if total <= 0 else min(1.0, law.expected_error / total)))
+        off = f"off by about {rounded_text(error)} on average"
+        return self.answered(
             queried,
-            figures=(Figure(value, None, low, high),),
+            (Figure(value, None, low, high),),
+            f"{off}; 95 of 100 such intervals have the exact mean of what is counted",
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
-            accuracy=f"off by about {rounded_text(error)} on average; 95 of 100 such intervals have the exact mean of "
-            "what is counted",
         )
 
     def sensitivity(self, queried: QueriedRows) -> int:
@@ -179,12 +176,6 @@ def _mean(above: int, below: int, bounds: Bounds) -> Decimal:
     above, below = max(above, 0), max(below, 0)
     share = Decimal(above) / Decimal(above + below) if above + below else Decimal("0.5")
     return bounds.value(bounds.low + bounds.width * share)
-
-
-def _error(noise: float, total: int, bounds: Bounds) -> Decimal:
-    """Return how far the mean is off if either sum is off by ``noise``, at most the width of the bounds."""
-    share = 1.0 if total <= 0 else min(1.0, noise / total)
-    return bounds.value(bounds.width * share)
 
 
 _MOST = 10_000  # intervals between candidates, where no step is given
@@ -270,14 +261,12 @@ class Quantile(BoundedQuestion):
         chosen = choose(scores, sensitivity, epsilon)
         scale = choice_scale(sensitivity, epsilon)
         off = math.ceil(choice_bound(candidates, scale, CONFIDENCE) / _PARTS)
-        return self.build_answer(
-            queried,
-            figures=(Figure(bounds.value(bounds.low + gap * chosen)),),
-            mechanism="exponential mechanism (permute and flip)",
-            scale=scale / _PARTS,
-            accuracy=f"in 95 of 100 answers, at most {off:,} {unit_of(queried)} more lie on the wrong side of it than "
-            f"of the best of {candidates:,} candidates",
+        accuracy = (
+            f"in 95 of 100 answers, at most {off:,} {unit_of(queried)} more lie on the wrong side of it than of the "
+            f"best of {candidates:,} candidates"
         )
+        figures = (Figure(bounds.value(bounds.low + gap * chosen)),)
+        return self.answered(queried, figures, accuracy, mechanism=CHOICE, scale=scale / _PARTS)
 
     def _scores(self, counts: Mapping[int, int], candidates: int) -> list[int]:
         places = [counts.get(place, 0) for place in range(2 * candidates)]
