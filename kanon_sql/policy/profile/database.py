@@ -51,10 +51,8 @@ class TableReference:
     """Columns of a table whose values are those of a key of a table.
 
     Attributes:
-        table: that has the columns.
         columns: in the order of the key.
-        to_table: the table that is referred to; it may be the same.
-        to_columns: its key.
+        to_table, to_columns: the key, which may be of the same table.
         declared: whether the database has it as a foreign key; else names and values say so.
         rows: rows that have a value in each column.
         unmatched: of these, rows whose values the other table does not have.
@@ -70,7 +68,7 @@ class TableReference:
 
     @property
     def note_on_unmatched(self) -> str:
-        """How many rows refer to nothing, in words."""
+        """The number of rows that refer to nothing, as a sentence."""
         return (
             f"{self.table}.{', '.join(self.columns)}: {counted(self.unmatched, 'row')} of {self.rows:,} with a value "
             f"that {self.to_table} does not have."
@@ -82,18 +80,15 @@ class TableProfile:
     """A table among others.
 
     Attributes:
-        name: with its schema, where that is not the current one.
-        rows: how many it has.
-        columns: their names.
+        name: with its schema, if that is not the current one.
         keys: those that are declared; else those that were found, the likeliest first.
-        persons: how a row reaches the person that it is about: a column of the table, or a path of columns, each in the
-            table that the one before refers to. The last one names the person. Several where the columns do not say
-            which one a row is about; none where none was found.
-        rows_of_others: for each of these but the first, the rows that it leads to another person than the first; None
-            where the two end at columns that do not refer to each other.
+        persons: the ways from a row to its person: a column of the table, or a path of columns, each in the table that
+            the one before refers to. The last one names the person.
+        rows_of_others: for each way but the first, the rows that it leads to another person than the first; None if
+            the two end at columns that do not refer to each other.
         one_each: whether no two rows are of one person.
-        way: the references of the first of ``persons`` that has none of several columns; of the first where all have.
-        person: the column that this one ends with; None where there is none.
+        way: the references of the first of ``persons`` that has none of several columns; of the first if all have.
+        person: the column that this one ends with.
     """
 
     name: str
@@ -108,8 +103,8 @@ class TableProfile:
 
     @property
     def note_on_ways(self) -> str | None:
-        """What is to be decided where there are several, in words."""
-        if len(self.persons) < 2:  # noqa: PLR2004 - two can differ
+        """The decision to make if there are several ways, as a sentence."""
+        if not self.persons[1:]:
             return None
         ways = "; ".join(" -> ".join(path) for path in self.persons)
         return f"{self.name}: a row reaches a person in {len(self.persons)} ways: {ways}. {_compared(self)}"
@@ -117,13 +112,7 @@ class TableProfile:
 
 @dataclass(frozen=True)
 class DatabaseProfile:
-    """What ``profile_database`` found.
-
-    Attributes:
-        source: the database.
-        tables: its tables, without those that the ledger has as releases.
-        references: between them.
-    """
+    """The result of ``profile_database``; without tables that the ledger has as releases."""
 
     source: str
     tables: tuple[TableProfile, ...]
@@ -131,7 +120,7 @@ class DatabaseProfile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be decided or looked at, in words."""
+        """Decisions to make and columns to check, as sentences."""
         said = [note for table in self.tables if (note := table.note_on_ways) is not None]
         if without := [table.name for table in self.tables if not table.persons]:
             said.append(
@@ -146,7 +135,7 @@ class DatabaseProfile:
 
 
 def _compared(table: TableProfile) -> str:
-    """Return whether the ways of a table lead to the same people, in words."""
+    """Return whether the ways of a table lead to the same people, as a sentence."""
     others = table.rows_of_others
     if None in others:
         return "They end at columns that do not refer to each other: which one a row is about, the columns do not say."
@@ -168,11 +157,7 @@ def profile_database(
 
     Args:
         source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
-        resources: what may be taken of the machine; a connection has settings of its own.
-
-    Raises:
-        UsageError: it is no such database.
-        SourceError: it cannot be read.
+        resources: limits of the machine; a connection has settings of its own.
     """
     database = open_tables(source, resources)
     if database is None:
@@ -205,7 +190,7 @@ def profile_of_tables(database: OpenDatabase) -> DatabaseProfile:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table as it is looked at: its relation, its rows, its columns, and its keys."""
+    """A table with its keys; ``unique`` columns have a value of their own in each row."""
 
     name: str
     own_name: str
@@ -229,20 +214,14 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
     ]
     alone = {key.columns[0] for key in declared if len(key.columns) == 1}
     named = [column for column in columns if column.name not in alone and _may_be_key(column)]
-    counts = [
-        count
-        for column in named
-        for count in (
-            exp.Count(this=sql.column(column.name, "source")),
-            sql.count_distinct(sql.column(column.name, "source")),
-        )
-    ]
+    values = [sql.column(column.name, "source") for column in named]
+    counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
     query = exp.select(sql.count_rows(), *counts).from_(sql.aliased(relation, "source"))
     ((rows, *numbers),) = database.holder.rows(query, f"rows and keys of {table[1]}")
     unique = [
         column.name
-        for column, values, distinct in zip(named, numbers[::2], numbers[1::2], strict=True)
-        if 1 < int(rows) == int(values) == int(distinct)
+        for column, known, distinct in zip(named, numbers[::2], numbers[1::2], strict=True)
+        if 1 < int(rows) == int(known) == int(distinct)
     ]
     unique.sort(key=lambda name: not _is_own_key(table[1], name))
     keys = declared or [TableKey((name,), declared=False) for name in unique]
@@ -253,12 +232,12 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
 
 def _as_there(names: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the names of columns as their table has them; DuckDB keeps those of a constraint as they were written."""
-    found = [find_column(name, columns) for name in names]
-    return tuple(name if column is None else column.name for name, column in zip(names, found, strict=True))
+    found = ((name, find_column(name, columns)) for name in names)
+    return tuple(name if column is None else column.name for name, column in found)
 
 
 def _may_be_key(column: Column) -> bool:
-    """Tell whether a column is a number or a key by its name, and by its type."""
+    """Return True if a column is a number or a key by its name and type."""
     whole = column.family == "integer" or (column.family == "decimal" and not column.decimals)
     if not (whole or column.family == "text" or column.type == "UUID"):
         return False
@@ -267,7 +246,7 @@ def _may_be_key(column: Column) -> bool:
 
 
 def _singular(table: str) -> list[tuple[str, ...]]:
-    """Return the words that the name of a table may have for one of its rows: ``patients`` has ``patient``."""
+    """Return the words for a row of a table: ``patients`` has ``patient``."""
     *before, last = parts_of_name(table) or ("",)
     endings = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("en", ""), ("n", ""))
     ones = [last.removesuffix(ending) + instead for ending, instead in endings if last.endswith(ending)]
@@ -275,7 +254,7 @@ def _singular(table: str) -> list[tuple[str, ...]]:
 
 
 def _is_own_key(table: str, column: str) -> bool:
-    """Tell whether a column is what numbers the rows of its table: the ``id`` or the ``patient_id`` of ``patients``."""
+    """Return True if a column numbers the rows of its table: the ``id`` or the ``patient_id`` of ``patients``."""
     words = parts_of_name(column)
     ones = _singular(table)
     return (
@@ -311,8 +290,8 @@ def _found(
 ) -> Iterator[TableReference]:
     """Yield references by names and values, of columns that are no foreign keys.
 
-    A column refers to the table that its name says; where there is none, to one that happens to have such a column with
-    a value of its own in every row.
+    A column refers to the table of its name, else to a table with such a column that has a value of its own in each
+    row.
     """
     known = {(one.table, one.columns) for one in declared}
     named = [
@@ -331,12 +310,9 @@ def _found(
                 if to is not table and _is_called_so(words, names) and _is_comparable(column, to.column(key))
             ]
             for wanted in (True, False):
-                measured = [
-                    _measured(database, table, (column.name,), to, (key,), declared=False)
-                    for to, key, is_own in called_so
-                    if is_own is wanted
-                ]
-                if refers := [one for one in measured if _refers(one)]:
+                candidates = [(to, key) for to, key, is_own in called_so if is_own is wanted]
+                found = [_measured(database, table, (column.name,), to, (key,)) for to, key in candidates]
+                if refers := [one for one in found if one.rows > 0 and one.unmatched <= _MOST_UNMATCHED * one.rows]:
                     yield from refers
                     break
 
@@ -349,12 +325,12 @@ def _names_of_key(table: str, key: str) -> list[tuple[str, ...]]:
 
 
 def is_called_after(column: str, table: str, key: str) -> bool:
-    """Tell whether a column is called like what refers to a key of a table, whatever its values are."""
+    """Return True if a column has the name of a reference to a key of a table."""
     return _is_called_so(parts_of_name(column), _names_of_key(table, key))
 
 
 def _numbers_rows(table: _Table, column: Column) -> bool:
-    """Tell whether a column numbers the rows of its own table: another one may happen to have each number once."""
+    """Return True if a column numbers the rows of its own table: another one may happen to have each number once."""
     return column.name in table.unique and _is_own_key(table.own_name, column.name)
 
 
@@ -373,7 +349,7 @@ def _measured(
     to: _Table,
     to_columns: tuple[str, ...],
     *,
-    declared: bool,
+    declared: bool = False,
 ) -> TableReference:
     own = [_comparable(table.column(name), "referring") for name in columns]
     keys = [_comparable(to.column(name), "referred") for name in to_columns]
@@ -400,16 +376,12 @@ def _comparable(column: Column, relation: str) -> exp.Expr:
     return sql.cast(value, "VARCHAR") if column.family == "text" else value
 
 
-def _refers(one: TableReference) -> bool:
-    return one.rows > 0 and one.unmatched <= _MOST_UNMATCHED * one.rows
-
-
 # 4. People
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way from a row to a person: references from table to table, and the column of the last table that names her."""
+    """References from table to table, and the column of the last table that names the person."""
 
     references: tuple[TableReference, ...]
     table: _Table
@@ -418,9 +390,9 @@ class _Way:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the way, each but those of the first table with its table."""
-        tables = [None, *(one.to_table for one in self.references)]
+        tables = ["", *(f"{one.to_table}." for one in self.references)]
         names = [*(", ".join(one.columns) for one in self.references), self.column]
-        return tuple(name if table is None else f"{table}.{name}" for table, name in zip(tables, names, strict=True))
+        return tuple(map("".join, zip(tables, names, strict=True)))
 
 
 def _with_people(
@@ -487,7 +459,7 @@ def _rows_of_others(
 
     None of a way that ends at a column whose values are not those of the first one's, as far as references say.
     """
-    if len(ways) < 2:  # noqa: PLR2004 - two can differ
+    if not ways[1:]:
         return ()
     alike = _numbered_alike([one for one in references if len(one.columns) == 1])
     columns = [(way.table.name, way.column) for way in ways]

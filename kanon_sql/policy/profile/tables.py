@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableProposal:
-    """What is proposed for one of the tables.
+    """The proposal for one of the tables.
 
     Attributes:
         table: its keys and ways to people.
-        rows: what they are; ``undecided`` where no way to a person was found, or one that may be to other people.
+        rows: what they are; ``undecided`` if no way to a person was found, or one that may be to other people.
         person: the column that names the person, or how a row reaches the one that has it.
         key: the column that others go through.
-        profile: its columns with their roles, without those that become pseudonyms; None where there is no way.
-        notes: what the way and the roles rest on, and what is to be looked at, in sentences.
+        profile: its columns with their roles, without those that become pseudonyms; None if there is no way.
+        notes: the evidence for the way and the roles, and columns to check, as sentences.
     """
 
     table: TableProfile
@@ -72,7 +72,7 @@ class TableProposal:
 
     @property
     def awaiting_decision(self) -> tuple[str, ...]:
-        """The columns that would be published as they are, and that are left to a person."""
+        """The columns that would be published as they are, and need a decision."""
         return () if self.profile is None else self.profile.awaiting_decision
 
     def summary(self) -> dict[str, Any]:
@@ -91,19 +91,14 @@ class TableProposal:
 
 @dataclass(frozen=True)
 class TablesProposal:
-    """What is proposed for the tables of a database.
-
-    Attributes:
-        source: the database.
-        tables: in their order there.
-    """
+    """The proposal for the tables of a database, in their order there."""
 
     source: str
     tables: tuple[TableProposal, ...]
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """The tables of which a person has to say what their rows are."""
+        """The tables whose rows need a decision."""
         return tuple(one.table.name for one in self.tables if one.rows == "undecided")
 
     @property
@@ -128,7 +123,7 @@ def init_tables_policy(
     sample: int | None = None,
     resources: Resources | None = None,
 ) -> TablesProposal:
-    """Write a commented policy file for all tables of a database; return what it proposes.
+    """Write a commented policy file for all tables of a database; return its proposal.
 
     Args:
         source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
@@ -136,7 +131,7 @@ def init_tables_policy(
         replace: whether a file of that name is replaced.
         k: the smallest class that is written into it.
         sample: as for ``profile``, of each table.
-        resources: what may be taken of the machine; a connection has settings of its own.
+        resources: limits of the machine; a connection has settings of its own.
 
     Raises:
         UsageError: the file is there already, the source is no such database, or its tables have no way to a person
@@ -180,7 +175,7 @@ def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> Tabl
 
 
 class _Ways:
-    """How rows of the tables reach their people, in the one way that a policy can have."""
+    """The one way from the rows of each table to their people that a policy can have."""
 
     def __init__(self, profile: DatabaseProfile) -> None:
         self.references = profile.references
@@ -230,7 +225,7 @@ class _Ways:
         return next(iter(by_column), self.people.person)
 
     def step(self, table: TableProfile) -> tuple[str | Through | None, str]:
-        """Return the column of a table that names the person, or what it goes through; and by which key it does."""
+        """Return the column of a table that names the person, or its way; and the key of the table it goes through."""
         if table is self.people:
             return self.person, ""
         if not table.way:
@@ -245,11 +240,7 @@ class _Ways:
         return Through(column, to.name), key
 
     def keys(self) -> dict[str, str]:
-        """Return, by table, the key that others go through.
-
-        Raises:
-            UsageError: they go through several of one table.
-        """
+        """Return, by table, the one key that others go through."""
         found: dict[str, tuple[str, str]] = {}
         for table in self._tables.values():
             person, key = self.step(table)
@@ -265,9 +256,9 @@ class _Ways:
         return {table: key for table, (_, key) in found.items()}
 
     def other_people(self, table: TableProfile) -> str | None:
-        """Return the column that names people, where that which a table leads to may name other ones; None if not.
+        """Return the column that names people if the one that a table leads to may name other people.
 
-        Columns name the same people where one refers to the other, or is called after it.
+        Columns name the same people if one refers to the other, or is called after it.
         """
         columns = [folded(one.person) for one in self._tables.values() if one.person is not None]
         end = self._tables[table.way[-1].to_table] if table.way else table
@@ -283,7 +274,7 @@ class _Ways:
 
 
 def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
-    """Return the way from the rows of a table to their people, with the figures that it rests on."""
+    """Return the way from the rows of a table to their people, with its figures as notes."""
     person, _ = ways.step(table)
     is_people = table is ways.people
     column = person.column if isinstance(person, Through) else person
@@ -320,7 +311,7 @@ def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
 
 
 def _with_roles(one: TableProposal, profile: Profile, ways: _Ways) -> TableProposal:
-    """Return a proposal with the roles of its columns, but for those that become pseudonyms."""
+    """Return a proposal with the roles of its columns, but those that become pseudonyms."""
     column = one.person.column if isinstance(one.person, Through) else one.person
     names_rows = {
         name: "it is a key, and names a row" for key in one.table.keys if len(key.columns) == 1 for name in key.columns
@@ -395,9 +386,9 @@ def write_tables_proposal(
     k: int,
     replace_existing: bool,
 ) -> bool:
-    """Write the policy file of a proposal: whole, and one that can be read once the tables are decided, or not at all.
+    """Write the policy file of a proposal, which can be read once its tables are decided, whole or not at all.
 
-    ``source`` is what the database was opened by. Return whether the file names it.
+    Return whether it names ``source``, from which the database was opened.
     """
     require_free(path, replace=replace_existing)
     origin = origin_of(source, None, database.source(database.tables[0]))

@@ -56,9 +56,8 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
 
-_FINISHING = (
-    1.5  # seconds that publishing and verifying take, for each second of preparing; km * km times as many of km events
-)
+_FINISHING = 1.5
+"""Seconds of publishing and verifying for each second of preparing; km * km times as many with km known events."""
 
 
 @dataclass(kw_only=True)
@@ -73,9 +72,8 @@ class TablesRelease(FoundTables):
         cost: of the recoding, in cells that are lost.
         bound: no recoding of this kind costs less, as far as is proven.
         cells: cells of quasi-identifiers.
-        nodes_tested: nodes of single tables that were tested.
         stopped: why the search ended before the proof was complete.
-        found_at, left_at: the logged statements between which people and events were found.
+        found: the logged statements that found people and events.
     """
 
     people_in: int
@@ -85,8 +83,7 @@ class TablesRelease(FoundTables):
     cells: int
     nodes_tested: int
     stopped: Stopped | None
-    found_at: int
-    left_at: int
+    found: slice
 
     @property
     def loss(self) -> float:
@@ -114,7 +111,7 @@ class TablesRelease(FoundTables):
         Raises:
             UsageError: a name is taken.
             JointReleaseError: there is an earlier release of one of the tables.
-            VerificationError: the output is not what it should be; it was taken back.
+            VerificationError: the output failed verification; it was taken back.
         """
         return publish.to_schema(self, name, replace=replace, ignore_ledger=ignore_ledger)
 
@@ -127,13 +124,7 @@ class TablesRelease(FoundTables):
     def to_directory(
         self, path: str | os.PathLike[str], *, format_name: Format = "csv", ignore_ledger: bool = False
     ) -> PublishedTables:
-        """Write the release as files of a new directory, one for each table; it raises as ``to_schema`` does.
-
-        Args:
-            path: of the directory, which is made; or one that is empty.
-            format_name: of the files, "csv" or "parquet".
-            ignore_ledger: whether to publish whatever earlier releases there are.
-        """
+        """Write the release as files of a new or empty directory; it raises as ``to_schema`` does."""
         return publish.to_directory(self, Path(path), format_name=format_name, ignore_ledger=ignore_ledger)
 
     def in_place(
@@ -145,20 +136,17 @@ class TablesRelease(FoundTables):
     ) -> PublishedTables:
         """Put the release in the place of its tables, and leave no raw value of them in the file (docs/in-place.md).
 
-        Tables that the policy drops go too. The release is of no more use afterwards: the rows that it was made from
-        are gone.
+        Tables that the policy drops go too. The release is of no more use afterwards: its original rows are gone.
 
         Args:
-            backup: a new file, to which the file is copied first, with all raw rows; or False for no copy. One of both
-                must be given.
+            backup: a new file, to which the file is copied first, with all raw rows; or False for no copy.
             dry_run: whether to make and check everything, and then to leave the file as it is.
-            ignore_ledger: whether to publish whatever earlier releases there are.
+            ignore_ledger: as for ``to_schema``.
 
         Raises:
             UsageError: the tables are not in a DuckDB file, or something rests on their rows.
             SourceError: a file cannot be written, or another process has it open.
-            JointReleaseError: there is an earlier release of one of the tables.
-            VerificationError: the output is not what it should be; the file is as it was.
+            JointReleaseError, VerificationError: as for ``to_schema``; the file is as it was.
         """
         from kanon_sql.release.in_place.publish import HowInPlace
         from kanon_sql.release.tables.in_place import put_in_place
@@ -178,17 +166,11 @@ class TablesRelease(FoundTables):
         """Return the SQL that makes and verifies the release as the tables of a schema; nothing is published.
 
         Of values of the tables it holds those that are looked up in a hierarchy of a file, as far as released rows have
-        them. The key of pseudonyms is left open.
-
-        Args:
-            schema: its name.
-            everything: whether all statements that were run to find the release stand before the script. These can
-                hold values of all rows.
-
-        Raises:
-            UsageError: the script without other values would make another release.
+        them. With ``everything``, all statements that found the release stand before it, and can hold values of all
+        rows. The key of pseudonyms is left open. A UsageError says that the script without other values would make
+        another release.
         """
-        return tables_script(self, slice(self.found_at, self.left_at), schema, everything=everything)
+        return tables_script(self, self.found, schema, everything=everything)
 
     def summary(self, published: PublishedTables | None = None) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
@@ -213,7 +195,7 @@ class TablesRelease(FoundTables):
         }
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.opened.engine.close()
 
     def __enter__(self) -> Self:
@@ -233,9 +215,9 @@ def anonymize_tables(
     """Return the release of several tables of a database that loses least.
 
     Args:
-        source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database; None where the policy names it.
-        policy: what is required, or the path of a kanon.toml with ``[tables.NAME]``.
-        resources: what may be taken of the machine.
+        source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database; None if the policy names it.
+        policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
+        resources: limits of the machine.
         progress: called as the work goes on.
 
     Raises:
@@ -297,7 +279,7 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
     with timed(seconds, "rows"):
         rows = ReleasedRows(opened, levels, key)
         rows.make()
-        left_at = len(opened.engine.statements)
+        found = slice(found_at, len(opened.engine.statements))
         counts, people_out = tuple(_counted(opened, rows)), rows.people_out()
     if people_out < policy.k:
         raise NoSolutionError(
@@ -318,8 +300,7 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         cells=cells,
         nodes_tested=search.nodes_tested,
         stopped=search.stopped,
-        found_at=found_at,
-        left_at=left_at,
+        found=found,
     )
 
 

@@ -31,11 +31,7 @@ _REFERRED = "kanon_referred"
 
 
 class CodedTables:
-    """Coded rows, each table of which is made when it is first needed.
-
-    Attributes:
-        opened: the tables.
-    """
+    """Coded rows, each table of which is made when it is first needed."""
 
     def __init__(self, opened: OpenedTables) -> None:
         self.opened = opened

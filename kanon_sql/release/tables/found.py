@@ -1,4 +1,4 @@
-"""What was found before several tables are published: people, events, and how many rows of each table are left."""
+"""People, events and counts of rows that were found before several tables are published."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableCounts:
-    """What became of the rows of a table.
+    """The rows of a table before and after.
 
     Attributes:
-        name: of the table.
         rows: what they are: people, events, or kept as they are.
         rows_in: rows of the table.
         of_nobody: rows that lead to no person, or to one that the table of people does not have: never released.
@@ -43,14 +42,11 @@ class FoundTables:
     """Tables whose people and events are found.
 
     Attributes:
-        policy: what the release must satisfy.
-        opened: the tables.
         rows: the people and events that are left.
-        counts: what became of the rows of each table.
         key: of pseudonyms.
         seconds: by step.
         writable: whether the database was opened for writing.
-        gone: whether the release has taken the place of its tables, so that their rows are no more.
+        gone: True once the release has taken the place of its tables.
     """
 
     policy: TablesPolicy

@@ -29,13 +29,13 @@ class FoundPeople:
     """The people who are found by what is published of them and up to so many of their events.
 
     Attributes:
-        events: how many are known.
+        events: the number of known events.
         people: all people of the tables.
         combinations: of so many events of one person, summed over the people.
-        alone: people with something that could be known and fits no other person; None if it was not counted, since
-            there are too many combinations.
+        alone: people with something that could be known and fits no other person; None if there are too many
+            combinations to count.
         below_k: people with something that could be known and fits fewer than k; None likewise.
-        smallest: how many people share the rarest that could be known; None where there are no people, too.
+        smallest: people who share the rarest that could be known; None if there are no people, too.
     """
 
     events: int

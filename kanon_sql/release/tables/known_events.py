@@ -71,12 +71,7 @@ _ROUNDED = 1e-9  # more than what rounding takes from a sum of what rows are wor
 
 @dataclass(frozen=True)
 class _Lookup:
-    """The labels of a column, by the rows of its lookup relation.
-
-    Attributes:
-        words: of the codes.
-        numbers: for each level below the root, the labels as numbers from 0 in the order in which they are sorted.
-    """
+    """The words of the codes of a column, and the labels of each level below the root as numbers in their order."""
 
     words: list[Numbers]
     numbers: list[Numbers]
@@ -84,13 +79,13 @@ class _Lookup:
 
 @dataclass(frozen=True)
 class _Charged:
-    """What a column of a table costs.
+    """The costs of a column of a table.
 
     Attributes:
         column: its place among those that rows are known by.
         place: in the lattice.
-        costs: for each level below the root, what the labels of the lookup rows cost, in the unit of the measure.
-        full: what a lost cell costs in that unit; more than 0.
+        costs: of the labels of the lookup rows, for each level below the root, in the unit of the measure.
+        full: the cost of a lost cell in that unit; more than 0.
         weight: common units in one such unit.
     """
 
@@ -106,14 +101,11 @@ class _Rows:
     """The rows of a table: a place for each combination of a person and codes.
 
     Attributes:
-        part: the table.
-        person: number of the person.
         n: rows with the combination.
         codes: for each column that rows are known by, the row of its lookup relation.
-        lookups: of these columns.
         places: of these columns in the lattice.
         charged: its own columns that cost something.
-        through: where the row is that each goes through, in the rows of its table; None if they go through nothing.
+        through: the table that rows go through, and the place of the row there; None if they go through nothing.
     """
 
     part: Part
@@ -136,7 +128,7 @@ class _Rows:
         return dense(*combined_codes(codes, sizes, len(self.n))) if len(self.n) else (self.n, 0)
 
     def cost(self, node: Node, left: Chosen) -> Cost | float:
-        """Return what the table costs where some of the rows are left; impossible where too many are not."""
+        """Return the cost of the table if some of the rows are left; impossible if too few are."""
         n = np.where(left, self.n, 0)
         rows, total = int(n.sum()), 0
         suppressed = self.part.rows - rows
@@ -149,7 +141,7 @@ class _Rows:
         return total * self.part.weight
 
     def worth(self, node: Node) -> Worth:
-        """Return how much less the rows of each combination cost at a node than where they are lost, in cells."""
+        """Return how much less the rows of each combination cost at a node than if they are lost, in cells."""
         worth = np.zeros(len(self.n), dtype=np.float64)
         for own in self.charged:
             if node[own.place] < len(own.costs):
@@ -159,11 +151,9 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Items:
-    """Which kinds of events the people have who are released at a node; sorted by person and kind.
+    """The kinds of events of the people who are released at a node; sorted by person and kind.
 
     Attributes:
-        person: number of the person.
-        kind: number of the kind of event.
         group: a number for each kind of a class.
         through: the item that it goes through; -1 if there is none.
         of_row: the item of each row of all tables of events; -1 for people who are not released.
@@ -264,7 +254,7 @@ class _Most:
     Attributes:
         people: which people are released.
         of_row: the item of each row of all tables of events, if it can be left; else -1.
-        items: how many there are.
+        items: their number.
         order: the items that can be left, by clique.
         begins: where each clique begins among them.
         possible: whether no table has to lose more rows than it may.
@@ -301,10 +291,7 @@ class KnownEvents:
         self._person = _joined([own.person for own in self._events])
 
     def cost(self, node: Node, most: Cost | float = IMPOSSIBLE) -> Cost | float:
-        """Return what a node costs: exactly if it costs no more than ``most``; else some cost above it.
-
-        Impossible where too many rows of a table are left out.
-        """
+        """Return the exact cost of a node if it is no more than ``most``, else some cost above it or impossible."""
         rounds = self._rounds_at(node)
         self._begun = None  # it goes on
         items = rounds.items
@@ -427,11 +414,9 @@ class KnownEvents:
         return most
 
     def _is_possible(self, most: _Most) -> bool:
-        tables = (
-            []
-            if self._of_people is None
-            else [(self._of_people, self._of_people.n[most.people[self._of_people.person]].sum())]
-        )
+        tables = []
+        if (people := self._of_people) is not None:
+            tables.append((people, people.n[most.people[people.person]].sum()))
         for name, own in self._rows.items():
             n = np.zeros(len(self._person))
             n[self._begin[name] : self._begin[name] + len(own.n)] = own.n
@@ -554,13 +539,7 @@ def _cliques(items: _Items, left: Chosen, worth: Worth, one: Numbers, other: Num
     """Return the clique of each item that is left, and -1 for others.
 
     Of each person what is worth most comes first; each goes into the first clique of which all are too rare with it.
-
-    Args:
-        items: the items.
-        left: which are left.
-        worth: of each.
-        one: items that are too rare together with another of the same person,
-        other: and these.
+    ``one`` and ``other`` are pairs of items of a person that are too rare together.
     """
     rare = np.zeros(len(left), dtype=np.bool_)
     rare[one] = rare[other] = True

@@ -39,10 +39,7 @@ NO_SCRIPT = (
 
 
 def tables_script(release: FoundTables, found: slice, schema: str, *, everything: bool) -> Script:
-    """Return the script of a release to a schema; see ``TablesRelease.script``.
-
-    ``found`` are the logged statements by which people and events were found.
-    """
+    """Return the script of a release to a schema, whose people and events these logged statements found."""
     engine = release.opened.engine
     if isinstance(engine, Workbench):
         raise UsageError(NO_SCRIPT)
@@ -65,10 +62,7 @@ def tables_script(release: FoundTables, found: slice, schema: str, *, everything
 def _with_published_values(release: FoundTables, found: slice) -> tuple[FoundTables, slice]:
     """Return the release made with lookups of the values of released rows, and the statements that find its rows.
 
-    That is the release itself if no lookup is written out.
-
-    Raises:
-        UsageError: it has other rows.
+    That is the release itself if no lookup is written out. A release with other rows is refused.
     """
     engine, written = release.opened.engine, []
 
@@ -148,7 +142,7 @@ def _is_of_release(statement: exp.Expr) -> bool:
 
 
 def _without_memory(statement: exp.Expr) -> exp.Expr:
-    """Return a statement that names tables of a schema without the database that they were tried in."""
+    """Return a statement without the database in which its tables were tried."""
     found = statement.copy()
     for table in found.find_all(exp.Table):
         if table.catalog == publish.MEMORY:

@@ -121,13 +121,12 @@ class Measure(Protocol):
 
 @dataclass
 class TablesSearch:
-    """A search, and what it found.
+    """A search, and its result.
 
     Attributes:
-        parts: what costs are sums over.
+        parts: the summands of costs.
         lattice: of the columns of all tables.
-        measure: what a node costs; None where it is what the parts cost by themselves.
-        best: the best node, and its cost.
+        measure: of nodes; None if they cost what the parts cost by themselves.
         bound: no node costs less.
         stopped: why it ended before the proof was complete.
     """
@@ -142,12 +141,7 @@ class TablesSearch:
     _bounded: set[Node] = field(default_factory=set, repr=False)
 
     def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
-        """Search to the proof, to the deadline or to Ctrl-C.
-
-        Raises:
-            NoSolutionError: every node suppresses too much.
-            TimeLimitError, SearchInterruptedError: it ended before a first node was measured.
-        """
+        """Search to the proof, to the deadline or to Ctrl-C; raise if no node was measured by then."""
         for part in self.parts:
             problem = part.evidence.problem
             suppressed = part.evidence.test(problem.lattice.top)  # all rows, or none
