@@ -107,11 +107,16 @@ def command_line(verb: str, named: Sequence[str], *options: str) -> str:
 
 def in_python(message: str) -> str:
     """Return a message with Python's names of the options in it; commands stay as they are typed."""
+    return outside_commands(message, lambda part: _OPTION.sub(_python_name, part))
+
+
+def outside_commands(message: str, change: Callable[[str], str]) -> str:
+    """Return a message, changed but for the commands in it."""
     parts, end = [], 0
     for command in _COMMAND.finditer(message):
-        parts += [_OPTION.sub(_python_name, message[end : command.start()]), command[0]]
+        parts += [change(message[end : command.start()]), command[0]]
         end = command.end()
-    return "".join([*parts, _OPTION.sub(_python_name, message[end:])])
+    return "".join([*parts, change(message[end:])])
 
 
 def _python_name(option: re.Match[str]) -> str:

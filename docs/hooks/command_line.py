@@ -1,4 +1,4 @@
-"""The reference of the command line, made from the typer app: every command with all that it takes."""
+"""The reference of the command line and of the settings, made from the typer app and from what settings declare."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from kanon_sql.cli.commands.settings import listed_settings, told
 from kanon_sql.cli.main import root
-from kanon_sql.cli.output.help import panels
+from kanon_sql.cli.options.keys import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 PAGE = "reference/command-line.md"
+PAGE_OF_SETTINGS = "reference/settings.md"
+PLACE_OF_SETTINGS = "<!-- The settings stand here on the site (docs/hooks/command_line.py). -->"
 PLACE = "<!-- The commands stand here on the site (docs/hooks/command_line.py). -->"
 _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
 _SPECIAL = re.compile(r"[\\`*_\[\]]")  # characters that Markdown would read
@@ -25,8 +28,10 @@ _OPTION = re.compile(r"(?<![\w`-])(--?[a-z][\w-]*(?:=\w+)?)")  # in a text
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - of mkdocs
-    """Put the commands into their page."""
-    return markdown.replace(PLACE, reference()) if page.file.src_uri == PAGE else markdown
+    """Put the commands and the settings into their pages."""
+    made = {PAGE: (PLACE, reference), PAGE_OF_SETTINGS: (PLACE_OF_SETTINGS, settings)}
+    place, text = made.get(page.file.src_uri, ("", str))
+    return markdown.replace(place, text()) if place else markdown
 
 
 def reference() -> str:
@@ -34,6 +39,20 @@ def reference() -> str:
     command = root()
     context = typer.Context(command, info_name="kanon", **command.context_settings)
     return "\n".join(_section(inner) for inner in _commands(context))
+
+
+def settings() -> str:
+    """Return all settings as Markdown, by section."""
+    lines = []
+    section = ""
+    for one in listed_settings():
+        own, _, name = one["setting"].partition(".")
+        if own != section:
+            section = own
+            lines += ["", f"## {section}", "", "| key | default | meaning |", "|---|---|---|"]
+        default = "" if one["default"] is None else f"`{one['default']}`"
+        lines.append(f"| `{name}` | {default} | {_as_written(told(one)).replace('|', '&#124;')} |")
+    return "\n".join(lines)
 
 
 def _commands(context: typer.Context) -> Iterator[typer.Context]:
@@ -52,8 +71,13 @@ def _section(context: typer.Context) -> str:
     command: Any = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"## {context.command_path}", _text(command.help), f"```text\n{usage}\n```"]
-    for panel, parameters in panels(command, context).items():
-        parts.append("\n".join([f"**{panel}**\n", *(_item(parameter, context) for parameter in parameters)]))
+    shown = [one for one in command.get_params(context) if not one.hidden]
+    for title, kind in (("Arguments", "argument"), ("Options", "option")):
+        items = [_item(one, context) for one in shown if one.param_type_name == kind]
+        parts.append("\n".join([f"**{title}**\n", *items]))
+    hidden = {key: one for key, one in keys_of(command).items() if one.hidden}
+    items = [f"- `{key}` or `{max(one.opts, key=len)}`  \n  {_as_written(one.help)}" for key, one in hidden.items()]
+    parts.append("\n".join(["**By `--set KEY=VALUE`, or by an option of its own**\n", *items]))
     return "\n\n".join([*parts, ""])
 
 

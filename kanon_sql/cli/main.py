@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,13 +18,13 @@ from typer.main import get_command
 
 from kanon_sql.cli import VERSION_LINE
 from kanon_sql.cli.commands import COMMANDS, EXAMPLES, GROUPS
+from kanon_sql.cli.options.keys import hidden, note_hidden, refuse_twice
 from kanon_sql.cli.output import diagnostics
-from kanon_sql.cli.output.help import help_of
 from kanon_sql.cli.output.output import visible
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SearchInterruptedError, SourceError, on_command_line
 
 _ROOT = "kanon"
-_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PLAIN = {int: re.compile(r"[0-9]{1,18}"), float: re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")}
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 
@@ -63,12 +63,32 @@ class _Readable:
             parameter._runtime_param = _PlainValues()  # noqa: SLF001 - where typer keeps what reads a value
         return parameters
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
-        formatter.write(help_of(self, ctx))
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above
+        """Write examples as they can be typed: a long one goes on after a backslash."""
+        lines = [part for text in (self.epilog or "").split("\n") for part in _example(text, formatter.width)]  # type: ignore[attr-defined]
+        formatter.write("\n" + "\n".join(lines).rstrip() + "\n" if lines else "")
+
+
+_WORDS = re.compile(r"""-\S+(?: (?:"[^"]*"|[^-\s]\S*))?|\S+""")  # of a command: an option with its value, or a word
+
+
+def _example(text: str, width: int) -> Iterator[str]:
+    line = ""
+    for piece in _WORDS.findall(text) if text.startswith(" ") else text.split():
+        if line and len(line) + len(piece) + 3 > width:
+            yield f"{line} \\" if text.startswith(" ") else line
+            line = f"      {piece}" if text.startswith(" ") else piece
+        else:
+            line = f"{line} {piece}" if line else text[: len(text) - len(text.lstrip())] + piece
+    yield line
 
 
 class _Command(_Readable, TyperCommand):
-    pass
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        note_hidden(self, args)
+        left = super().parse_args(ctx, args)
+        refuse_twice(ctx)
+        return left
 
 
 class _Group(_Readable, TyperGroup):
@@ -88,9 +108,13 @@ class _Group(_Readable, TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
         if not args and not ctx.resilient_parsing:  # then the help is shown
-            sys.stdout.write(help_of(self, ctx))
+            sys.stdout.write(f"{ctx.get_help()}\n")
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in self.commands.items()])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401 - as above
         from typer._click.shell_completion import CompletionItem
@@ -108,6 +132,7 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
         cls=_Group,
         help="Anonymize tables where they live: a release that loses least, as SQL that anyone can read.",
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,
         context_settings=_SETTINGS,
         epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 "
         "interrupted, 143 terminated.",
@@ -115,21 +140,21 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
     app.callback()(_global)
     group: Any = get_command(app)
     for name, summary in GROUPS.items():
-        group.add_command(_Group(name=name, help=summary))
+        group.add_command(_Group(name=name, help=summary, rich_markup_mode=None))
     return group
 
 
 @cache
 def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
     """Return a command, imported, with all of its options."""
-    from kanon_sql.cli.options.shared import with_layout, with_resources, with_time_zone
+    from kanon_sql.cli.options.shared import with_layout, with_resources, with_set, with_time_zone
 
     module, _, name = COMMANDS[path][0].partition(":")
     shown = "\n".join(["Examples, after kanon demo:", *(f"  {line}" for line in EXAMPLES[path])])
-    app = typer.Typer(add_completion=False, context_settings=_SETTINGS)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=_SETTINGS)
     made = app.command(path.rpartition(" ")[2], cls=_Command, epilog=shown)
     function = getattr(import_module(f"kanon_sql.cli.commands.{module}"), name)
-    made(with_resources(with_layout(with_time_zone(function))))
+    made(with_set(with_resources(with_layout(with_time_zone(function)))))
     return get_command(app)
 
 
@@ -160,6 +185,7 @@ def _version(*, on: bool) -> None:
 def run(arguments: list[str]) -> int:
     reader = on_command_line.set(True)
     diagnostics.done.set(NOTHING_WRITTEN)
+    hidden.set({})
     try:
         return _run(arguments)
     finally:

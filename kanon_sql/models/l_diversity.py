@@ -204,7 +204,13 @@ class RecursiveCLDiversity(SensitiveModel):
 
 OPTIONS = (
     ModelOption(
-        "l", DistinctLDiversity, ("l",), "L", "A class has L different values of the sensitive column.", whole=("l",)
+        "l",
+        DistinctLDiversity,
+        ("l",),
+        "L",
+        "Each class has L different values of the sensitive column.",
+        whole=("l",),
+        is_shown=True,
     ),
     ModelOption(
         "entropy_l",

@@ -61,6 +61,7 @@ class ModelOption:
         text: the help.
         whole: those of the thresholds that are whole numbers.
         variant: a further option that chooses a variant of the model.
+        is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
     """
 
     name: str
@@ -70,6 +71,7 @@ class ModelOption:
     text: str
     whole: tuple[str, ...] = ()
     variant: Variant | None = None
+    is_shown: bool = False
 
     @property
     def names_column(self) -> bool:

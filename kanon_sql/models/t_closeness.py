@@ -245,7 +245,8 @@ OPTIONS = (
         TCloseness,
         ("t",),
         "T",
-        "Values of each class are spread as in the table, but for a distance of T.",
+        "The values of a class are within distance T of the table's.",
+        is_shown=True,
         variant=Variant(
             "distance",
             get_args(Distance),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from kanon_sql.engine.files import is_in_private_directory
 from kanon_sql.engine.sources.addresses import has_secrets, path_in
@@ -19,6 +19,7 @@ from kanon_sql.engine.sources.layout import (
     encoding_named,
 )
 from kanon_sql.errors import UsageError
+from kanon_sql.policy.settings import check_settings, either, setting, settings_of
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ CSV = (".csv", ".tsv")
 Kind = Literal["table", "view", "materialized-view"]
 Backup: TypeAlias = Path | Literal[False] | None
 """A file for a copy of the raw rows; False for no copy; None if that was not decided."""
+OF_CSV = {
+    "spreadsheet_safe": "--spreadsheet-safe",
+    "delimiter": "--delimiter",
+    "encoding": "--out-encoding",
+    "decimal": "--out-decimal",
+}
+"""Settings of CSV files alone, and their options."""
 NO_BACKUP_ELSEWHERE = "--backup and --no-backup are for a release in place: give --in-place, or leave them out."
 
 
@@ -91,55 +99,95 @@ def _place(source: str) -> str:
     return source if path is None else os.path.realpath(path)
 
 
+def _backup(given: Any) -> Any:  # noqa: ANN401 - what a policy file may hold
+    if given == "":
+        raise ValueError(given)
+    return False if given is False else Path(given)
+
+
+def _delimiter(given: str) -> str:
+    known = {**DELIMITERS, **{sign: sign for sign in DELIMITERS.values()}}
+    if given not in known:
+        raise ValueError(given)
+    return known[given]
+
+
+_AS_READ = "default: as in the CSV file that is read"
+
+
 @dataclass(frozen=True)
 class Destination:
-    """Where a release goes: at most one of ``into``, ``out`` and ``in_place``.
+    """Where a release goes, at most one of ``into``, ``out`` and ``in_place``: each ``setting`` says what it is.
 
-    Attributes:
-        into: name of a table or view in the database.
-        kind: which of the two.
-        out: a file, its format by its suffix.
-        replace: whether something of that name may be replaced.
-        in_place: whether it takes the place of its table.
-        backup: where the file of that table is copied to first, or False; one of both is required in place.
-        dry_run: whether everything is made and checked, but nothing is written.
-        spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
-        delimiter: what separates values in a CSV file: , ; | or a tab, or its name; None is a tab in .tsv, else what
-            the source has where it is a CSV file, else a comma.
-        encoding: of a CSV file; None is that of the source where it is a CSV file, else UTF-8.
-        decimal: the decimal sign of numbers in a CSV file; None is that of the source where it is a CSV file, unless
-            a comma separates values; else a point.
-        lock: the file that is written for new rows of a table (see ``kanon_sql.release.append``).
+    ``backup`` is required in place; ``dry_run`` makes and checks everything, and writes nothing.
     """
 
-    into: str | None = None
-    kind: Kind = "table"
-    out: Path | None = None
-    replace: bool = False
-    in_place: bool = False
-    backup: Backup = None
+    into: str | None = setting(
+        "Put the release into the database under this name.", "release", str, metavar="NAME", is_shown=True
+    )
+    kind: Kind = setting(
+        "What --into makes: table, view or materialized-view.",
+        "release",
+        get_args(Kind),
+        metavar="KIND",
+        default="table",
+        key="as",
+        is_shown=True,
+    )
+    out: Path | None = setting(
+        "Write a .csv, .parquet, .json, .xlsx or .duckdb file, or stdout (-).",
+        "release",
+        Path,
+        metavar="FILE",
+        is_shown=True,
+    )
+    in_place: bool = setting(
+        "Replace the table by the release; no raw value remains.", "release", bool, default=False, is_shown=True
+    )
+    backup: Backup = setting(
+        "With --in-place: copy the file first, with all raw rows.",
+        "release",
+        Path,
+        also=("boolean",),
+        must="the name of a file, or false",
+        read=_backup,
+        metavar="FILE",
+        is_shown=True,
+    )
+    replace: bool = setting(
+        "Replace a table, view or file of that name.", "release", bool, default=False, is_shown=True
+    )
     dry_run: bool = False
-    spreadsheet_safe: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    lock: Path | None = None
+    spreadsheet_safe: bool = setting(
+        "In a CSV file: an apostrophe before each text that a spreadsheet would run.", "release", bool, default=False
+    )
+    delimiter: str | None = setting(
+        f"Of a CSV file: comma, semicolon, tab or pipe ({_AS_READ}, else a comma; a tab in .tsv).",
+        "release",
+        str,
+        must=f"{either(tuple(DELIMITERS))}, or its sign",
+        read=_delimiter,
+        metavar="SIGN",
+    )
+    encoding: str | None = setting(
+        f"Of a CSV file ({_AS_READ}, else utf-8).", "release", str, read=encoding_named, metavar="NAME"
+    )
+    decimal: str | None = setting(
+        f"The decimal sign of a CSV file: point or comma ({_AS_READ}, else point).",
+        "release",
+        str,
+        read=decimal_sign,
+        metavar="SIGN",
+    )
+    lock: Path | None = setting(
+        "With --into: write what kanon apply needs to append new rows.", "release", Path, metavar="FILE"
+    )
 
     def __post_init__(self) -> None:
+        check_settings(self, settings_of(type(self)))
         if (self.into is not None) + (self.out is not None) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of --into, --out and --in-place.")
         self._require_csv()
-        if self.delimiter is not None:
-            known = {**DELIMITERS, **{sign: sign for sign in DELIMITERS.values()}}
-            if self.delimiter not in known:
-                raise UsageError(
-                    f"Values are separated by {', '.join(DELIMITERS)} or its sign, not by {self.delimiter!r}."
-                )
-            object.__setattr__(self, "delimiter", known[self.delimiter])
-        if self.encoding is not None:
-            object.__setattr__(self, "encoding", encoding_named(self.encoding))
-        if self.decimal is not None:
-            object.__setattr__(self, "decimal", decimal_sign(self.decimal))
         if self.backup is not None and not self.in_place:
             raise UsageError(NO_BACKUP_ELSEWHERE)
         if self.lock is not None and (self.into is None or self.kind != "table"):
@@ -150,13 +198,8 @@ class Destination:
     def _require_csv(self) -> None:
         """Raise where a setting of CSV files is given for another destination."""
         is_csv = self.out is not None and self.out.suffix.lower() in CSV
-        for given, option in (
-            (self.spreadsheet_safe, "--spreadsheet-safe"),
-            (self.delimiter, "--delimiter"),
-            (self.encoding, "--out-encoding"),
-            (self.decimal, "--out-decimal"),
-        ):
-            if given and not is_csv:
+        for name, option in OF_CSV.items():
+            if getattr(self, name) and not is_csv:
                 raise UsageError(
                     f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
                     "or leave it out."
@@ -171,6 +214,10 @@ class Destination:
     def is_somewhere(self) -> bool:
         """Whether it is said where the release goes."""
         return self.into is not None or self.out is not None or self.in_place
+
+
+DESTINATION = settings_of(Destination)
+"""The settings of a destination, by their names."""
 
 
 def named_table(

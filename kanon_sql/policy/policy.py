@@ -26,15 +26,13 @@ from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, CHOICES, algorithms_of, options_of_others
-from kanon_sql.policy.destination import Destination, Kind, Origin
+from kanon_sql.policy.destination import DESTINATION, Destination, Origin
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import (
     Setting,
-    backup_in,
-    backup_setting,
     check_settings,
     checked,
     column_names,
@@ -135,32 +133,35 @@ class Policy:
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     count: Count = setting(
-        "people",
-        "What k counts: people, for which a table with several rows of one person needs --entity; or rows, also where "
-        "several are of one person.",
+        "What k counts, if people have several rows.",
         "privacy",
         get_args(Count),
+        default="people",
+        is_shown=True,
     )
     max_suppressed: float | str = setting(
-        DEFAULT_MAX_SUPPRESSED,
-        "How much may be left out: a share of the rows (0.05 or 5%), or '25 rows', or 'k rows'.",
+        "Suppression limit: 5%, '25 rows' or 'k rows'.",
         "search",
         str,
+        default=DEFAULT_MAX_SUPPRESSED,
+        also=("number",),
         must="between 0 and 1, a share such as 5%, '25 rows' or 'k rows'",
         read=suppression_limit,
         metavar="LIMIT",
         is_written=True,
+        is_shown=True,
     )
     algorithm: str = setting(
-        "",
-        "How to search (default: optimal; mondrian if a model of sensitive values is asked for).",
+        "How to search (default: optimal; for sensitive models mondrian).",
         "search",
         tuple(ALGORITHMS),
+        default="",
+        metavar="ALGORITHM",
         is_written=True,
+        is_shown=True,
     )
-    measure: Measure = setting("loss", "What to minimize.", "search", get_args(Measure), is_written=True)
+    measure: Measure = setting("What to minimize.", "search", get_args(Measure), default="loss", is_written=True)
     time_limit: float | None = setting(
-        None,
         "For all of the work: the search ends in time to publish and verify the best release so far, with its proven "
         "gap. (Default: none, and 10 seconds of search where a lattice has more than 1,000,000 nodes.)",
         "search",
@@ -170,48 +171,44 @@ class Policy:
         metavar="SECONDS",
     )
     sample_rate: float | None = setting(
-        None,
         "Of rows on which spolg chooses its path (0.01).",
         "search",
         str,
+        also=("number",),
         must="a share of rows above 0 and at most 1",
         read=_sample_rate,
         metavar="SHARE",
     )
     prove: bool | None = setting(
-        None,
         "How much less any recoding by labels of these hierarchies could lose, at most: of local and spolg; within the "
         "time limit, or 60 seconds.",
         "search",
         bool,
     )
     choice: str = setting(
-        ALL_OR_NONE,
         "How models of sensitive values decide: all-or-none, for mondrian; or greedy, which gives some values away to "
         "someone who knows the algorithm.",
         "search",
         CHOICES,
+        default=ALL_OR_NONE,
     )
     choose: str | None = setting(
-        None, "How mondrian chooses the column that it cuts a part in (default: range).", "search", get_args(Choose)
+        "How mondrian chooses the column that it cuts a part in (default: range).", "search", get_args(Choose)
     )
     cut: str | None = setting(
-        None,
         "Where mondrian cuts: at the median (strict, the default), in half (relaxed), or at a node of the tree.",
         "search",
         get_args(Cut),
     )
     labels: str | None = setting(
-        None,
         "How mondrian writes the texts of a part (default: their lowest label in the tree).",
         "search",
         get_args(Texts),
     )
     numbers: str | None = setting(
-        None, "How mondrian writes the numbers and dates of a part (default: range).", "search", get_args(Numbers)
+        "How mondrian writes the numbers and dates of a part (default: range).", "search", get_args(Numbers)
     )
     pairs: int | None = setting(
-        None,
         "How often mondrian-plus goes through pairs of parts at the end, to cut them again together (default: 1).",
         "search",
         int,
@@ -220,22 +217,21 @@ class Policy:
         metavar="PASSES",
     )
     search_on: SearchOn = setting(
-        "workbench",
         "Where the search runs when the table is in PostgreSQL or Spark: on the workbench, which fetches distinct "
         "tuples, or on the warehouse itself.",
         "search",
         get_args(SearchOn),
+        default="workbench",
     )
-    seed: int | None = setting(None, "Of the order of rows, and of random choices.", "release", int)
+    seed: int | None = setting("Of the order of rows, and of random choices.", "release", int)
     time_zone: str = setting(
-        UTC,
         "In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin.",
         "release",
         str,
+        default=UTC,
         metavar="NAME",
     )
     key_file: Path | None = setting(
-        None,
         "The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
         "release",
         Path,
@@ -444,7 +440,9 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
 
 SETTINGS = settings_of(Policy)
 """The settings that are one value, by their names."""
-K = Setting("k", DEFAULT_K, "The smallest class that may be published.", "privacy", int, "a whole number")
+K = Setting("The smallest class that may be published.", "privacy", int, DEFAULT_K, "k", "k", is_shown=True)
+ALL_SETTINGS = {one.key: one for one in (K, *SETTINGS.values(), *DESTINATION.values())}
+"""The settings of kanon.toml that are one value, by their keys."""
 
 
 def with_settings(call: Call) -> Call:
@@ -463,10 +461,7 @@ SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "population", "standards", *model_settings(), *names_in("privacy", SETTINGS)},
     "search": names_in("search", SETTINGS),
-    "release": {
-        *("into", "as", "out", "in_place", "backup", "replace", "spreadsheet_safe", "delimiter", "encoding", "decimal"),
-        *("lock", *names_in("release", SETTINGS)),
-    },
+    "release": {*names_in("release", DESTINATION), *names_in("release", SETTINGS)},
 }
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 TABLES = "tables"
@@ -540,20 +535,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         section: settings_of_section(policy, SETTINGS, section, directory)
         for section in ("privacy", "search", "release")
     }
-    release = {
-        "into": destination.into,
-        "as": destination.kind if destination.into else None,
-        "out": relative_path(destination.out, directory) if destination.out else None,
-        "in_place": destination.in_place or None,
-        "backup": backup_setting(destination.backup, directory),
-        "replace": destination.replace or None,
-        "spreadsheet_safe": destination.spreadsheet_safe or None,
-        "delimiter": destination.delimiter,
-        "encoding": destination.encoding,
-        "decimal": destination.decimal,
-        "lock": relative_path(destination.lock, directory) if destination.lock else None,
-        **of_policy["release"],
-    }
+    release = settings_of_section(destination, DESTINATION, "release", directory) | of_policy["release"]
+    if destination.into:
+        release = {"into": destination.into, "as": destination.kind, **release}
     population = {} if policy.population is None else {"population": policy.population}
     standards = {"standards": list(policy.standards)} if policy.standards else {}
     privacy = {"k": policy.k, **of_policy["privacy"], **to_settings(policy.models), **population, **standards}
@@ -570,7 +554,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "levels": {name: int(text) if text.isdecimal() else text for name, text in policy.levels.items()},
         "privacy": privacy,
         "search": dict(sorted(of_policy["search"].items())),
-        "release": {name: value for name, value in release.items() if value is not None},
+        "release": release,
     }
     return tomli_w.dumps({name: section for name, section in document.items() if section})
 
@@ -583,7 +567,6 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
-    release = document.get("release", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
         **{role: column_names(columns.get(role, []), f"columns.{role}") for role in _LISTS},
@@ -607,22 +590,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         prepare=rules_of(document.get("prepare", {})),
         standards=listed_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )
-    out = checked(release.get("out"), str, "release.out")
-    lock = checked(release.get("lock"), str, "release.lock")
-    destination = Destination(
-        into=checked(release.get("into"), str, "release.into"),
-        kind=one_of(release.get("as", "table"), get_args(Kind), "release.as"),
-        out=directory / out if out else None,
-        in_place=checked(release.get("in_place", False), bool, "release.in_place"),
-        backup=backup_in(release, directory),
-        replace=checked(release.get("replace", False), bool, "release.replace"),
-        spreadsheet_safe=checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
-        delimiter=checked(release.get("delimiter"), str, "release.delimiter"),
-        encoding=checked(release.get("encoding"), str, "release.encoding"),
-        decimal=checked(release.get("decimal"), str, "release.decimal"),
-        lock=directory / lock if lock else None,
-    )
-    return policy, destination
+    return policy, Destination(**settings_in(document, DESTINATION, directory))
 
 
 def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold

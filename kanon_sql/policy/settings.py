@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,30 +31,43 @@ class Setting:
     """A setting that is one value.
 
     Attributes:
-        name: of the field, of the keyword and in kanon.toml; the option has hyphens for underscores.
-        default: what holds if it is not given.
         about: one line of help.
         section: of kanon.toml.
         takes: the words that it may be, or the type of its option.
+        default: what holds if it is not given.
+        name: of the field and of the keyword.
+        key: in kanon.toml and behind ``--set``; the option has hyphens for underscores. By default, the name.
+        also: further JSON types that kanon.toml may have.
         must: what a value must be, as an error says it.
         read: returns the value of a policy, or raises a ValueError; None keeps the given value.
         metavar: what stands for a value in the help.
         is_written: whether a kanon.toml that is written has it if it is the default, too.
+        is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
     """
 
-    name: str
-    default: Any
     about: str
     section: str
     takes: type | tuple[str, ...]
-    must: str
+    default: Any = None
+    name: str = ""
+    key: str = ""
+    also: tuple[str, ...] = ()
+    must: str | None = None
     read: Callable[[Any], Any] | None = None
     metavar: str | None = None
     is_written: bool = False
+    is_shown: bool = False
 
     @property
     def option(self) -> str:
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.key.replace('_', '-')}"
+
+    @property
+    def must_be(self) -> str:
+        """What a value must be."""
+        if self.must is not None:
+            return self.must
+        return _KINDS[self.takes] if isinstance(self.takes, type) else either(self.takes)
 
     def value(self, given: Any) -> Any:  # noqa: ANN401 - of each setting its own
         """Return a given value as a policy has it, or raise a UsageError."""
@@ -64,12 +77,12 @@ class Setting:
             if self._may_be(given):
                 return given if self.read is None else self.read(given)
         meant = did_you_mean(str(given), self.takes) if isinstance(self.takes, tuple) else ""
-        raise UsageError(f"{self.name} must be {self.must}. Got {given!r}.{meant}")
+        raise UsageError(f"{self.key} must be {self.must_be}. Got {given!r}.{meant}")
 
     def of_text(self, text: str) -> Any:  # noqa: ANN401 - as above
         """Return the value that ``--set`` gives, or raise a UsageError."""
         given: Any = text
-        if self.takes in {int, float, bool}:
+        if self.takes in {int, float, bool, Path}:
             with suppress(ValueError, KeyError):  # which the last line says
                 given = {"true": True, "false": False}[text] if self.takes is bool else self.takes(text)
         return self.value(given)
@@ -84,28 +97,20 @@ class Setting:
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", Path: "the path of a file"}
 
 
-def setting(
-    default: Any,  # noqa: ANN401 - of each setting its own
-    about: str,
-    section: str,
-    takes: type | tuple[str, ...],
-    *,
-    must: str | None = None,
-    read: Callable[[Any], Any] | None = None,
-    metavar: str | None = None,
-    is_written: bool = False,
-) -> Any:  # noqa: ANN401 - a field of a dataclass
-    """Declare a setting (see ``Setting``) as a field."""
-    if must is None:
-        must = _KINDS[takes] if isinstance(takes, type) else " or ".join((", ".join(takes[:-1]), takes[-1]))
-    rest = (default, about, section, takes, must, read, metavar, is_written)
-    return field(default=default, metadata={"setting": rest})
+def either(words: tuple[str, ...]) -> str:
+    return " or ".join((", ".join(words[:-1]), words[-1]))
+
+
+def setting(about: str, section: str, takes: type | tuple[str, ...], **more: Any) -> Any:  # noqa: ANN401 - a field
+    """Declare a setting (see ``Setting``) as a field of a dataclass."""
+    one = Setting(about, section, takes, **more)
+    return field(default=one.default, metadata={"setting": one})
 
 
 def settings_of(policy: type) -> dict[str, Setting]:
     """Return the settings that a policy declares, by their names."""
-    declared = (one for one in fields(policy) if "setting" in one.metadata)
-    return {one.name: Setting(one.name, *one.metadata["setting"]) for one in declared}
+    declared = {one.name: one.metadata["setting"] for one in fields(policy) if "setting" in one.metadata}
+    return {name: replace(one, name=name, key=one.key or name) for name, one in declared.items()}
 
 
 def check_settings(policy: Any, settings: Mapping[str, Setting]) -> None:  # noqa: ANN401 - of one table or of several
@@ -118,9 +123,9 @@ def settings_in(document: Mapping[str, Any], settings: Mapping[str, Setting], di
     """Return the settings that a kanon.toml in a directory gives."""
     found = {}
     for name, one in settings.items():
-        value = document.get(one.section, {}).get(name)
+        value = document.get(one.section, {}).get(one.key)
         if value is not None:
-            is_path = one.takes is Path and isinstance(value, str)
+            is_path = one.takes is Path and isinstance(value, str) and value
             found[name] = directory / value if is_path else value
     return found
 
@@ -136,16 +141,17 @@ def settings_of_section(
     for name, one in settings.items():
         value = getattr(policy, name)
         if one.section == section and value is not None and (one.is_written or value != one.default):
-            found[name] = relative_path(value, directory) if isinstance(value, Path) else value
+            found[one.key] = relative_path(value, directory) if isinstance(value, Path) else value
     return found
 
 
 def names_in(section: str, settings: Mapping[str, Setting]) -> set[str]:
-    """Return the names of the settings in a section of kanon.toml."""
-    return {one.name for one in settings.values() if one.section == section}
+    """Return the keys of the settings in a section of kanon.toml."""
+    return {one.key for one in settings.values() if one.section == section}
 
 
 def positive(value: Any) -> Any:  # noqa: ANN401 - what is given
+    """Return a value if it is a number above 0, or raise a ValueError."""
     if isinstance(value, bool | str) or not value > 0:
         raise ValueError
     return value

@@ -157,7 +157,7 @@ def test_one_is_one(kanon: Callable[..., Ended]) -> None:
 
 def test_the_time_limit_says_what_it_limits(kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert "For all of the work" in kanon("anonymize", "--help").out
+    assert "For all of the work" in kanon("settings").out
 
 
 class Window(io.StringIO):

@@ -17,6 +17,7 @@ from needs import needs
 
 import kanon_sql
 from kanon_sql.cli.main import root
+from kanon_sql.policy.policy import ALL_SETTINGS, BY_COLUMN, SECTIONS
 
 yaml = needs("yaml")
 
@@ -174,10 +175,19 @@ def test_every_command_has_its_section_with_every_option() -> None:
         for parameter in command.params:
             for spelling in parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]:
                 # alone, with its other spellings or with what it takes
-                found = re.search(rf"^- \*\*`([^`]* )?{re.escape(spelling)}[ ,`]", sections[name], re.MULTILINE)
-                assert found or parameter.hidden, f"{name} {spelling}"
+                start = r"- `[a-z._]+` or `" if parameter.hidden else r"- \*\*`([^`]* )?"
+                assert re.search(rf"^{start}{re.escape(spelling)}[ ,`]", sections[name], re.MULTILINE), (name, spelling)
         assert "`-h, --help`" in sections[name]
     assert "[bold]" not in text
+
+
+def test_the_page_of_settings_has_every_setting() -> None:
+    text = hook("command_line").settings()
+    sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]}
+    for one in ALL_SETTINGS.values():
+        assert f"| `{one.key}` |" in sections[one.section]
+    assert "| `max_suppressed` | `0.02` |" in sections["search"]
+    assert {*sections} == {*SECTIONS, *BY_COLUMN, "run"}
 
 
 def test_help_texts_are_shown_as_they_are() -> None:

@@ -19,6 +19,8 @@ from conftest import files_in, tables_of
 
 import kanon_sql as kanon
 from kanon_sql.cli.commands.demo import make_demo_file
+from kanon_sql.cli.main import root
+from kanon_sql.cli.options.keys import keys_of
 from kanon_sql.engine.duckdb.connection import Resources, connect
 from kanon_sql.engine.files import PrivateDirectory, is_private
 from kanon_sql.engine.sources.open_source import open_beside, open_source
@@ -62,9 +64,13 @@ def leftovers(directory: Path) -> set[str]:
 
 
 def test_every_command_takes_them_and_says_so(kanon: Callable[..., Ended]) -> None:
+    group = root()
     for command in COMMANDS:
-        out = kanon(*command.split(), "--help").out
-        assert all(option in out for option in ("--memory-limit", "--threads", "--temp-dir")), command
+        found = group
+        for name in command.split():
+            found = found.get_command(None, name)
+        assert {"run.memory_limit", "run.threads", "run.temp_dir"} <= {*keys_of(found)}, command
+    assert "run.memory_limit" in kanon("settings").out
 
 
 @pytest.mark.parametrize(
@@ -333,7 +339,7 @@ def test_too_little_memory_says_what_to_give(ward: Path, kanon: Callable[..., En
     assert (ended.code, ended.err.count("\n")) == (3, 1)
     assert "needs more memory than its limit of 9.5 MiB while it ran this step: " in ended.err
     assert "--memory-limit" in ended.err
-    assert "--threads" in ended.err
+    assert "--set run.threads=N" in ended.err
     assert files_in(ward.parent) == {"ward.duckdb"}
     assert ward.read_bytes() == before
 

@@ -588,8 +588,9 @@ def test_identity_numbers_of_china_have_a_region_and_a_date_of_birth(in_tmp: Pat
     said = " ".join(kanon("profile", "t.csv").out.split())
     assert "identity numbers of China" in said
     assert "110105" not in said
-    _, first, _, second = shlex.split(said[said.index("--prepare") : said.index("DATE)'") + 6])
-    *_, rows, _ = prepared("t.csv", dict(option.split("=", 1) for option in (first, second)))
+    _, first, _, second = shlex.split(said[said.index("--set") : said.index("DATE)'") + 6])
+    texts = (option.removeprefix("prepare.").split("=", 1) for option in (first, second))
+    *_, rows, _ = prepared("t.csv", dict(texts))
     assert rows[0][1:] == ("110105", dt.date(1950, 3, 1))
 
 
@@ -606,7 +607,7 @@ def test_init_writes_what_it_found(in_tmp: Path, kanon: Callable[..., Ended]) ->
     assert 'Geboren = "ready:date"' in text, "the hierarchy is that of dates"
     assert kanon("anonymize", "--policy", "kanon.toml").code == 0
     shown = kanon("profile", "office.csv").out
-    assert "--prepare Kosten=decimal:," in shown.replace("\n", " ")
+    assert "--set prepare.Kosten=decimal:," in shown.replace("\n", " ")
 
 
 def test_a_source_that_is_gone_is_an_error(in_tmp: Path) -> None:

@@ -773,7 +773,7 @@ def test_figures_of_who_has_which_value_are_in_no_report_of_all_or_none(
     ended = command(*told, "--l", 2)
     assert (ended.code, ended.out) == (2, "")
     assert says in " ".join(ended.err.split())
-    assert "--choice greedy" in ended.err
+    assert "--set search.choice=greedy" in ended.err
     called: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["illness"], "seed": 1}
     models = (kanon.KAnonymity(5), kanon.DistinctLDiversity(2))
     with pytest.raises(kanon.UsageError, match=says):
@@ -854,7 +854,7 @@ def test_in_place_figures_are_of_the_original_that_is_gone(town: Path, kanon: Ka
 
 def test_what_does_not_go_with_a_report_is_refused(town: Path, kanon: Kanon) -> None:
     for arguments, said in [
-        (["--into", "r", "--asked-by", "me"], "give --report FILE too"),
+        (["--into", "r", "--asked-by", "me"], "give --set run.report=FILE too"),
         (["--into", "r", "--report", "r.txt"], "not known by its suffix"),
         (["--out", "r.json", "--report", "r.json"], "cannot be the report too"),
         (["--sql", "--report", "r.html"], "do not go together"),

@@ -271,8 +271,8 @@ def test_check_tells_the_worst_classes_and_fails(kanon: Callable[..., Ended], tm
         (["--t", "0.2", "--distance", "near"], "equal, ordered, hierarchical"),
         (["--t", "0.2", "--distance", "hierarchical"], "needs a hierarchy of column 'disease'"),
         (["--l", "zip2=3"], "no column 'zip2'"),
-        (["--k-map", "3"], "--population"),
-        (["--population", "patients"], "--k-map"),
+        (["--k-map", "3"], "--set privacy.population"),
+        (["--population", "patients"], "--set privacy.k_map"),
     ],
 )
 def test_what_is_asked_wrong_is_said(

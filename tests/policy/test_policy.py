@@ -175,7 +175,7 @@ def test_columns_called_directory_and_columns_have_hierarchies(tmp_path: Path, k
         ("[search]\nmeasure = 'beauty'\n", "measure must be loss, .*Got 'beauty'"),
         ("[search]\ntime_limit = 0\n", "seconds above 0"),
         ("[release]\ninto = 'a'\nout = 'b.csv'\n", "one place"),
-        ("[release]\nas = 'index'\n", "release.as must be table or view"),
+        ("[release]\nas = 'index'\n", "as must be table, view or materialized-view"),
         ("[hierarchies]\ndirectory = 3\n", "hierarchies.directory must be a text"),
         ("[hierarchies]\nage = 3\n", "hierarchies.age must be a text"),
         ("[hierarchies.columns]\nage = 3\n", "hierarchies.age must be a text"),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +22,16 @@ import pytest
 import tomli_w
 import typer
 from each import each
+from needs import needs
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import root
 from kanon_sql.cli.options.policy_options import RequestedPolicy
-from kanon_sql.cli.options.shared import said_by_set
 from kanon_sql.engine.base import Column
-from kanon_sql.policy.policy import SECTIONS, make_policy, parse_policy, policy_text
+from kanon_sql.policy.policy import BY_COLUMN, SECTIONS, make_policy, parse_policy, policy_text
 from kanon_sql.policy.policy import SETTINGS as POLICY_SETTINGS
 from kanon_sql.policy.requirements import model_settings
+from kanon_sql.policy.schema import SHIPPED, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,10 +142,20 @@ def _option(name: str) -> str:
     return OPTION.get(name, f"--{name.replace('_', '-')}")
 
 
+def _command() -> Any:
+    group = root()
+    return group.get_command(typer.Context(group), "anonymize")
+
+
+def _anonymize(*words: str) -> dict[str, Any]:
+    """Return what ``kanon anonymize`` reads, by the names of its parameters."""
+    found: dict[str, Any] = _command().make_context("anonymize", ["t.csv", *words]).params
+    return found
+
+
 def _options() -> dict[str, Any]:
     """Return the options of ``kanon anonymize``, each by its long name, but for those of privacy models."""
-    group = root()
-    command: Any = group.get_command(typer.Context(group), "anonymize")
+    command = _command()
     of_models = {f"--{name.replace('_', '-')}" for name in model_settings()}
     found = {max(one.opts, key=len): one for one in command.params if one.param_type_name == "option"}
     return {name: option for name, option in found.items() if name not in of_models}
@@ -231,6 +244,7 @@ from pathlib import Path
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
 from kanon_sql.policy.policy import parse_policy, policy_text
+from kanon_sql.policy.schema import schema
 
 policy, destination = parse_policy("[search]\\nmade_up = 3\\n", Path("kanon.toml"))
 assert policy.made_up == 3
@@ -247,13 +261,17 @@ for option in (["--made-up", "3"], ["--set", "search.made_up=3"], ["--set", "mad
     assert "made_up = 3" in Path("p.toml").read_text()
     Path("p.toml").unlink()
 assert run(["settings", "--format", "json"]) == 0
+assert schema()["properties"]["search"]["properties"]["made_up"] == {"description": "Made up.", "type": ["integer"]}
+sys.path.insert(0, sys.argv[1])
+import command_line
+assert "| `made_up` |  | Made up. |" in command_line.settings()
 """
 """Run by a copy of the package that declares a setting more."""
 
 
 @pytest.mark.thorough
 def test_a_setting_is_declared_in_one_place(in_tmp: Path) -> None:
-    """A made-up field of the policy is a keyword, an option, a key of kanon.toml and of --set, and is listed."""
+    """A made-up field of the policy is a keyword, a key of kanon.toml and --set, and in the schema, lists and pages."""
     root = Path(kanon.__file__).parents[1]
     for name in ("sql", "hierarchies"):
         (in_tmp / name).symlink_to(root / name)
@@ -262,14 +280,44 @@ def test_a_setting_is_declared_in_one_place(in_tmp: Path) -> None:
     before = "    seed: int | None = setting("
     text = declared.read_text(encoding="utf-8")
     assert text.count(before) == 1
-    more = '    made_up: int | None = setting(None, "Made up.", "search", int)\n'
+    more = '    made_up: int | None = setting("Made up.", "search", int)\n'
     declared.write_text(text.replace(before, more + before), encoding="utf-8")
     (in_tmp / "t.csv").write_text("age\n" + "30\n" * 9, encoding="utf-8")
     ended = subprocess.run(  # noqa: S603 - a program of our own
-        [sys.executable, "-c", MADE_UP], capture_output=True, text=True, check=False, cwd=in_tmp
+        [sys.executable, "-c", MADE_UP, str(root / "docs" / "hooks")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=in_tmp,
     )
     assert ended.returncode == 0, ended.stderr
     assert '"setting": "search.made_up"' in ended.stdout
+
+
+def test_the_shipped_schema_is_that_of_the_declarations() -> None:
+    """After a change: ``kanon settings --format schema > kanon_sql/policy/kanon.schema.json``."""
+    assert json.loads(SHIPPED.read_text(encoding="utf-8")) == schema()
+    sections = schema()["properties"]
+    assert {*sections} == {*SECTIONS, *BY_COLUMN, "tables"}
+    of_several = {"into_schema", "out_directory", "km"}
+    for section, names in SECTIONS.items():
+        assert {*sections[section]["properties"]} - of_several == names
+
+
+@pytest.mark.thorough
+def test_the_schema_takes_what_kanon_takes(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    jsonschema = needs("jsonschema")
+    (in_tmp / "t.csv").write_text("name,age\n" + "Ann,30\nBob,31\n" * 9, encoding="utf-8")
+    assert kanon("init", "t.csv", "-q").code == 0
+    first = (in_tmp / "kanon.toml").read_text(encoding="utf-8")
+    assert first.startswith("#:schema kanon.schema.json\n")
+    block = re.search(r"```toml file=kanon.toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    for text in (first, block[1]):
+        jsonschema.validate(tomllib.loads(text), schema())
+    for wrong in ("[search]\ncut = 'nod'\n", "[privacy]\nkk = 3\n", "[searching]\n", "[release]\nseed = 'x'\n"):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(tomllib.loads(wrong), schema())
 
 
 @each(
@@ -287,13 +335,14 @@ def test_a_setting_is_declared_in_one_place(in_tmp: Path) -> None:
         ("prove=yes", "prove must be true or false. Got 'yes'."),
         ("time_limit=0", "time_limit must be a number of seconds above 0. Got 0.0."),
         ("sample_rate=2", "sample_rate must be a share of rows above 0 and at most 1. Got '2'."),
-        ("k=few", "k must be a whole number. Got 'few'."),
+        ("delimiter=x", "delimiter must be comma, semicolon, tab or pipe, or its sign. Got 'x'."),
+        ("release.backup=", "set is written KEY=VALUE"),
         ("seed=1.5", "seed must be a whole number. Got '1.5'."),
     ],
 )
 def test_what_cannot_be_set(text: str, says: str) -> None:
     with pytest.raises(kanon.UsageError) as error:
-        said_by_set([text])
+        _anonymize("--set", text)
     assert says in str(error.value)
 
 
@@ -316,11 +365,11 @@ def test_a_time_zone_is_set_once(in_tmp: Path, kanon: Callable[..., Ended]) -> N
 
 def test_what_is_set_is_what_options_give() -> None:
     texts = ["search.cut=node", "max_suppressed=5%", "prove=true", "k=7", "privacy.l=disease=3", "l=id=2", "pairs=2"]
-    settings, models = said_by_set(texts)
-    assert settings == {"cut": "node", "max_suppressed": 0.05, "prove": True, "k": 7, "pairs": 2}
-    assert models == {"l": ["disease=3", "id=2"]}
+    found = _anonymize(*(word for text in texts for word in ("--set", text)))
+    said = {"cut": "node", "max_suppressed": "5%", "prove": True, "k": 7, "pairs": 2, "l": ["disease=3", "id=2"]}
+    assert found.items() >= said.items()
     with pytest.raises(kanon.UsageError, match="gives cut twice"):
-        said_by_set(["cut=node", "search.cut=node"])
+        _anonymize("--set", "cut=node", "--set", "search.cut=node")
 
 
 DIVERSE = "[privacy]\nk = 5\nl = { disease = 2 }\n"

@@ -38,7 +38,10 @@ def test_dates_in_one_form_get_a_hierarchy_of_dates(table: Path, in_tmp: Path, k
         "anonymize", table, *ASKED, "--rest", "drop", "--levels", "born=1", "--out", "o.csv", "--save-policy", "p.toml"
     )
     assert ended.code == 0, ended.err
-    assert "born: texts that are dates in one form are read as dates, as by --prepare born=date:%d.%m.%Y\n" in ended.err
+    assert (
+        "born: texts that are dates in one form are read as dates, as by --set prepare.born=date:%d.%m.%Y\n"
+        in ended.err
+    )
     assert {row["born"] for row in rows_of(in_tmp / "o.csv")} == {"1963-11", "1963-12"}
     assert tomllib.loads(Path("p.toml").read_text(encoding="utf-8"))["prepare"] == {"born": "date:%d.%m.%Y"}
     for command in ("check", "measure"):

@@ -101,7 +101,7 @@ def test_what_a_delimiter_may_not_be(in_tmp: Path, kanon: Callable[..., Ended]) 
     (in_tmp / "t.csv").write_text("age\n30\n31\n", encoding="utf-8")
     options = ["--qi", "age", "-k", 2, "--count", "rows"]
     for more, says in (
-        (["--out", "o.csv", "--delimiter", "x"], "comma, semicolon, tab, pipe"),
+        (["--out", "o.csv", "--delimiter", "x"], "comma, semicolon, tab or pipe"),
         (["--out", "o.parquet", "--delimiter", "tab"], "o.parquet is no CSV file, and --delimiter is for a CSV file"),
     ):
         refused = kanon("anonymize", "t.csv", *options, *more)

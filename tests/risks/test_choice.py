@@ -44,7 +44,7 @@ def test_who_takes_models_of_sensitive_values(algorithm: str, five: Path, kanon:
     else:
         assert ended.code == 2
         assert "Use --algorithm mondrian or mondrian-plus" in ended.err
-        assert "--choice greedy" in ended.err
+        assert "--set search.choice=greedy" in ended.err
     ended = kanon(*asked, "--choice", "greedy", "--out", "two.csv")
     assert (ended.code, json.loads(ended.out)["choice"]) == (0, "greedy")
 

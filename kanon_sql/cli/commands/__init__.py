@@ -123,6 +123,7 @@ _DEMO = "kanon_demo.duckdb admissions"
 _RELEASED = "kanon_demo.duckdb admissions_k5"
 _BY_ID = f"{_DEMO} --entity patient_id"
 _QI = "--qi birth_date,sex,zip,admission_date"
+_SAVED = "--set run.save_policy=kanon.toml"
 _JUDGED = f"{_QI} --keep department"
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
@@ -133,8 +134,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon init {_DEMO} --out safe.toml --standard hipaa-safe-harbor",
     ),
     "anonymize": (
-        f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest drop --into released --save-policy kanon.toml",
-        f"kanon anonymize {_DEMO} --policy kanon.toml --replace --lock kanon.lock",
+        f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest drop --into released {_SAVED}",
+        f"kanon anonymize {_DEMO} --policy kanon.toml --replace --set release.lock=kanon.lock",
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
         f"kanon anonymize {_BY_ID} --qi birth_date,sex --rest drop -k 20 --algorithm local --sql --dialect postgres",
     ),

@@ -12,23 +12,13 @@ import typer
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import (
     AskedByOption,
-    BackupOption,
-    DelimiterOption,
     DryRunOption,
     FileFormatOption,
     HoldOutRequest,
-    InPlaceOption,
-    IntoOption,
     IntoSchemaOption,
-    KindOption,
-    LockOption,
     NoBackupOption,
-    OutDecimalOption,
     OutDirOption,
-    OutEncodingOption,
-    OutOrStdoutOption,
     ReportRequest,
-    SpreadsheetSafeOption,
     asked_destination,
     check_destination,
     check_key_file,
@@ -39,6 +29,7 @@ from kanon_sql.cli.options.destination_options import (
     save_policy_as,
     sent_to_stdout,
     what_is_there,
+    with_destination,
 )
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings, note_unread, with_policy
 from kanon_sql.cli.options.shared import check_options, given_options
@@ -74,7 +65,7 @@ SqlOfRelease = Annotated[
     typer.Option(
         "--sql",
         metavar="[=all]",
-        help="Print the SQL that makes the release and change nothing; --sql=all prints every statement that was run.",
+        help="Print the SQL only, of the release or of the whole run (=all).",
         show_default=False,
     ),
 ]
@@ -84,6 +75,7 @@ LookupsOption = Annotated[
     Path | None,
     typer.Option(
         "--lookups",
+        hidden=True,
         metavar="DIR",
         help="With --sql: write the values that the script looks up to files there, instead of into the script.",
     ),
@@ -116,24 +108,15 @@ _APART = {
 
 
 @with_policy
+@with_destination
 def anonymize_command(
     context: typer.Context,
     source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     save_policy: Annotated[
         Path | None,
-        typer.Option("--save-policy", metavar="FILE", help="Write what was asked for as a kanon.toml."),
+        typer.Option("--save-policy", hidden=True, metavar="FILE", help="Write what was asked for as a kanon.toml."),
     ] = None,
-    into: IntoOption = None,
-    kind: KindOption = None,
-    lock: LockOption = None,
-    out: OutOrStdoutOption = None,
-    spreadsheet_safe: SpreadsheetSafeOption = False,
-    delimiter: DelimiterOption = None,
-    out_encoding: OutEncodingOption = None,
-    out_decimal: OutDecimalOption = None,
-    in_place: InPlaceOption = False,
-    backup: BackupOption = None,
     no_backup: NoBackupOption = False,
     into_schema: IntoSchemaOption = None,
     out_dir: OutDirOption = None,
@@ -143,7 +126,7 @@ def anonymize_command(
         typer.Option(
             "--hold-out",
             metavar="SHARE",
-            rich_help_panel="Destination",
+            hidden=True,
             parser=read_share,
             help="Keep this share of the people (of the rows, where rows are counted) out of the release, as a control "
             "group for kanon attack --control.",
@@ -154,7 +137,7 @@ def anonymize_command(
         typer.Option(
             "--control",
             metavar="FILE",
-            rich_help_panel="Destination",
+            hidden=True,
             help="Where the rows of --hold-out go as they are, names included: a .csv or .parquet file.",
         ),
     ] = None,
@@ -163,13 +146,18 @@ def anonymize_command(
     report_file: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="FILE", help="Write the evidence to a .html, .md or .json file: see kanon report."
+            "--report",
+            hidden=True,
+            metavar="FILE",
+            help="Write the evidence to a .html, .md or .json file: see kanon report.",
         ),
     ] = None,
     asked_by: AskedByOption = None,
     ignore_ledger: Annotated[
         bool,
-        typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
+        typer.Option(
+            "--ignore-ledger", hidden=True, help="Publish even if this and earlier releases say too much together."
+        ),
     ] = False,
     sql: SqlOfRelease = None,
     dialect: shared.DialectOption = "duckdb",
@@ -179,6 +167,7 @@ def anonymize_command(
     verbose: shared.VerboseOption = False,
     *,
     requested: RequestedPolicy,
+    place: dict[str, Any],
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
@@ -186,29 +175,12 @@ def anonymize_command(
         return _anonymize_several(context, requested)
     base, in_file = requested.read()
     pointed_at, table = named_table(source, table, base.origin)
+    place |= {"out": instead_of_stdout(context, place["out"]), "backup": False if no_backup else place["backup"]}
     destination = asked_destination(
-        in_file,
-        into,
-        kind,
-        instead_of_stdout(context, out),
-        in_place=in_place,
-        backup=False if no_backup else backup,
-        dry_run=dry_run,
-        replace_existing=replace_existing,
-        spreadsheet_safe=spreadsheet_safe,
-        delimiter=delimiter,
-        encoding=out_encoding,
-        decimal=out_decimal,
-        lock=lock,
-        policy_file=requested.file,
+        in_file, place, dry_run=dry_run, replace_existing=replace_existing, policy_file=requested.file
     )
-    if sql is None and lookups is not None:
-        raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
-    if sql is None and not destination.is_somewhere:
-        raise UsageError(
-            "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
-            "begin with kanon init, which writes a policy file for a table, and name that with --policy."
-        )
+    if sql is None:
+        _require_place(destination, lookups)
     apart = HoldOutRequest(hold_out, control, replace=replace_existing)
     if save_policy is not None:
         check_policy_file(
@@ -271,6 +243,16 @@ def _anonymize_several(context: typer.Context, requested: RequestedPolicy) -> No
     from kanon_sql.cli.commands.several_tables import anonymize_several
 
     anonymize_several(context, {**requested.said, **context.params})
+
+
+def _require_place(destination: Destination, lookups: Path | None) -> None:
+    if lookups is not None:
+        raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
+    if not destination.is_somewhere:
+        raise UsageError(
+            "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
+            "begin with kanon init, which writes a policy file for a table, and name that with --policy."
+        )
 
 
 def _held_out(source: Source, control: Path | None) -> dict[str, Any]:

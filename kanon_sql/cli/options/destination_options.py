@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kanon_sql.cli.options.shared import STANDARD, given_options
+from kanon_sql.cli.options.shared import STANDARD, given_options, of_setting, setting_option, with_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
-from kanon_sql.policy.destination import CSV, Backup, Destination, Kind, decided_backup
+from kanon_sql.policy.destination import CSV, DESTINATION, OF_CSV, Destination, decided_backup
 from kanon_sql.policy.policy import write_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.engine.sources.open_source import Source
@@ -32,22 +32,15 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.anonymize import TablesRelease
     from kanon_sql.release.tables.publish import PublishedTables
 
-IntoOption = Annotated[
-    str | None,
-    typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
-]
-KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
-_OUT = "Write the release to a .parquet, .csv, .json, .xlsx or .duckdb file"
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}.")]
-OutOrStdoutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help=f"{_OUT}, or as CSV to stdout (-).")
-]
+IntoOption = Annotated[str | None, of_setting(DESTINATION["into"])]
+OutOption = Annotated[Path | None, of_setting(DESTINATION["out"])]
+BackupOption = Annotated[Path | None, of_setting(DESTINATION["backup"])]
 IntoSchemaOption = Annotated[
     str | None,
     typer.Option(
         "--into-schema",
         metavar="NAME",
-        rich_help_panel="Destination",
+        hidden=True,
         help="Of a policy of several tables: put the released tables into this schema of the database.",
     ),
 ]
@@ -56,21 +49,13 @@ OutDirOption = Annotated[
     typer.Option(
         "--out-dir",
         metavar="DIR",
-        rich_help_panel="Destination",
+        hidden=True,
         help="Of a policy of several tables: write a file for each table into this new directory.",
     ),
 ]
 FileFormatOption = Annotated[
     Literal["csv", "parquet"] | None,
-    typer.Option("--file-format", rich_help_panel="Destination", help="Of the files of --out-dir (default: csv)."),
-]
-InPlaceOption = Annotated[
-    bool,
-    typer.Option("--in-place", help="Put the release in the place of the table, and leave no raw value in its file."),
-]
-BackupOption = Annotated[
-    Path | None,
-    typer.Option("--backup", metavar="FILE", help="Copy the file first, with all raw rows."),
+    typer.Option("--file-format", hidden=True, help="Of the files of --out-dir (default: csv)."),
 ]
 NoBackupOption = Annotated[
     bool,
@@ -78,49 +63,20 @@ NoBackupOption = Annotated[
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
-]
-
-LockOption = Annotated[
-    Path | None,
-    typer.Option("--lock", metavar="FILE", help="With --into: write what kanon apply needs to append new rows."),
-]
-
-SpreadsheetSafeOption = Annotated[
-    bool,
-    typer.Option(
-        "--spreadsheet-safe", help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run."
-    ),
-]
-DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="SIGN",
-        help="With --out FILE.csv: what separates values: comma, semicolon, tab or pipe (default: as in the CSV file "
-        "that is read, else a comma; a tab in .tsv).",
-    ),
+    typer.Option("--dry-run", help="Make and verify the release, print all figures, write nothing."),
 ]
 
 
-OutEncodingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--out-encoding",
-        metavar="NAME",
-        help="With --out FILE.csv: its encoding (default: as in the CSV file that is read, else utf-8).",
-    ),
-]
+def with_destination(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options of a destination, but for --replace; it gets them as ``place``."""
+    said = {name: one for name, one in DESTINATION.items() if name != "replace"}
+    options = {name: setting_option(one) for name, one in said.items()}
+    defaults = {name: False for name, one in said.items() if one.takes is bool}
 
-OutDecimalOption = Annotated[
-    str | None,
-    typer.Option(
-        "--out-decimal",
-        metavar="SIGN",
-        help="With --out FILE.csv: its decimal sign, point or comma (default: as in the CSV file that is read, else "
-        "point).",
-    ),
-]
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        command(**given, place=added)
+
+    return with_options(command, options, call, ("place",), after="table", defaults=defaults)
 
 
 def instead_of_stdout(context: typer.Context, out: Path | None) -> Path | None:
@@ -172,46 +128,24 @@ def figures_apart(destination: Destination, *, quiet: bool) -> Iterator[None]:
 
 
 def asked_destination(
-    in_file: Destination,
-    into: str | None,
-    kind: Kind | None,
-    out: Path | None,
-    *,
-    in_place: bool,
-    backup: Backup,
-    dry_run: bool,
-    replace_existing: bool,
-    spreadsheet_safe: bool,
-    delimiter: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    lock: Path | None,
-    policy_file: Path | None,
+    in_file: Destination, place: Mapping[str, Any], *, dry_run: bool, replace_existing: bool, policy_file: Path | None
 ) -> Destination:
-    """Return where the release goes: what the policy file says, and over it what the command line says."""
+    """Return where the release goes: what the policy file says, and over it what the command line says of a place."""
     said: dict[str, Any] = {}
-    elsewhere = {"in_place": False, "backup": None}
-    if into is not None:
-        said |= {"into": into, "out": None, **elsewhere}
-    if out is not None:
-        said |= {"into": None, "out": out, "lock": None, **elsewhere}
-    if in_place:
-        said |= {"into": None, "out": None, "lock": None, "in_place": True}
-    others = {
-        "backup": backup,
-        "lock": lock,
-        "kind": kind,
-        "dry_run": dry_run or None,
-        "replace": replace_existing or None,
+    if place["into"] is not None:
+        said |= {"out": None, "in_place": False, "backup": None}
+    if place["out"] is not None:
+        said |= {"into": None, "in_place": False, "backup": None, "lock": None}
+    if place["in_place"]:
+        said |= {"into": None, "out": None, "lock": None}
+    given = {**place, "dry_run": dry_run, "replace": replace_existing}
+    said |= {
+        name: value for name, value in given.items() if value or (name, value) in {("backup", False), ("into", "")}
     }
-    said |= {name: value for name, value in others.items() if value is not None}
     # What the policy says is about a CSV file, and not about another destination on the command line.
     file = said.get("out", in_file.out)
-    is_csv = file is not None and file.suffix.lower() in CSV
-    said |= {"spreadsheet_safe": spreadsheet_safe or (in_file.spreadsheet_safe and is_csv)}
-    said |= {"delimiter": delimiter or (in_file.delimiter if is_csv else None)}
-    said |= {"encoding": encoding or (in_file.encoding if is_csv else None)}
-    said |= {"decimal": decimal or (in_file.decimal if is_csv else None)}
+    if file is None or file.suffix.lower() not in CSV:
+        said = {**{name: DESTINATION[name].default for name in OF_CSV}, **said}
     destination = replace(in_file, **said)
     if policy_file is not None:
         from kanon_sql.engine.keys import require_apart
@@ -220,7 +154,7 @@ def asked_destination(
         require_apart(policy_file, written, "a file that is written", "the policy")
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")
-    if kind is not None and destination.into is None:
+    if place["kind"] is not None and destination.into is None:
         raise UsageError("--as says what --into makes: give --into NAME too, or leave it out.")
     return destination
 
@@ -287,7 +221,7 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
 
 AskedByOption = Annotated[
     str | None,
-    typer.Option("--asked-by", metavar="TEXT", help="Who asked for the release; printed in the report."),
+    typer.Option("--asked-by", hidden=True, metavar="TEXT", help="Who asked for the release; printed in the report."),
 ]
 
 

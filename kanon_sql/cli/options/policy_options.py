@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.shared import RequestedModels, said_by_set, with_models, with_options
+from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
 from kanon_sql.engine.base import name_and_value, split_names
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.engine.time_zones import zone_in_force
@@ -40,13 +40,12 @@ _OPTIONS: dict[str, Any] = {
     "sensitive": shared.SensitiveOption,
     "insensitive": shared.KeepOption,
     "rest": Annotated[
-        Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
+        Literal["keep", "drop"] | None, typer.Option("--rest", help="Publish or drop the columns without a role.")
     ],
     "entity": shared.EntityOption,
     "pseudonymize": shared.PseudonymizeOption,
     "k": shared.KOption,
-    **{name: shared.setting_option(name) for name in _SETTINGS},
-    "settings": shared.SetOption,
+    **{name: shared.setting_option(SETTINGS[name]) for name in _SETTINGS},
     "prepare": shared.PrepareOption,
     "hierarchy": shared.HierarchyOption,
     "hierarchies": shared.HierarchiesOption,
@@ -122,13 +121,8 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes all options of a policy, before its own; it gets them as ``requested``."""
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        models, population = given.pop("models"), given.pop("population")
-        settings, more = said_by_set(added.pop("settings"))
-        for name, value in {**settings, **more}.items():
-            if {**added, **models}.get(name) is not None:
-                raise UsageError(f"{name} is given twice: by its option, and by --set.")
-            (models if name in more else added)[name] = value
-        command(**given, requested=RequestedPolicy(added, models, population))
+        requested = RequestedPolicy(added, given.pop("models"), given.pop("population"))
+        command(**given, requested=requested)
 
     return with_models(with_options(command, _OPTIONS, call, ("requested",), after="table"))
 

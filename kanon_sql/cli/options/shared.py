@@ -7,22 +7,25 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
-from kanon_sql.cli.output.help import PRIVACY
+from kanon_sql.cli.options.keys import SetOption
 from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.engine.files import copied_stream, is_in_private_directory
 from kanon_sql.engine.sources.layout import READERS, READERS_OF, Layout, layout_of_texts, reading_as
 from kanon_sql.engine.sources.records import PACKED
 from kanon_sql.engine.time_zones import UTC, computing_in
-from kanon_sql.errors import KanonError, UsageError, did_you_mean
+from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.algorithms import Choice
-from kanon_sql.policy.policy import SETTINGS, Count, K, Measure, time_zone_of
-from kanon_sql.policy.requirements import model_settings
+from kanon_sql.policy.destination import OF_CSV
+from kanon_sql.policy.policy import SETTINGS, Count, Measure, time_zone_of
+
+if TYPE_CHECKING:
+    from kanon_sql.policy.settings import Setting
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
 # opened offers nothing: a shell has no place for an error, and the command will say it.
@@ -82,9 +85,8 @@ Format = Literal["table", "json"]
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "databricks"]
 
 _SOURCE = (
-    "A DuckDB file; a data file (CSV, Parquet, JSON, Excel), or a directory or pattern of several; an SQLite file; a "
-    "warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, r2://, "
-    "az://, abfss://, hf://, https://; or - for CSV or JSON from stdin."
+    "A DuckDB, SQLite or data file (CSV, Parquet, JSON, Excel), a directory or pattern of files, an address "
+    "(postgresql://, spark:, sc://, mysql://, s3://, https:// ...), or - for CSV or JSON from stdin."
 )
 STANDARD = "-"
 """Stands for stdin as a source, and for stdout as a file."""
@@ -108,7 +110,7 @@ NamedSourceArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="SOURCE",
-        help=f"{_SOURCE} May be left out where the policy file names it.",
+        help=f"{_SOURCE} Optional if the policy file names it.",
         show_default=False,
         callback=_from_stdin,
     ),
@@ -126,27 +128,32 @@ TableArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="TABLE",
-        help="The table in a database, or the sheet in an Excel file; may be left out where there is one only.",
+        help="The table in a database, or the sheet of an Excel file; optional if there is only one.",
         show_default=False,
         autocompletion=complete_tables,
     ),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed on stdout.")]
-QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing on stderr but errors.")]
-VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say on stderr which statement is run.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing on stderr except errors.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Print each statement on stderr.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the SQL and change nothing.")]
 DialectOption = Annotated[
     DialectName,
-    typer.Option("--dialect", help="The dialect of the SQL that is printed."),
+    typer.Option(
+        "--dialect",
+        metavar="DIALECT",
+        show_default=False,
+        help="duckdb, postgres, spark, databricks, snowflake or bigquery.",
+    ),
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace what has that name already.")]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace an existing table, view or file of that name.")]
 IdOption = Annotated[
     list[str] | None,
     typer.Option(
         "--id",
         metavar="COLUMN",
         autocompletion=complete_columns,
-        help="Identifying: never published. Repeat it, or separate columns by commas.",
+        help="Identifying columns, never published: a,b; or repeat the option.",
     ),
 ]
 QiOption = Annotated[
@@ -155,7 +162,7 @@ QiOption = Annotated[
         "--qi",
         metavar="COLUMN",
         autocompletion=complete_columns,
-        help="Quasi-identifying: could tell, together, who a row is about; generalized.",
+        help="Columns that identify people together; they are generalized.",
     ),
 ]
 KeepOption = Annotated[
@@ -164,7 +171,7 @@ KeepOption = Annotated[
         "--keep",
         metavar="COLUMN",
         autocompletion=complete_columns,
-        help="Published as it is, though its name or values say that it may identify people.",
+        help="Columns published as they are, even if they look identifying.",
     ),
 ]
 SensitiveOption = Annotated[
@@ -173,13 +180,14 @@ SensitiveOption = Annotated[
         "--sensitive",
         metavar="COLUMN",
         autocompletion=complete_columns,
-        help="Must not be learned about a person; published as it is.",
+        help="Columns nobody may learn about a person; published as they are.",
     ),
 ]
 PseudonymizeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--pseudonymize",
+        hidden=True,
         metavar="COLUMN",
         autocompletion=complete_columns,
         help="Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
@@ -189,6 +197,7 @@ PrepareOption = Annotated[
     list[str] | None,
     typer.Option(
         "--prepare",
+        hidden=True,
         metavar="COLUMN=RULE",
         help="What happens to a column of the original before all else: trim  lower  null:-9,NA  decimal:,  "
         "date:%d.%m.%Y  cast:BIGINT, in the order given; or a new column, by an expression over the others.",
@@ -199,16 +208,7 @@ HierarchyOption = Annotated[
     typer.Option(
         "--hierarchy",
         metavar="COLUMN=FILE",
-        help="The hierarchy of a column: a file, or a rule such as intervals:5,10,20  mask  date:month,year  "
-        "round:1,2  truncate:1,2  flat  ready:us_state  prefix:3:FILE.",
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any setting of kanon settings, as kanon.toml has it: search.cut=node  privacy.beta=2. Repeatable.",
+        help="Hierarchy of a column: a file, or a rule such as mask or flat.",
     ),
 ]
 LevelsOption = Annotated[
@@ -216,18 +216,18 @@ LevelsOption = Annotated[
     typer.Option(
         "--levels",
         metavar="COLUMN=LEVEL",
-        help="The level of a column that full-domain recoding may choose, 0 being its values; or a range of them: "
-        "zip=..2  zip=1..  zip=1..2.",
+        help="Levels that full-domain recoding may choose: zip=1, zip=..2.",
     ),
 ]
 HierarchiesOption = Annotated[
     Path | None,
-    typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or .txt, or *_hierarchy_<column>."),
+    typer.Option("--hierarchies", metavar="DIR", help="Directory with hierarchy files named like their columns."),
 ]
 PublishOption = Annotated[
     list[str] | None,
     typer.Option(
         "--publish",
+        hidden=True,
         metavar="COLUMN=RULE",
         help="How a column that is kept is published: round:100  top:90  bottom:18  bins:0,18,65  microaggregate:5  "
         "shift-dates:365  redact  hash. No privacy model counts on it.",
@@ -274,8 +274,7 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="FILE",
-        help="A kanon.toml. Roles on the command line add to it (a column named there moves to that role); all other "
-        "options go before it.",
+        help="A kanon.toml; command-line options override it, roles add to it.",
     ),
 ]
 StandardOption = Annotated[
@@ -297,34 +296,33 @@ EntityOption = Annotated[
         "--entity",
         metavar="COLUMN",
         autocompletion=complete_column,
-        help="Names the person: k counts people, not rows.",
+        help="Column that identifies the person: k counts people, not rows.",
     ),
 ]
 
 
-def of_setting(name: str) -> Any:  # noqa: ANN401 - what typer reads
-    """Return the option of a setting of a policy."""
-    one = SETTINGS[name]
-    about = one.about if one.default in {None, ""} else f"{one.about.removesuffix('.')} (default: {one.default})."
-    return typer.Option(one.option, metavar=one.metavar, help=about)
+def of_setting(one: Setting) -> Any:  # noqa: ANN401 - what typer reads
+    """Return the option of a setting."""
+    about = one.about if not one.default else f"{one.about.removesuffix('.')} (default: {one.default})."
+    option = OF_CSV.get(one.name, one.option)
+    return typer.Option(option, metavar=one.metavar, help=about, hidden=not one.is_shown)
 
 
-def setting_option(name: str) -> Any:  # noqa: ANN401 - what typer reads
+def setting_option(one: Setting) -> Any:  # noqa: ANN401 - what typer reads
     """Return the annotation of the option of a setting, with its type."""
-    takes = SETTINGS[name].takes
-    return Annotated[(Literal[takes] if isinstance(takes, tuple) else takes) | None, of_setting(name)]
+    return Annotated[(Literal[one.takes] if isinstance(one.takes, tuple) else one.takes) | None, of_setting(one)]
 
 
 # Those that commands without a policy of their own take.
-CountOption = Annotated[Count | None, of_setting("count")]
-MaxSuppressedOption = Annotated[str | None, of_setting("max_suppressed")]
-MeasureOption = Annotated[Measure | None, of_setting("measure")]
-ChoiceOption = Annotated[Choice | None, of_setting("choice")]
-ChooseOption = Annotated[Choose | None, of_setting("choose")]
-CutOption = Annotated[Cut | None, of_setting("cut")]
-LabelsOption = Annotated[Texts | None, of_setting("labels")]
-NumbersOption = Annotated[Numbers | None, of_setting("numbers")]
-PairsOption = Annotated[int | None, of_setting("pairs")]
+CountOption = Annotated[Count | None, of_setting(SETTINGS["count"])]
+MaxSuppressedOption = Annotated[str | None, of_setting(SETTINGS["max_suppressed"])]
+MeasureOption = Annotated[Measure | None, of_setting(SETTINGS["measure"])]
+ChoiceOption = Annotated[Choice | None, of_setting(SETTINGS["choice"])]
+ChooseOption = Annotated[Choose | None, of_setting(SETTINGS["choose"])]
+CutOption = Annotated[Cut | None, of_setting(SETTINGS["cut"])]
+LabelsOption = Annotated[Texts | None, of_setting(SETTINGS["labels"])]
+NumbersOption = Annotated[Numbers | None, of_setting(SETTINGS["numbers"])]
+PairsOption = Annotated[int | None, of_setting(SETTINGS["pairs"])]
 
 # Options that a decorator adds to a command, so that they are declared once for all commands that take them.
 
@@ -374,24 +372,32 @@ _RESOURCES = {
         str | None,
         typer.Option(
             "--memory-limit",
+            hidden=True,
             metavar="SIZE",
             help="Memory of the database, such as 300MB or 2GiB (default: 80 % of the machine's).",
         ),
     ],
     "threads": Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", help="Threads (default: one for each core)."),
+        typer.Option("--threads", hidden=True, metavar="N", help="Threads (default: one for each core)."),
     ],
     "temp_dir": Annotated[
         Path | None,
         typer.Option(
             "--temp-dir",
+            hidden=True,
             metavar="DIR",
             help="Where what does not fit in memory goes, in a private directory (default: beside a DuckDB file, else "
             "the system's).",
         ),
     ],
 }
+
+
+def with_set(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes ``--set``, which gives the values of its other options."""
+    after = "policy_file" if "policy_file" in inspect.signature(command).parameters else None
+    return with_options(command, {"settings": SetOption}, lambda _, given: command(**given), after=after)
 
 
 def with_resources(command: Callable[..., None]) -> Callable[..., None]:
@@ -404,44 +410,17 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(command, _RESOURCES, call)
 
 
-def said_by_set(texts: list[str] | None) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return the settings and the models that texts of ``--set`` give, such as ``search.cut=node`` or ``l=3``."""
-    settings: dict[str, Any] = {}
-    models: dict[str, list[str]] = {}
-    known = dict.fromkeys(["k", *model_settings()], "privacy") | {name: one.section for name, one in SETTINGS.items()}
-    for text in texts or []:
-        key, equals, value = text.partition("=")
-        section, _, name = key.strip().rpartition(".")
-        if not equals or not value:
-            raise UsageError("--set is written KEY=VALUE, such as --set search.cut=node.")
-        if name not in known or section not in {"", known[name]}:
-            meant = did_you_mean(name, known, lambda near: f"{known[near]}.{near}")
-            raise UsageError(f"There is no setting {key.strip()!r}.{meant} kanon settings lists all.")
-        if name in settings:
-            raise UsageError(f"--set gives {name} twice.")
-        if name in SETTINGS:
-            settings[name] = SETTINGS[name].of_text(value)
-        elif name == "k":
-            settings[name] = K.of_text(value)
-        else:
-            models.setdefault(name, []).append(value)
-    return settings, models
-
-
 def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that works in the time zone of the option, or of the policy file, if it takes a policy file."""
     if "policy_file" not in inspect.signature(command, eval_str=True).parameters:
         return command
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        path, by_set = given["policy_file"], said_by_set(given.get("settings"))[0].get("time_zone")
-        if added["time_zone"] and by_set:
-            raise UsageError("time_zone is given twice: by its option, and by --set.")
-        zone = added["time_zone"] or by_set
-        with computing_in(zone or (UTC if path is None else time_zone_of(path))):
+        path = given["policy_file"]
+        with computing_in(added["time_zone"] or (UTC if path is None else time_zone_of(path))):
             command(**given)
 
-    return with_options(command, {"time_zone": setting_option("time_zone")}, call)
+    return with_options(command, {"time_zone": setting_option(SETTINGS["time_zone"])}, call)
 
 
 _LAYOUT = {
@@ -450,24 +429,27 @@ _LAYOUT = {
         typer.Option(
             "--read",
             metavar="KEY=VALUE",
-            help="How the file of the original is laid out, where the usual rule does not fit: header=false  "
-            "header=3  delim=tab  quote=none  comment=#  skip=2  skip_footer=1  nullstr=NA,-9  dateformat=%d.%m.%Y  "
-            "decimal_separator=comma  thousands=.  encoding=cp1252  sheet=NAME  format=csv ... Repeatable.",
+            help="Layout of the file: delim=tab, header=false, encoding=cp1252 ...",
         ),
     ],
-    "encoding": Annotated[
-        str | None, typer.Option("--encoding", metavar="NAME", help="The same as --read encoding=NAME.")
+    "read_encoding": Annotated[
+        str | None, typer.Option("--encoding", metavar="NAME", help="The same as --read encoding=NAME.", hidden=True)
     ],
-    "decimal": Annotated[
+    "read_decimal": Annotated[
         str | None,
-        typer.Option("--decimal", metavar="SIGN", help="The same as --read decimal_separator=SIGN: point or comma."),
+        typer.Option(
+            "--decimal",
+            metavar="SIGN",
+            help="The same as --read decimal_separator=SIGN: point or comma.",
+            hidden=True,
+        ),
     ],
 }
 
 
 def _layout(given: Mapping[str, Any]) -> Layout:
     """Return the layout that options state."""
-    spelt = Layout(encoding=given.get("encoding"), decimal_separator=given.get("decimal"))
+    spelt = Layout(encoding=given.get("read_encoding"), decimal_separator=given.get("read_decimal"))
     return spelt.over(layout_of_texts(given.get("read")))
 
 
@@ -517,7 +499,10 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
     for declared in model_options().values():
         for one in (declared, declared.variant):
             if one is not None:
-                options[one.name] = _model_option(one.name, one.metavar, one.text, of_columns=declared.names_column)
+                is_shown = declared.is_shown and one is declared
+                options[one.name] = _model_option(
+                    one.name, one.metavar, one.text, of_columns=declared.names_column, is_shown=is_shown
+                )
     text = "The population of which the table is a part, with the same columns."
     options["population"] = _model_option("population", "TABLE|FILE", text, of_columns=False)
 
@@ -525,16 +510,17 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
         population = added.pop("population")
         command(**given, models=added, population=population)
 
-    return with_options(command, options, call, ("models", "population"))
+    after = "k" if "k" in inspect.signature(command).parameters else None
+    return with_options(command, options, call, ("models", "population"), after=after)
 
 
-def _model_option(name: str, metavar: str, text: str, *, of_columns: bool) -> Any:  # noqa: ANN401 - what typer reads
+def _model_option(name: str, metavar: str, text: str, *, of_columns: bool, is_shown: bool = False) -> Any:  # noqa: ANN401 - what typer reads
     """Return an option; one that may name a column can be given several times."""
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         metavar=f"[COLUMN=]{metavar}" if of_columns else metavar,
         help=text,
-        rich_help_panel=PRIVACY,
+        hidden=not is_shown,
     )
     return Annotated[list[str] | None, option] if of_columns else Annotated[str | None, option]
 
@@ -565,11 +551,11 @@ def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] |
 
 
 def given_options(context: typer.Context) -> dict[str, str]:
-    """Return the parameters that stand on the command line, each with its longest option."""
+    """Return the parameters that stand on the command line or behind ``--set``, each with its longest option."""
     return {
         parameter.name: max(parameter.opts, key=len)
         for parameter in context.command.params
         if parameter.name is not None
         and (source := context.get_parameter_source(parameter.name)) is not None
-        and source.name == "COMMANDLINE"
+        and source.name in {"COMMANDLINE", "DEFAULT_MAP"}
     }

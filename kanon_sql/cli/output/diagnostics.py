@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
+from kanon_sql.cli.options.keys import recommended
 from kanon_sql.cli.output.output import as_called, visible, write
 from kanon_sql.errors import NOTHING_WRITTEN, SearchInterruptedError
 
@@ -48,7 +49,7 @@ def _shown(text: str) -> str:
     """Return a message in which the names of columns and files cannot move the cursor, nor addresses show passwords."""
     from kanon_sql.engine.keys import without_address_passwords  # not at the top: it imports hashlib and secrets
 
-    typed = re.sub(r"(?m)^  kanon (?=\S)", lambda _: f"  {as_called()} ", without_address_passwords(text))
+    typed = re.sub(r"(?m)^  kanon (?=\S)", lambda _: f"  {as_called()} ", without_address_passwords(recommended(text)))
     return "\n".join(visible(line.expandtabs()) for line in typed.split("\n"))
 
 

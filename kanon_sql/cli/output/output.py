@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from kanon_sql.cli.options.keys import recommended
 from kanon_sql.errors import SourceError, command_line
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def print_text(text: str) -> None:
 def print_prose(text: str) -> None:
     """Print a text for people: each line of it as a paragraph that is wrapped where the window is narrow."""
     width = min(_width() or _WIDTH_OF_PROSE, _WIDTH_OF_PROSE)
-    for paragraph in text.splitlines():
+    for paragraph in recommended(text).splitlines():
         print_text(_wrapped(visible(paragraph), width))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kanon_sql.engine.base import written_name
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule, parse_rule
+from kanon_sql.policy.schema import FIRST_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -242,7 +243,7 @@ def _commented_policy(
     profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str], origin: Origin | None
 ) -> str:
     parts = [
-        _HEAD.format(table=comment_text(profile.table)),
+        FIRST_LINE + _HEAD.format(table=comment_text(profile.table)),
         *_source(origin),
         *_prepared(profile),
         *_columns(profile),

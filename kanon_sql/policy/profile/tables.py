@@ -33,6 +33,7 @@ from kanon_sql.policy.profile.result import (
     toml_value,
 )
 from kanon_sql.policy.profile.words import without_rules
+from kanon_sql.policy.schema import FIRST_LINE
 from kanon_sql.policy.tables import Through, parse_tables_policy
 from kanon_sql.sql.names import folded, unused_name
 
@@ -392,7 +393,7 @@ def write_tables_proposal(
     """
     require_free(path, replace=replace_existing)
     origin = origin_of(source, None, database.source(database.tables[0]))
-    head = [_HEAD.format(source=comment_text(found.source))]
+    head = [FIRST_LINE + _HEAD.format(source=comment_text(found.source))]
     if origin is not None:
         head.append(f"\n[source]\n{toml_line('from', seen_from(path.parent, origin.source))}")
     schema = toml_line("into_schema", unused_name("released", {own for own, _ in database.relations()})).rstrip()
