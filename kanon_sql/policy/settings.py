@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kanon_sql.hierarchy.spec import Given
-    from kanon_sql.policy.destination import Backup
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,11 @@ def either(words: tuple[str, ...]) -> str:
 
 def setting(about: str, section: str, takes: type | tuple[str, ...], **more: Any) -> Any:  # noqa: ANN401 - a field
     """Declare a setting (see ``Setting``) as a field of a dataclass."""
-    one = Setting(about, section, takes, **more)
+    return as_declared(Setting(about, section, takes, **more))
+
+
+def as_declared(one: Setting) -> Any:  # noqa: ANN401 - as above
+    """Declare a setting of another policy as a field."""
     return field(default=one.default, metadata={"setting": one})
 
 
@@ -193,21 +196,6 @@ def checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a
         kinds = {str: "a text", int: "a whole number", bool: "true or false"}
         raise PolicyError(f"{where} must be {kinds[kind]}.")
     return value
-
-
-def backup_in(release: dict[str, Any], directory: Path) -> Backup:
-    """Return the backup of a section ``[release]``: a file, or false."""
-    value = release.get("backup")
-    if value is False:
-        return False
-    if not isinstance(value, str | None) or value == "":
-        raise PolicyError("release.backup must be the name of a file, or false.")
-    return None if value is None else directory / value
-
-
-def backup_setting(backup: Backup, directory: Path) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return what ``backup_in`` reads as this backup."""
-    return relative_path(backup, directory) if backup else backup
 
 
 def number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold

@@ -53,11 +53,10 @@ from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.spec import all_given, require_in_files, rule_text
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, Backup, Origin
-from kanon_sql.policy.policy import BY_COLUMN, DEFAULT_K, SECTIONS, SETTINGS, TABLES
+from kanon_sql.policy.policy import ALL_SETTINGS, BY_COLUMN, DEFAULT_K, SECTIONS, TABLES
 from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import (
-    backup_in,
-    backup_setting,
+    as_declared,
     check_settings,
     checked,
     column_names,
@@ -180,11 +179,6 @@ def _named(given: str) -> str:
     return given
 
 
-_OF_ONE_TABLE = {
-    name: {key: value for key, value in vars(one).items() if key != "name"} for name, one in SETTINGS.items()
-}
-
-
 @dataclass(frozen=True)
 class TablesPolicy:
     """What is required of tables that are released together.
@@ -192,41 +186,40 @@ class TablesPolicy:
     Attributes:
         tables: in the order of the file.
         source: the database.
-        backup: in place, the copy of their file, or False for none.
         directory: of the policy file, from which paths start.
     """
 
     tables: tuple[TablePolicy, ...]
     k: int = setting(
-        DEFAULT_K,
         "People that share what is published of a person, and of any km of their events.",
         "privacy",
         int,
+        default=DEFAULT_K,
         is_written=True,
     )
     km: int = setting(
-        1,
         "Events that an attacker may know.",
         "privacy",
         int,
+        default=1,
         must=f"the number of events that an attacker may know, 1 to {MOST_EVENTS}",
         read=_few_events,
         is_written=True,
     )
-    max_suppressed: float | str = setting(**_OF_ONE_TABLE["max_suppressed"])
-    time_limit: float | None = setting(**_OF_ONE_TABLE["time_limit"])
-    seed: int | None = setting(**_OF_ONE_TABLE["seed"])
-    key_file: Path | None = setting(**_OF_ONE_TABLE["key_file"])
+    max_suppressed: float | str = as_declared(ALL_SETTINGS["max_suppressed"])
+    time_limit: float | None = as_declared(ALL_SETTINGS["time_limit"])
+    seed: int | None = as_declared(ALL_SETTINGS["seed"])
+    key_file: Path | None = as_declared(ALL_SETTINGS["key_file"])
     source: str | None = None
     into_schema: str | None = setting(
-        None, "The schema of the release.", "release", str, must="the name of a schema", read=_named
+        "The schema of the release.", "release", str, must="the name of a schema", read=_named
     )
-    out: Path | None = setting(None, "The DuckDB file of the release.", "release", Path)
-    out_directory: Path | None = setting(None, "The directory of the files of the release.", "release", Path)
-    in_place: bool = setting(default=False, about="Replace the tables themselves.", section="release", takes=bool)
-    backup: Backup = None
+    out: Path | None = setting("The DuckDB file of the release.", "release", Path)
+    out_directory: Path | None = setting("The directory of the files of the release.", "release", Path)
+    in_place: bool = as_declared(ALL_SETTINGS["in_place"])
+    backup: Backup = as_declared(ALL_SETTINGS["backup"])
     directory: Path = Path()
-    time_zone: str = setting(**_OF_ONE_TABLE["time_zone"])
+    time_zone: str = as_declared(ALL_SETTINGS["time_zone"])
 
     def __post_init__(self) -> None:
         check_settings(self, _SETTINGS)
@@ -319,7 +312,7 @@ _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     "privacy": names_in("privacy", _SETTINGS),
     "search": names_in("search", _SETTINGS),
-    "release": {"backup", *names_in("release", _SETTINGS)},
+    "release": names_in("release", _SETTINGS),
 }
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
 _OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
@@ -365,7 +358,6 @@ def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
         "source": {"from": None if policy.source is None else seen_from(directory, policy.source)},
         **{name: settings_of_section(policy, _SETTINGS, name, directory) for name in ("privacy", "search", "release")},
     }
-    document["release"]["backup"] = backup_setting(policy.backup, directory)
     given = {name: {key: value for key, value in one.items() if value is not None} for name, one in document.items()}
     tables = {table.name: _table_document(table, policy.directory, directory) for table in policy.tables}
     return tomli_w.dumps({**{name: section for name, section in given.items() if section}, TABLES: tables})
@@ -404,7 +396,6 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         tables=tuple(_table(name, settings) for name, settings in tables.items()),
         **settings_in(document, _SETTINGS, directory),
         source=resolved(source, directory) if source else source,
-        backup=backup_in(document.get("release", {}), directory),
         directory=directory,
     )
 
