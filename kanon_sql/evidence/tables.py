@@ -41,30 +41,23 @@ def check_tables(
     schema: str | None = None,
     resources: Resources | None = None,
 ) -> TablesVerification:
-    """Tell whether tables keep the promise of a policy of several tables.
+    """Check that released tables keep the promise of a policy of several tables.
 
     Args:
         source: path of a DuckDB file, or of a directory with a CSV or Parquet file of each table; a DuckDB connection,
-            or a PostgreSQL database; None where the policy names it.
-        policy: what is required, or the path of a kanon.toml with ``[tables.NAME]``.
-        schema: that has the tables; the one that the policy releases to, or the current one, if not given.
-        resources: what may be taken of the machine.
-
-    Raises:
-        UsageError: a table or a column that is to be checked is not there.
+            or a PostgreSQL database; None if the policy names it.
+        policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
+        schema: of the tables; by default the one that the policy releases to, or the current one.
+        resources: limits of the machine.
     """
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
     place, in_schema = released_place(source, wanted, schema)
-    with computing_in(wanted.time_zone):
-        opened = open_released(place, wanted, in_schema, resources)
-    try:
+    with computing_in(wanted.time_zone), open_released(place, wanted, in_schema, resources) as opened:
         return verified_alone(opened)
-    finally:
-        opened.engine.close()
 
 
 def released_place(source: object, policy: TablesPolicy, schema: str | None) -> tuple[Any, str | None]:
-    """Return the database and the schema of released tables: where the call names none, as the policy does."""
+    """Return the database and the schema of released tables, which the policy names if the call does not."""
     found = source if source is not None else policy.out or policy.out_directory or policy.source
     if found is None:
         raise UsageError("Name the database that has the released tables.")
@@ -72,39 +65,35 @@ def released_place(source: object, policy: TablesPolicy, schema: str | None) -> 
 
 
 def as_released(opened: OpenedTables) -> ReleasedTables:
-    """Return released tables, of which nothing is known but what is in them."""
+    """Return released tables without levels and hierarchies."""
     outputs = {member.name: member.relation for member in opened.members}
     keys_are_texts = any(key.column.type != PSEUDONYM_TYPE for member in opened.members for key in member.keys)
     return ReleasedTables(opened.engine, opened, outputs, {}, keys_are_texts=keys_are_texts)
 
 
 def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerification:
-    """Return what is found in released tables by themselves; without ``promise``, people are not counted."""
-    verification = as_released(opened).verified(promise=promise)
-    shown = [
-        f"{member.name}.{name}"
-        for member in opened.members
-        for name in member.policy.columns.identifying
-        if find_column(name, member.source.columns) is not None
+    """Verify released tables by themselves; without ``promise``, people are not counted."""
+    of_people = [member for member in opened.members if member.roles is not None]
+    of_roles = [
+        one.said(member.name)
+        for member in of_people
+        for one in judge_roles(member.source, Policy(columns=_with_keys(member)))
+        if one.refused
     ]
-    unforeseen = [name for member in opened.members for name in _unforeseen(member)]
     return replace(
-        verification,
-        identifying=tuple(shown),
-        unforeseen=tuple(unforeseen),
+        as_released(opened).verified(promise=promise),
+        identifying=tuple(
+            f"{member.name}.{name}"
+            for member in opened.members
+            for name in member.policy.columns.identifying
+            if find_column(name, member.source.columns) is not None
+        ),
+        unforeseen=tuple(name for member in of_people for name in _unforeseen(member)),
         schema=opened.schema,
         others=opened.not_in_policy,
         elsewhere=opened.elsewhere,
-        findings=(*_refusals(opened), *people_refused(opened)),
+        findings=(*of_roles, *people_refused(opened)),
     )
-
-
-def _refusals(opened: OpenedTables) -> Iterator[str]:
-    """Yield what the checks of roles refuse of released tables."""
-    for member in opened.members:
-        if member.roles is not None:
-            found = judge_roles(member.source, Policy(columns=_with_keys(member)))
-            yield from (one.said(member.name) for one in found if one.refused)
 
 
 def people_refused(opened: OpenedTables) -> Iterator[str]:
@@ -121,9 +110,9 @@ def _with_keys(member: Member) -> NamedColumns:
 
 
 def _unforeseen(member: Member) -> list[str]:
-    """Return the columns of a released table that its policy does not publish, identifying ones apart."""
+    """Return the columns of a released table that its policy does not publish, without identifying ones."""
     columns = member.policy.columns
-    if member.roles is None or columns.rest == "keep":
+    if columns.rest == "keep":
         return []
     named = (*columns.identifying, *columns.quasi_identifiers, *columns.sensitive, *columns.insensitive)
     foreseen = {folded(name) for name in named} | {folded(key.column.name) for key in member.keys}
@@ -131,7 +120,7 @@ def _unforeseen(member: Member) -> list[str]:
 
 
 def same_place(one: object, other: object) -> bool:
-    """Tell whether two sources are paths of one file, or URLs of one database."""
+    """Return True if two sources are paths of one file, or URLs of one database."""
     if not isinstance(one, str | os.PathLike) or not isinstance(other, str | os.PathLike):
         return False
     if is_warehouse(one) or is_warehouse(other):

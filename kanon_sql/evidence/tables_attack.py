@@ -16,7 +16,6 @@ from kanon_sql.evidence.tables import as_released, people_refused, released_plac
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import open_originals, open_released
-from kanon_sql.release.tables.verify import ReleasedTables
 from kanon_sql.risks.attacks.verdicts import Verdict, part_of, tally
 
 if TYPE_CHECKING:
@@ -30,16 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TablesAttacked:
-    """What released tables gave away.
+    """The outcome of an attack on released tables.
 
     Attributes:
-        table: where they are.
-        original: where those are that they were made from.
-        k: as the policy says.
-        km: likewise: with up to so many known events, no person is found, as is promised.
-        found: who is found in the released tables by up to 0, 1, ... events.
-        found_before: who is found in the originals.
-        keys: what ``check_tables`` finds of keys and identifying columns.
+        table, original: places of the release and of its originals.
+        k, km: as in the policy: with up to km known events, no person is found, as is promised.
+        found: people found in the released tables by up to 0, 1, ... events.
+        found_before: people found in the originals.
+        keys: of ``check_tables``, the findings about keys and identifying columns.
     """
 
     table: str
@@ -63,12 +60,12 @@ class TablesAttacked:
 
     @property
     def endangered(self) -> bool:
-        """Whether some attack succeeds, or is not known to fail."""
+        """Whether some attack succeeds, or may succeed."""
         return any(verdict.endangers for verdict in self.verdicts)
 
     @property
     def said(self) -> str:
-        """How many attacks succeed, in words."""
+        """The number of attacks that succeed, in words."""
         return tally([verdict.outcome for verdict in self.verdicts])
 
     def _linkage(self, own: FoundPeople, was: FoundPeople) -> Verdict:
@@ -153,18 +150,15 @@ def attack_tables(
     resources: Resources | None = None,
     progress: Listener = silent,
 ) -> TablesAttacked:
-    """Return what released tables give away to someone who knows people and some of their events.
+    """Attack released tables as someone who knows people and some of their events.
 
     Args:
-        source: the release, as for ``check_tables``; None where the policy names it.
-        policy: what was required, or the path of a kanon.toml with ``[tables.NAME]``.
-        schema: that has the released tables, as for ``check_tables``.
-        original: the database that they were made from; the one that the policy names, or else that of the release.
-        resources: what may be taken of the machine.
+        source: the release, as for ``check_tables``; None if the policy names it.
+        policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
+        schema: of the released tables, as for ``check_tables``.
+        original: the database that they were made from; by default that of the policy, or else that of the release.
+        resources: limits of the machine.
         progress: called as the work goes on.
-
-    Raises:
-        UsageError: a table or a column is not there, or it is not said where the originals are.
     """
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
     place, in_schema = released_place(source, wanted, schema)
@@ -176,23 +170,14 @@ def attack_tables(
             "The released tables and those that they were made from cannot be the same: say where the release is "
             "(--schema NAME), or the originals (--original DATABASE)."
         )
-    with computing_in(wanted.time_zone):
-        opened = open_released(place, wanted, in_schema, resources)
-    try:
+    with computing_in(wanted.time_zone), open_released(place, wanted, in_schema, resources) as opened:
         progress(Progress("Counting who is found in the release"))
         verification = verified_alone(opened, promise=False)
         found = found_people(as_released(opened))
-    finally:
-        opened.engine.close()
-    with computing_in(wanted.time_zone):
-        originals = open_originals(before, wanted, resources)
-    try:
+    with computing_in(wanted.time_zone), open_originals(before, wanted, resources) as originals:
         progress(Progress("Counting who is found in the originals"))
-        raw = {member.name: member.relation for member in originals.members}
-        found_before = found_people(ReleasedTables(originals.engine, originals, raw, {}))
+        found_before = found_people(replace(as_released(originals), keys_are_texts=False))
         of_people = [one for one in people_refused(originals) if one not in verification.findings]
         verification = replace(verification, findings=(*verification.findings, *of_people))
-    finally:
-        originals.engine.close()
     named = opened.place if in_schema is None else f"{opened.place}, schema {in_schema}"
     return TablesAttacked(named, originals.place, wanted.k, wanted.km, found, found_before, verification)

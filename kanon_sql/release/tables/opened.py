@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from sqlglot import exp
 
@@ -140,6 +140,12 @@ class OpenedTables:
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     dropped: tuple[exp.Table, ...] = ()
     file: Path | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
 
     @property
     def people(self) -> Member | None:
