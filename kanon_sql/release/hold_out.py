@@ -54,8 +54,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
         )
     if policy.prepare:
         raise UsageError(
-            f"The columns of {source.name} are prepared, and rows are held out as they are in the table: write a table "
-            "with the columns as they are to be, and hold out rows of that."
+            f"The columns of {source.name} are prepared: write a table of them, and hold out rows of that."
         )
     engine, entity = source.engine, _entity(source, policy)
     own = unused_names(_OWN, [column.name for column in source.columns])

@@ -73,14 +73,12 @@ class Pseudonyms:
         """Return the statement that makes the pseudonyms, with placeholders for the key, and those that use them."""
         nothing = exp.select(sql.named(sql.cast(exp.null(), PSEUDONYM_TYPE), _PSEUDONYM)).limit(0)
         left_out = (sql.create_table(self.left_out.copy(), nothing, temporary=True),) if self.rounds else ()
-        return self._table_statement(), *left_out, self._view_statement()
+        pseudonyms = pseudonyms_query(self.columns, self.origin)
+        return sql.create_table(self.table.copy(), pseudonyms, temporary=True), *left_out, self._view_statement()
 
     def known(self) -> exp.Select:
         """Return the query of all pseudonyms."""
         return exp.select(sql.column(_PSEUDONYM)).from_(self.table.copy())
-
-    def _table_statement(self) -> exp.Create:
-        return sql.create_table(self.table.copy(), pseudonyms_query(self.columns, self.origin), temporary=True)
 
     def _view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
@@ -166,8 +164,7 @@ def require_unprofiled(engine: Engine) -> None:
     """Raise where the plan of a statement, with the key that is bound to it, would be kept."""
     if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
         raise UsageError(
-            "The connection profiles its statements, and a profile would show the key of pseudonyms: turn it off "
-            "(PRAGMA disable_profiling)."
+            "The connection profiles its statements, which shows the key: turn it off (PRAGMA disable_profiling)."
         )
 
 

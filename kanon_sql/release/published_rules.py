@@ -121,32 +121,29 @@ class PublishedRules:
 
     def statements(self) -> tuple[exp.Create, ...]:
         """Return the statements that make the tables, with placeholders for the key, and the view."""
-        return (*self.table_statements(), self.view_statement())
-
-    def table_statements(self) -> tuple[exp.Create, ...]:
         made: dict[exp.Table, exp.Query] = {}
         for ruled in self.columns:
             if (table := self.tables.get(ruled.column.name)) is not None and table not in made:
                 made[table] = self._lookup_query(ruled)
-        return tuple(sql.create_table(table.copy(), query, temporary=True) for table, query in made.items())
+        tables = (sql.create_table(table.copy(), query, temporary=True) for table, query in made.items())
+        return (*tables, self._view_statement())
 
     def summary(self) -> list[dict[str, Any]]:
         """Return what a summary says of each column."""
+        beside = f"dates that are not shifted may tell by how many days: {', '.join(self.unshifted)}"
+        beside_shifts = [beside] if self.unshifted else []
         return [
             {
                 "column": ruled.column.name,
                 "rule": ruled.text,
-                "purpose": "; ".join([*(PURPOSES[rule.kind] for rule in ruled.rules), *self._known_beside(ruled)]),
+                "purpose": "; ".join(
+                    [*(PURPOSES[rule.kind] for rule in ruled.rules), *(beside_shifts if ruled.kind == _SHIFTS else [])]
+                ),
                 "key": self.key.origin if ruled.is_keyed else None,
                 "sse_sst": self.lost.get(ruled.column.name),
             }
             for ruled in self.columns
         ]
-
-    def _known_beside(self, ruled: RuledColumn) -> list[str]:
-        if ruled.kind != _SHIFTS or not self.unshifted:
-            return []
-        return [f"dates that are not shifted may tell by how many days: {', '.join(self.unshifted)}"]
 
     def _lookup_query(self, ruled: RuledColumn) -> exp.Query:
         if ruled.kind == "hash":
@@ -169,7 +166,7 @@ class PublishedRules:
             relations={"source": sql.aliased(self.values[name], "source")},
         )
 
-    def view_statement(self) -> exp.Create:
+    def _view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
         by_name = {ruled.column.name: ruled for ruled in self.columns}
         for column in self.taken:
@@ -328,14 +325,13 @@ def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr |
         means = means.where(sql.column("mean").is_(exp.null()).not_())
         there = value.copy().is_(exp.null()).not_()
         return exp.and_(there, exp.Not(this=exp.In(this=value, query=means.subquery())))
-    if ruled.kind == "bins":
-        return exp.Not(this=exp.In(this=text, expressions=[*map(sql.literal, _bins(ruled))]))
-    if ruled.kind in {"top", "bottom"}:
+    if ruled.kind in {"top", "bottom", "bins"}:
         number = exp.TryCast(this=value.copy(), to=sql.cast(exp.null(), column.type).to)
-        is_coded = exp.or_(*(condition for condition, _ in _codes(ruled, number)))
-        raw = exp.Coalesce(this=exp.Paren(this=is_coded), expressions=[exp.true()])
-        codes = exp.In(this=text, expressions=[sql.literal(text) for _, text in _codes(ruled, number)])
-        return exp.and_(exp.Not(this=codes), raw)
+        conditions, codes = zip(*_codes(ruled, number), strict=True)
+        is_none = exp.Not(this=exp.In(this=text, expressions=[*map(sql.literal, codes)]))
+        if ruled.kind == "bins":
+            return is_none
+        return exp.and_(is_none, exp.Coalesce(this=exp.Paren(this=exp.or_(*conditions)), expressions=[exp.true()]))
     return None
 
 
@@ -349,13 +345,11 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
     column = ruled.column
     if ruled.kind == "round":
         return sql.cast(_rounded(ruled, _value(column)), column.type)
-    if ruled.kind in {"top", "bottom"}:
+    if ruled.kind in {"top", "bottom", "bins"}:
         coded = exp.Case()
         for condition, text in _codes(ruled, _value(column)):
             coded = coded.when(condition, sql.literal(text))
-        return coded.else_(as_text(sql.column(column.name, "source"), column))
-    if ruled.kind == "bins":
-        return _binned(ruled)
+        return coded if ruled.kind == "bins" else coded.else_(as_text(sql.column(column.name, "source"), column))
     if ruled.kind == "redact":
         return redacted(_value(column), {kind: f"[{name}]" for kind, name in _REDACTED.items()})
     if ruled.kind == _SHIFTS:
@@ -402,32 +396,23 @@ _LARGE = 1e290
 
 
 def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
-    """Return when a value is coded at the top and at the bottom, and the text that stands for it."""
+    """Return when a value is coded, by a bin or at the top and at the bottom, and the text that stands for it."""
     codes: list[tuple[exp.Expr, str]] = []
     for rule in ruled.rules:
-        if rule.kind == "top":
+        if rule.kind == "bins":
+            bounds = [_bound(ruled.column, number, ROUND_CEILING) for number in rule.numbers]
+            texts = [as_written(number) for number in rule.numbers]
+            between = [f"[{one},{other})" for one, other in pairwise(texts)]
+            below = [exp.LT(this=value.copy(), expression=bound) for bound in bounds]
+            codes += zip(below, [f"<{texts[0]}", *between], strict=True)
+            codes.append((exp.GTE(this=value.copy(), expression=bounds[-1].copy()), f">={texts[-1]}"))
+        elif rule.kind == "top":
             bound = _bound(ruled.column, rule.number, ROUND_CEILING)
             codes.append((exp.GTE(this=value.copy(), expression=bound), f"{as_written(rule.number)}+"))
         else:
             bound = _bound(ruled.column, rule.number, ROUND_FLOOR)
             codes.append((exp.LTE(this=value.copy(), expression=bound), f"<={as_written(rule.number)}"))
     return codes
-
-
-def _bins(ruled: RuledColumn) -> list[str]:
-    texts = [as_written(number) for number in ruled.rules[0].numbers]
-    return [f"<{texts[0]}", *(f"[{one},{other})" for one, other in pairwise(texts)), f">={texts[-1]}"]
-
-
-def _binned(ruled: RuledColumn) -> exp.Expr:
-    column, numbers = ruled.column, ruled.rules[0].numbers
-    *others, last = _bins(ruled)
-    binned = exp.Case()
-    for number, text in zip(numbers, others, strict=True):
-        below = exp.LT(this=_value(column), expression=_bound(column, number, ROUND_CEILING))
-        binned = binned.when(below, sql.literal(text))
-    above = exp.GTE(this=_value(column), expression=_bound(column, numbers[-1], ROUND_CEILING))
-    return binned.when(above, sql.literal(last))
 
 
 def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
@@ -455,10 +440,7 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
         query = exp.select(sql.where(sql.count_rows(), infinite)).from_(origin.copy())
         (found,) = engine.row(query, f"values of {column.name} that have no mean")
         if found:
-            raise UsageError(
-                f"Column {column.name!r} has NaN or infinity in {found:,} rows, of which there is no mean: make "
-                "them NULL in a view, and anonymize that."
-            )
+            raise UsageError(f"Column {column.name!r} has NaN or infinity in {found:,} rows: make them NULL in a view.")
     query = exp.select(sql.named(_value(column), _VALUE), sql.count_rows())
     query = query.from_(sql.aliased(origin, "source")).where(sql.column(column.name, "source").is_(exp.null()).not_())
     query = query.group_by(_value(column)).order_by(sql.column(_VALUE))
@@ -467,8 +449,8 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
         return "1", 0.0
     if (rows := sum(n for _, n in values)) < size:
         raise UsageError(
-            f"Column {column.name!r} has values in {rows:,} rows, and {ruled.text} makes groups of {size} rows or "
-            "more: give a smaller number, or drop the column."
+            f"Column {column.name!r} has values in {rows:,} rows, and {ruled.text} makes groups of {size} rows: give "
+            "a smaller number, or drop the column."
         )
     starts = group_starts(values, size)
     return ",".join(str(start + 1) for start in starts), lost_share(values, starts)

@@ -169,7 +169,7 @@ def test_each_rule_is_its_definition(place: Place, request: pytest.FixtureReques
                 release.sql()
         rules = release.publication.rules
         assert rules is not None
-        text = script([rules.view_statement()], place.name) + "\n"
+        text = script([rules.statements()[-1]], place.name) + "\n"
     require_as_defined(place.rows("released"))
     assert {name for name in place.tables() - before if not name.startswith("kanon.")} == {"released"}
     if place.name != "duckdb":

@@ -194,10 +194,7 @@ def open_release(
         raise UsageError("The lock does not name the database of its release: give --database FILE.")
     where = database if database is not None or lock.policy.origin is None else lock.policy.origin.source
     if isinstance(where, str | os.PathLike) and (is_warehouse(where) or not is_database(Path(where))):
-        raise UsageError(
-            f"{shown_source(str(where))} is no DuckDB database, and rows are appended to tables of one: give "
-            "--database FILE."
-        )
+        raise UsageError(f"{shown_source(str(where))} is no DuckDB database: give --database FILE.")
     with computing_in(lock.policy.time_zone):
         return waited(lambda: open_source(where, append, writable=writable, resources=resources))
 
@@ -329,8 +326,7 @@ def _table_of(release: Source, lock: Lock) -> exp.Table:
     wanted = {folded(name) for name in (*columns.quasi_identifiers, *columns.sensitive, *columns.insensitive)}
     if {folded(column.name) for column in release.columns} != wanted:
         raise UsageError(
-            f"{release.name} does not have the columns of the release that the lock was written for. Name that one "
-            "after --append."
+            f"{release.name} does not have the columns of the release of the lock. Name that one after --append."
         )
     return found
 
@@ -339,9 +335,9 @@ def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -
     """Raise if several rows of a batch are of one person, also by a column of the new rows that the lock lacks."""
     if again_there := repeated_values(batch, lock.one_each):
         raise UsageError(
-            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows had when "
-            f"{release.name} was made: if they are of one person, k would count that person twice. Publish a new "
-            "release whose lock names the person (--entity); or one that counts rows (--count rows)."
+            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows of "
+            f"{release.name} had: k would count a person twice. Publish a new release whose lock names the person "
+            "(--entity); or one that counts rows (--count rows)."
         )
     if (refused := refused_of(people_are_counted(new, lock.policy))) is not None:
         raise UsageError(refused.said(new.name))
@@ -411,8 +407,8 @@ def _require_new(
         )
     if place == lock.table or (batch.rows_new and batch.rows == lock.rows):
         raise UsageError(
-            f"{new.name} is the table that {release.name} was made of, or has the same rows, and they would be there "
-            "twice. Append new rows alone: make a view of them, and name that. If all of them are new, give --again."
+            f"{new.name} is the table that {release.name} was made of, or has the same rows: append a view of the new "
+            "rows alone. If all of them are new, give --again."
         )
 
 
@@ -465,8 +461,8 @@ def _earlier_batches(
         )
     if has_waiting:
         raise UsageError(
-            f"Rows wait for an earlier release of the name {target.name}, in {waiting.db}.{waiting.name}. If this one "
-            "was made of them too, drop that table; else copy its rows to a table of yours, drop it, and append these."
+            f"Rows wait for an earlier release of the name {target.name}, in {waiting.db}.{waiting.name}. Drop that "
+            "table if this release was made of them too; else append a copy of them after that."
         )
     return []
 
@@ -516,10 +512,7 @@ def _prepared(source: Source, policy: Policy, lock: Lock, tell: Tell) -> Prepare
     try:
         prepared = prepare_source(source, policy, tell)
     except HierarchyError as error:
-        raise HierarchyError(
-            f"{error} With another hierarchy, publish a new release with a lock of its own: a lock is for the "
-            "hierarchies that it was written with."
-        ) from None
+        raise HierarchyError(f"{error} With another hierarchy, publish a new release with a lock of its own.") from None
     for hierarchy in prepared.hierarchies:
         name = hierarchy.column.name
         if hierarchy.stored is not None and print_of_hierarchy(source.engine, hierarchy) != lock.hierarchies.get(name):

@@ -88,8 +88,8 @@ def require_lockable(policy: Policy, source: Source) -> None:
         raise UnsuitableError("A lock is for a release in a DuckDB database: leave --lock out.")
     if ALGORITHMS[policy.algorithm].kind not in {_FULL_DOMAIN, _LOCAL}:
         raise UnsuitableError(
-            f"A lock says at which levels rows are published, and {policy.algorithm} cuts the values of this table "
-            "into parts: use --algorithm optimal or local, or leave --lock out."
+            f"{policy.algorithm} cuts the values of this table into parts: use --algorithm optimal or local, or leave "
+            "--lock out."
         )
     if others := [model.name for model in policy.models if not isinstance(model, _UNITE)]:
         raise UnsuitableError(
@@ -98,8 +98,7 @@ def require_lockable(policy: Policy, source: Source) -> None:
         )
     if policy.columns.pseudonymize:
         raise UnsuitableError(
-            "Pseudonyms tie new rows to those before, and what they tell together is only checked within one release: "
-            "leave --lock out, or --pseudonymize."
+            "Pseudonyms tie new rows to those before, which is not checked: leave --lock out, or --pseudonymize."
         )
     for column, texts in policy.publish.items():
         for rule in parse_publish_rules(column, texts):

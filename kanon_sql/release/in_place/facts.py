@@ -165,8 +165,7 @@ def facts_of_table(
     over = _views_over(views, schema, name)
     if ours := [view.name for view in over if any(db == SCHEMA for db, _ in view.reads or ())]:
         raise UsageError(
-            f"View {', '.join(ours)} is a release of {name!r} that looks its values up: drop it, or publish it as a "
-            "table, before the values are gone."
+            f"View {', '.join(ours)} is a release that reads {name!r}: drop it first, or publish it as a table."
         )
     macros = engine.rows(sql.statement("in_place/macros"), "macros of the database")
     types, listed = _lists(engine, going | {(schema, name)}, views, macros)
@@ -289,10 +288,7 @@ def _lists(
         users = [user for user, text in texts.items() if _mentions(text, name)]
         users += sorted({f"table {table}" for table, text in expressions if _casts_to(text, name)})
         if users:
-            raise UsageError(
-                f"Type {name!r} lists values that are to go, and is named by {', '.join(users)}: change or drop that "
-                "first."
-            )
+            raise UsageError(f"Type {name!r} lists values that are to go: change or drop {', '.join(users)} first.")
         own.add(listed)
         found.append((schema, name))
     return tuple(found), frozenset(own - staying)

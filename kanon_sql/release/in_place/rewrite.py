@@ -449,8 +449,7 @@ def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
             rows = exp.select(sql.literal(1)).from_(sql.relation(table.name, table.schema)).limit(1)
             if engine.rows(rows, "has the table rows?"):
                 raise UsageError(
-                    f"Table {table.name!r} has a foreign key to itself, and DuckDB cannot copy its rows at once: drop "
-                    "that key first."
+                    f"Table {table.name!r} has a foreign key to itself, and cannot be copied: drop that key first."
                 )
 
 
@@ -503,6 +502,5 @@ def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
     found = new.rows(sql.statement("in_place/enum_columns"), "lists of values in the new database")
     if left := sorted({name for _, name, kind, _ in found if any(each in kind for each in listed)}):
         raise UsageError(
-            f"{', '.join(left)} cannot be read, and holds a list of values that are to go: drop it first. Nothing was "
-            "changed."
+            f"{', '.join(left)} cannot be read, and lists values that are to go: drop it first. Nothing was changed."
         )

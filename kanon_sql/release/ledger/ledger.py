@@ -300,8 +300,7 @@ class Ledger:
         if others and not self.ignore:
             take_back(engine, entry)
             raise JointReleaseError(
-                f"Another release, {others[-1].name}, was made while this one was checked; this one was not published. "
-                "Run it again: then it is checked beside that one."
+                f"Not published: another release, {others[-1].name}, was made while this one was checked. Run it again."
             )
 
     def _promise_something(self, entry: Entry) -> bool:

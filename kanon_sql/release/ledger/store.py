@@ -292,8 +292,7 @@ def entries_of(engine: DuckDBEngine) -> list[Entry]:
 def _require_readable(engine: DuckDBEngine) -> None:
     if not engine.may_read(_ledger_table()):
         raise NoRightError(
-            f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
-            "release can be checked against earlier ones."
+            f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that right."
         )
 
 
