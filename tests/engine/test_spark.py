@@ -135,7 +135,7 @@ def test_a_release_that_fails_leaves_nothing(spark: Any, patients: str, monkeypa
         before = left_in(spark)
         steps: list[tuple[str, Any, str]] = [
             (remembering, release.to_table, "kept_as_it_was"),
-            ("kanon_sql.release.publish.warehouse.verified", release.to_table, "kept_as_it_was"),
+            ("kanon_sql.release.publish.warehouse.verify", release.to_table, "kept_as_it_was"),
             (remembering, release.to_view, "kept_as_it_was"),
             (remembering, release.to_view, "never_made"),
         ]

@@ -32,8 +32,9 @@ from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import check_format, copy_statement, read_as_written, written_names
-from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
+from kanon_sql.release.publish.publisher import forget_recoding, recode
 from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
+from kanon_sql.release.verify.verify import verify
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def release_rows(release: Release) -> Iterator[ReleaseRows]:
                 recode(engine, publication, lookups)
                 query = release_query(publication, lookups)
                 engine.run(sql.create_table(staging, query, temporary=True), "make the release")
-                verification = verified(engine, publication, lookups, staging, release.expected)
+                verification = verify(engine, publication, lookups, staging, release.expected)
                 if publication.roles.entity is not None:
                     people = engine.temporary_name("kanon_people")
                     generalized, names = generalized_query(publication, lookups), publication.quasi_identifiers

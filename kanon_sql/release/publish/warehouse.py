@@ -21,12 +21,12 @@ from sqlglot.errors import SqlglotError
 from kanon_sql.engine.progress import lift_deadlines
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.publish.publisher import KINDS, Sink, check_target, verified
+from kanon_sql.release.publish.publisher import KINDS, Sink, check_target
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements
-from kanon_sql.release.verify.verify import verify_rules
+from kanon_sql.release.verify.verify import verify, verify_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -165,11 +165,11 @@ def _verified(bench: Workbench, publication: Publication, staging: exp.Table, ex
         bench.forget_mirror(values)
         publication = replace(publication, rules=None)
     if bench.searching is not None and bench.is_sealed(publication.source):
-        return verified(bench.searching, publication, lookups, staging, expected)
+        return verify(bench.searching, publication, lookups, staging, expected)
     about = [model.sensitive for model in publication.models]
     wanted = {*publication.quasi_identifiers, *about, *(publication.pseudonyms.names if publication.pseudonyms else [])}
     bench.bring(staging, [column for column in columns if column.name in wanted])
-    return verified(bench, on_warehouse(publication, columns), lookups, staging, expected)
+    return verify(bench, on_warehouse(publication, columns), lookups, staging, expected)
 
 
 def _beside(target: exp.Table, warehouse: Warehouse, what: str = "kanon_unverified") -> exp.Table:

@@ -168,9 +168,7 @@ def verify(
     publication: Publication,
     lookups: Mapping[str, exp.Table],
     output: exp.Expr,
-    *,
     expected: Expected,
-    columns_found: list[str],
 ) -> Verification:
     """Return what was found in a release that was made and is not yet given its name."""
     _require_same_files(engine)
@@ -196,7 +194,7 @@ def verify(
         raise _failed(wrong)
     verify_rules(engine, checks.ruled, checks.rules)
     # 5. The columns, and that every row and every class is accounted for.
-    if columns_found != [column.name for column in publication.columns]:
+    if [column.name for column in engine.columns(output)] != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
     _require_counts(verification, expected)
     # 6. The table, where others could change it after it was searched.
