@@ -26,12 +26,11 @@ from kanon_sql.release.pseudonyms import not_pseudonyms_query
 from kanon_sql.release.published_rules import values_not_by_rule
 from kanon_sql.release.statements.view import hidden_rows
 from kanon_sql.release.verify.classes import (
+    ClassCheck,
     ModelResult,
     Tied,
-    class_check_query,
     k_of,
     read_verification,
-    worst_classes_query,
 )
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.search.prepare import open_population
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.known import KnownResult
     from kanon_sql.evidence.standards.judge import CheckedStandard, Facts
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.gate import Finding
     from kanon_sql.risks.attacks.released import ClassPeople
@@ -320,7 +318,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
             WorstClass(result.model, result.sensitive, int(rows), measured)
             for number, result in enumerate(found.models)
             if not result.holds
-            for rows, measured in source.engine.rows(required.worst_query(number), f"worst classes, {result.model}")
+            for rows, measured in source.engine.rows(required.worst(number, WORST), f"worst classes, {result.model}")
         ),
         pseudonyms=_ties(source, policy, required),
         hidden_rows=hidden_rows(source),
@@ -358,7 +356,7 @@ def _counting(model: PrivacyModel, findings: Sequence[Finding]) -> PrivacyModel:
     return model if people is None else model.counting(people.columns[0])
 
 
-def _known(result: ModelResult, model: PrivacyModel, required: _Required, people: ClassPeople | None) -> ModelResult:
+def _known(result: ModelResult, model: PrivacyModel, required: ClassCheck, people: ClassPeople | None) -> ModelResult:
     """Return what was measured of a model, and whether it is known to hold: people may not be named."""
     if model.entity is None or (required.entity is not None and people is None):
         return result
@@ -369,36 +367,7 @@ def _known(result: ModelResult, model: PrivacyModel, required: _Required, people
     return replace(result, verified=result.holds or fails)
 
 
-@dataclass(frozen=True)
-class _Required:
-    """What a policy requires of a table, in terms of its columns."""
-
-    relation: exp.Table
-    columns: tuple[Column, ...]
-    models: tuple[PrivacyModel, ...]
-    entity: str | None
-    trees: dict[str, Hierarchy]
-    everybody: exp.Query | None = None
-
-    def query(self) -> exp.Select:
-        return class_check_query(
-            self.relation, self.columns, self.models, self.entity, trees=self.trees, everybody=self.everybody
-        )
-
-    def worst_query(self, number: int) -> exp.Select:
-        return worst_classes_query(
-            self.relation,
-            self.columns,
-            self.models,
-            number,
-            self.entity,
-            trees=self.trees,
-            everybody=self.everybody,
-            most=WORST,
-        )
-
-
-def _required(source: Source, policy: Policy, counted: Source | None = None) -> _Required:
+def _required(source: Source, policy: Policy, counted: Source | None = None) -> ClassCheck:
     """Return what a policy requires of a table; ``counted`` is the table with the column that names people."""
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
@@ -412,7 +381,7 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
     if policy.population is not None:
         population = open_population(source, policy.population_path, columns, as_text=True)
         everybody = exp.select("*").from_(population.relation.copy())
-    return _Required(counted.relation, tuple(columns), models, entity, trees, everybody)
+    return ClassCheck(counted.relation, tuple(columns), models, entity, trees=trees, everybody=everybody)
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
@@ -421,7 +390,7 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
         raise UsageError("Classes by some of the columns are counted subset by subset: kanon known --sql prints how.")
     required = _required(source, policy)
     foreign = dialect != source.engine.dialect
-    needed = [tree for tree in required.trees.values() if tree.stored is None]
+    needed = [tree for tree in (required.trees or {}).values() if tree.stored is None]
     trees = [lookup_statement(source.engine, tree, dialect=dialect) for tree in needed]
     # Elsewhere the source is expected to be there.
     statements = [*(() if foreign else source.setup), *trees, required.query()]
@@ -445,11 +414,11 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
     return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
 
 
-def _ties(source: Source, policy: Policy, required: _Required) -> tuple[Tied, ...]:
+def _ties(source: Source, policy: Policy, required: ClassCheck) -> tuple[Tied, ...]:
     """Return for each pseudonymized column of the table how many people share what its pseudonyms tie together."""
     columns = [find_column(name, source.columns) for name in policy.columns.pseudonymize]
     names = list(dict.fromkeys(column.name for column in columns if column is not None))
-    queries = [signature_query(source.relation, required.columns, names, name, policy.k) for name in names]
+    queries = [signature_query(source.relation, required.quasi_identifiers, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)
 
 

@@ -17,7 +17,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.gate import judge, judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
-from kanon_sql.release.verify.classes import class_check_query, read_verification
+from kanon_sql.release.verify.classes import ClassCheck, read_verification
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
 from kanon_sql.search.prepare import prepare_source
@@ -191,7 +191,7 @@ def measure_alone(
     findings = judge(source, policy)
     models = (KAnonymity(policy.k),)
     source.bring(columns, find_column(policy.columns.entity or "", source.columns))
-    query = class_check_query(source.relation, columns, models)
+    query = ClassCheck(source.relation, columns, models).query()
     found = read_verification(source.engine.row(query, "sizes of the classes"), models)
     of_classes = {
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),

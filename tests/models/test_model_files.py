@@ -15,7 +15,7 @@ import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.release.verify.classes import class_check_query
+from kanon_sql.release.verify.classes import ClassCheck
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
 
@@ -31,14 +31,14 @@ TREE = SimpleNamespace(readable=sql.relation("hierarchy"), height=1, column=Colu
 
 def run(model: PrivacyModel) -> exp.Select:
     """Return the statement of a check, without what it says of single models once more."""
-    query = class_check_query(
+    query = ClassCheck(
         sql.relation("ward"),
         COLUMNS,
         (model,),
         whole=sql.relation("ward"),
         trees={"disease": cast("Hierarchy", TREE)},
         everybody=exp.select("*").from_("everybody") if isinstance(model, PopulationModel) else None,
-    )
+    ).query()
     query.set("expressions", query.selects[:-2])
     return query
 

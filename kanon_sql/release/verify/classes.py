@@ -5,7 +5,7 @@ It knows nothing of how the table was made: it is what ``check`` runs on any tab
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -101,113 +101,89 @@ class Verification:
         return self.smallest_class if measured is None else measured
 
 
-def class_check_query(
-    output: exp.Expr,
-    quasi_identifiers: Sequence[Column],
-    models: tuple[PrivacyModel, ...],
-    entity: str | None = None,
-    *,
-    whole: exp.Table | None = None,
-    trees: Mapping[str, Hierarchy] | None = None,
-    everybody: exp.Query | None = None,
-) -> exp.Select:
-    """Return the check of the classes of a table: how many, the smallest, and for each model the worst and the failing.
+@dataclass(frozen=True)
+class ClassCheck:
+    """The check of the classes of a table: those whose values are written alike."""
 
-    Args:
-        output: the table, or a subquery.
-        quasi_identifiers: columns whose values make a class: those that are written alike.
-        models: what to measure; those that count people need the entity.
-        entity: the column of the table that names the person.
-        whole: the table whose sensitive values those of a class are compared to; the table itself if there is no other.
-        trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
-        everybody: the rows of the population, where a model compares with it.
-    """
-    n, measured = class_columns([column.name for column in quasi_identifiers], models)
-    steps = classes_of_table(output, quasi_identifiers, models, entity, whole=whole, trees=trees, everybody=everybody)
-    absent = None
-    if everybody is not None and any(isinstance(model, PopulationModel) and model.covers for model in models):
-        absent = _absent_classes(output, quasi_identifiers, everybody)
-    values = summary_values(models, n, measured, absent)
-    query = sql.select("verify/classes", values=values, steps={"classes": steps}, names={"n": n})
-    if absent is not None:
-        failing = next(one for one in query.selects if one.alias == "classes_failing")
-        failing.set("this", exp.Add(this=failing.this, expression=absent.copy()))
-    return query
+    output: exp.Expr  # the table, or a subquery
+    quasi_identifiers: Sequence[Column]
+    models: tuple[PrivacyModel, ...]  # those that count people need the entity
+    entity: str | None = None
+    _: KW_ONLY
+    whole: exp.Table | None = None  # whose sensitive values those of a class are compared to; by default the table
+    trees: Mapping[str, Hierarchy] | None = None  # of sensitive columns, where a model measures distances in them
+    everybody: exp.Query | None = None  # the rows of the population, where a model compares with it
 
+    def query(self) -> exp.Select:
+        """Return how many classes there are, the smallest, and for each model the worst and the failing ones."""
+        n, measured = self._columns
+        absent = None
+        if any(isinstance(model, PopulationModel) and model.covers for model in self.models):
+            absent = self._absent_classes()
+        values = summary_values(self.models, n, measured, absent)
+        query = sql.select("verify/classes", values=values, steps={"classes": self._steps()}, names={"n": n})
+        if absent is not None:
+            failing = next(one for one in query.selects if one.alias == "classes_failing")
+            failing.set("this", exp.Add(this=failing.this, expression=absent.copy()))
+        return query
 
-def _absent_classes(output: exp.Expr, quasi_identifiers: Sequence[Column], everybody: exp.Query) -> exp.Subquery:
-    """Return the number of classes of the population that have no row in a table."""
-    named = [sql.named(written(sql.column(column.name), column), column.name) for column in quasi_identifiers]
-    absent = exp.except_(
-        exp.select(*named).from_(everybody.subquery("everybody")),
-        exp.select(*(key.copy() for key in named)).from_(output.copy()),
-    )
-    return exp.select(sql.count_rows()).from_(absent.subquery("absent")).subquery()
+    def worst(self, number: int, most: int) -> exp.Select:
+        """Return the query of the classes that fail a model: rows and measure of each, at most so many of the worst."""
+        n, measured = self._columns
+        model, measure = self.models[number], sql.column(measured[number])
+        descending = isinstance(model.worst(measure.copy()), exp.Max)
+        order = [exp.Ordered(this=measure.copy(), desc=descending), exp.Ordered(this=sql.column(n))]
+        query = exp.select(sql.column(n), measure).from_("classes").where(sql.negated(model.is_met(measure.copy())))
+        return with_steps(query.order_by(*order).limit(most), self._steps())
 
+    @property
+    def _columns(self) -> tuple[str, list[str]]:
+        return class_columns([column.name for column in self.quasi_identifiers], self.models)
 
-def worst_classes_query(
-    output: exp.Expr,
-    quasi_identifiers: Sequence[Column],
-    models: tuple[PrivacyModel, ...],
-    number: int,
-    entity: str | None = None,
-    *,
-    trees: Mapping[str, Hierarchy] | None = None,
-    everybody: exp.Query | None = None,
-    most: int,
-) -> exp.Select:
-    """Return the query of the classes that fail a model: rows and measure of each, the worst first, at most so many."""
-    n, measured = class_columns([column.name for column in quasi_identifiers], models)
-    model, measure = models[number], sql.column(measured[number])
-    descending = isinstance(model.worst(measure.copy()), exp.Max)
-    order = [exp.Ordered(this=measure.copy(), desc=descending), exp.Ordered(this=sql.column(n))]
-    query = exp.select(sql.column(n), measure).from_("classes").where(sql.negated(model.is_met(measure.copy())))
-    steps = classes_of_table(output, quasi_identifiers, models, entity, trees=trees, everybody=everybody)
-    return with_steps(query.order_by(*order).limit(most), steps)
-
-
-def classes_of_table(
-    output: exp.Expr,
-    quasi_identifiers: Sequence[Column],
-    models: tuple[PrivacyModel, ...],
-    entity: str | None = None,
-    *,
-    whole: exp.Table | None = None,
-    trees: Mapping[str, Hierarchy] | None = None,
-    everybody: exp.Query | None = None,
-) -> list[tuple[str, exp.Query]]:
-    """Return the steps up to ``classes``, as for ``class_check_query``: rows and measures of each class."""
-    n, measured = class_columns([column.name for column in quasi_identifiers], models)
-
-    def measure(model: RowModel) -> exp.Expr:
-        return model.readable_measure(sql.column(entity) if entity and model.entity else None)
-
-    grouping = [written(sql.column(column.name), column) for column in quasi_identifiers]
-    of_rows = [model for model in models if isinstance(model, RowModel)]
-    if len(of_rows) == len(models):
-        measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
-        values: dict[str, sql.Given] = {"measures": measures, "labels": grouping}
-        classes = sql.select(
-            "verify/classes", part="classes", values=values, relations={"release": output}, names={"n": n}
+    def _absent_classes(self) -> exp.Subquery | None:
+        """Return the number of classes of the population that have no row in the table."""
+        if self.everybody is None:
+            return None
+        named = [sql.named(written(sql.column(column.name), column), column.name) for column in self.quasi_identifiers]
+        absent = exp.except_(
+            exp.select(*named).from_(self.everybody.subquery("everybody")),
+            exp.select(*(key.copy() for key in named)).from_(self.output.copy()),
         )
-        return [("classes", classes)]
-    taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
-    compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
-    references = References(models, compared, trees=trees, taken=taken)
-    named = tuple(sql.named(key, column.name) for key, column in zip(grouping, quasi_identifiers, strict=True))
-    members = Members(
-        rows=exp.select().from_(output.copy()),
-        classes=named,
-        n=None,
-        populations=lambda _: population_classes(everybody, named, n),
-        measure=measure,
-        shares=references.shares,
-        features=references.features,
-        null_safe=True,
-        taken=(*taken, *references.names),
-    )
-    steps, classes = measured_steps(members, models, Columns(n, measured))
-    return [*references.steps, *steps, ("classes", classes)]
+        return exp.select(sql.count_rows()).from_(absent.subquery("absent")).subquery()
+
+    def _steps(self) -> list[tuple[str, exp.Query]]:
+        """Return the steps up to ``classes``: rows and measures of each class."""
+        (n, measured), models, output = self._columns, self.models, self.output
+
+        def measure(model: RowModel) -> exp.Expr:
+            return model.readable_measure(sql.column(self.entity) if self.entity and model.entity else None)
+
+        grouping = [written(sql.column(column.name), column) for column in self.quasi_identifiers]
+        of_rows = [model for model in models if isinstance(model, RowModel)]
+        if len(of_rows) == len(models):
+            measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
+            values: dict[str, sql.Given] = {"measures": measures, "labels": grouping}
+            relations = {"release": output}
+            classes = sql.select("verify/classes", part="classes", values=values, relations=relations, names={"n": n})
+            return [("classes", classes)]
+        whole, everybody = self.whole, self.everybody
+        taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
+        compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
+        references = References(models, compared, trees=self.trees, taken=taken)
+        named = tuple(sql.named(key, one.name) for key, one in zip(grouping, self.quasi_identifiers, strict=True))
+        members = Members(
+            rows=exp.select().from_(output.copy()),
+            classes=named,
+            n=None,
+            populations=lambda _: population_classes(everybody, named, n),
+            measure=measure,
+            shares=references.shares,
+            features=references.features,
+            null_safe=True,
+            taken=(*taken, *references.names),
+        )
+        steps, classes = measured_steps(members, models, Columns(n, measured))
+        return [*references.steps, *steps, ("classes", classes)]
 
 
 def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:
@@ -227,11 +203,8 @@ def summary_values(
 ) -> dict[str, exp.Expr | list[exp.Expr]]:
     """Return what ``sql/verify/classes.sql`` answers about the models: whether a class fails, and the worst of each.
 
-    Args:
-        models: that are measured.
-        n: the name of the rows of a class.
-        measured: the names of the measures.
-        absent: the number of classes of the population without a row, where a model forbids them.
+    ``n`` and ``measured`` are names of rows and measures; ``absent`` is the number of classes of the population without
+    a row, where a model forbids them.
     """
     fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
     of_each: list[exp.Expr] = []

@@ -38,7 +38,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import release_query
-from kanon_sql.release.verify.classes import Tied, class_check_query, read_verification
+from kanon_sql.release.verify.classes import ClassCheck, Tied, read_verification
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -275,13 +275,9 @@ def _models_of_named(publication: Publication) -> tuple[PrivacyModel, ...]:
 def _named_query(publication: Publication, column: str, output: exp.Expr) -> exp.Select:
     """Return the check of the models of sensitive columns in the rows that have a pseudonym."""
     named = exp.select("*").from_(output.copy()).where(sql.column(column).is_(exp.null()).not_())
-    return class_check_query(
-        named.subquery("with_pseudonym"),
-        publication.published_quasi_identifiers,
-        _models_of_named(publication),
-        whole=publication.source,
-        trees=publication.trees,
-    )
+    columns, models = publication.published_quasi_identifiers, _models_of_named(publication)
+    rows = named.subquery("with_pseudonym")
+    return ClassCheck(rows, columns, models, whole=publication.source, trees=publication.trees).query()
 
 
 def _or_zero(number: exp.Expr) -> exp.Expr:

@@ -31,8 +31,8 @@ from kanon_sql.release.statements.release import (
     measure_of_rows,
 )
 from kanon_sql.release.verify.classes import (
+    ClassCheck,
     Verification,
-    class_check_query,
     read_verification,
     summary_values,
 )
@@ -143,14 +143,14 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
     """Return the statements that check a release."""
     counted = _counted_in_rows(publication)
     checks = Checks(
-        class_check_query(
+        ClassCheck(
             output,
             publication.published_quasi_identifiers,
             counted,
             whole=publication.source,
             trees=publication.trees,
             everybody=generalized_population(publication, lookups),
-        ),
+        ).query(),
         label_check_query(publication, lookups, output),
         people_check_query(publication, lookups, output) if any(model.entity for model in publication.models) else None,
         tie_checks_of(publication, output),
