@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from kanon_sql.dp.mechanisms import DiscreteLaplace
-
 INK, GREY, FAINT, BLUE, ORANGE = "#17313e", "#5b6a72", "#d5dcdf", "#0b6078", "#9a4a0c"
 WITH, WITHOUT, EPSILON = 5, 4, 0.5  # the vegetarians at the dinner, with one more guest and without
 SHOWN = range(-3, 13)  # answers
@@ -71,7 +69,6 @@ class Picture:
 
 def neighbours() -> str:
     """Return the picture of the answers about two neighbouring tables, and of the ratio of how probable they are."""
-    law = DiscreteLaplace(1 / EPSILON)
     picture = Picture(600, 430)
     left, step, ground, height = 70, 32, 220, 740.0
     picture.text((left - 20, 26), "How probable each answer is", anchor="start")
@@ -82,7 +79,7 @@ def neighbours() -> str:
     for place, answer in enumerate(SHOWN):
         x = left + step * place
         for shift, count, colour in ((-13, WITH, BLUE), (1, WITHOUT, ORANGE)):
-            share = law.probability(answer - count)
+            share = probability(EPSILON, answer - count)
             title = f"{count} vegetarians, answer {answer}: {share:.4f}"
             picture.bar((x + shift, ground - height * share), (12, height * share), colour, title)
         picture.text((x, ground + 20), str(answer).replace("-", "\N{MINUS SIGN}"), GREY)
@@ -96,7 +93,7 @@ def neighbours() -> str:
         picture.line((left - 20, y), (right, y), FAINT if ratio == 0 else GREY, dashed=ratio != 0)
         picture.text((left - 26, y + 5), name, GREY, "end")
     for place, answer in enumerate(SHOWN):
-        ratio = law.probability(answer - WITH) / law.probability(answer - WITHOUT)
+        ratio = probability(EPSILON, answer - WITH) / probability(EPSILON, answer - WITHOUT)
         at = (left + step * place, middle - unit * math.log(ratio))
         picture.dot(at, INK, f"answer {answer}: {ratio:.4f} times")
     words = "No answer is outside: e^0.5 = 1.65, and 1/1.65 = 0.61"
@@ -150,11 +147,16 @@ def averaging() -> str:
     return picture.svg()
 
 
+def probability(epsilon: float, noise: int) -> float:
+    """Return how probable noise of a count with this epsilon is, by the discrete Laplace law."""
+    ratio = math.exp(-epsilon)
+    return (1 - ratio) / (1 + ratio) * ratio ** abs(noise)
+
+
 def root_mean_square(epsilon: float) -> float:
     """Return by how much a count with this epsilon is off: the root of the mean of the square of the noise."""
-    law = DiscreteLaplace(1 / epsilon)
     last = math.ceil(60 / epsilon)
-    return math.sqrt(2 * math.fsum(noise**2 * law.probability(noise) for noise in range(1, last)))
+    return math.sqrt(2 * math.fsum(noise**2 * probability(epsilon, noise) for noise in range(1, last)))
 
 
 PICTURES = {"dp-neighbours.svg": neighbours, "dp-averaging.svg": averaging}

@@ -9,6 +9,7 @@ measurement that was made, at the sensitivity that the SQL keeps to.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -35,22 +36,15 @@ class DiscreteLaplace:
     scale: float
     name: ClassVar[str] = "discrete Laplace"
 
-    @property
-    def _ratio(self) -> float:
-        return math.exp(-1 / self.scale)
-
-    def probability(self, value: int) -> float:
-        return -math.expm1(-1 / self.scale) / (1 + self._ratio) * math.exp(-abs(value) / self.scale)
-
     def within(self, share: float) -> int:
         """Return the least t with P(|x| > t) = 2 a^(t+1) / (1 + a) <= 1 - share."""
-        steps = self.scale * math.log(2 / ((1 - share) * (1 + self._ratio)))
-        return max(0, math.ceil(steps - 1 - 1e-9))
+        reached = opendp().discrete_laplacian_scale_to_accuracy(self.scale, 1 - share)  # P(|x| >= it) is so much
+        return int(max(0, math.ceil(reached - 1 - 1e-9)))
 
     @property
     def expected_error(self) -> float:
         """2 a / (1 - a^2)."""
-        return 2 * self._ratio / -math.expm1(-2 / self.scale)
+        return 2 * math.exp(-1 / self.scale) / -math.expm1(-2 / self.scale)
 
 
 @dataclass(frozen=True)
@@ -63,34 +57,18 @@ class DiscreteGaussian:
     scale: float
     name: ClassVar[str] = "discrete Gaussian"
 
-    def _weights(self) -> list[float]:
-        last = math.ceil(_TERMS * self.scale) + 1
-        return [math.exp(-((x / self.scale) ** 2) / 2) for x in range(last + 1)]
-
-    def probability(self, value: int) -> float:
-        if self.scale > _SUMMED:
-            return NormalDist(0, self.scale).pdf(value)
-        first, *others = self._weights()
-        return math.exp(-((value / self.scale) ** 2) / 2) / (first + 2 * math.fsum(others))
-
     def within(self, share: float) -> int:
         """Return the least t with P(|x| > t) <= 1 - share."""
         if self.scale > _SUMMED:
             return math.ceil(NormalDist(0, self.scale).inv_cdf((1 + share) / 2))
-        weights = self._weights()
-        total = weights[0] + 2 * math.fsum(weights[1:])
-        outside = total - weights[0]
-        bound = 0
-        while outside > (1 - share) * total:
-            bound += 1
-            outside -= 2 * weights[bound]
-        return bound
+        return max(0, int(opendp().discrete_gaussian_scale_to_accuracy(self.scale, 1 - share)) - 1)
 
     @property
     def expected_error(self) -> float:
         if self.scale > _SUMMED:
             return self.scale * math.sqrt(2 / math.pi)
-        weights = self._weights()
+        last = math.ceil(_TERMS * self.scale) + 1
+        weights = [math.exp(-((x / self.scale) ** 2) / 2) for x in range(last + 1)]
         total = weights[0] + 2 * math.fsum(weights[1:])
         return 2 * math.fsum(x * weight for x, weight in enumerate(weights)) / total
 
@@ -176,11 +154,11 @@ def above_threshold(
         contribution / _down(epsilon),
         _down(epsilon),
     )
-    threshold = _least(keeps, contribution, _LARGEST_THRESHOLD)
-    if threshold is None:
+    if not keeps(_LARGEST_THRESHOLD):
         raise UsageError(
             f"Delta {delta:f} is too small for a threshold at epsilon {epsilon:f}: give the keys (--keys)."
         )
+    threshold = contribution + bisect_left(range(contribution, _LARGEST_THRESHOLD), x=True, key=keeps)
     # OpenDP reads a text to its first NUL: two keys that differ behind it would be one there, with the count of either.
     key_of = {key.encode().hex(): key for key in counts}
     # OpenDP keeps what reaches the threshold, but counts for delta what lies above it (opendp/opendp#2922): one more.
@@ -196,9 +174,9 @@ def choose(scores: Sequence[int], sensitivity: int, epsilon: Decimal, *, monoton
     probability of at least 1 - p, what it takes is less than the best by at most ``choice_bound(...)``.
 
     Args:
-        scores: of the candidates, of which there is one at least.
+        scores: of the candidates; there is at least one.
         sensitivity: by how much each of them can change when one person comes or goes.
-        epsilon: what may be spent.
+        epsilon: the most that may be spent.
         monotone: whether all scores change in the same direction then, so that half the noise will do.
     """
     _require_size(sensitivity)
@@ -260,16 +238,3 @@ def _least_scale(spent: Callable[[float], float], scale: float, epsilon: float) 
         scale += step
         step *= 2
     return scale
-
-
-def _least(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the least number from ``low`` to ``high`` for which something holds, that holds for all above it."""
-    if not holds(high):
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low

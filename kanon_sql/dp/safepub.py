@@ -23,6 +23,7 @@ No rounding makes delta smaller: beta is taken a little larger than it is, gamma
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -65,9 +66,8 @@ class SafePubParameters:
     """What a release promises, and what it takes.
 
     Attributes:
-        epsilon: spent by sampling and suppressing.
+        epsilon, delta: spent by sampling and suppressing; delta was computed for k and rounded up.
         k: the smallest class that is published.
-        delta: spent by them: what was computed for k, rounded up.
         beta: the rate of the sample.
         gamma: the share of sampled rows of a class from which its size says too much.
     """
@@ -116,14 +116,7 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
                 "for a smaller epsilon, of which fewer rows are sampled, or a larger delta."
             )
         high = min(2 * high, LARGEST_K)
-    low = high // 2 + 1 if high > 1 else 1
-    while low < high:
-        middle = (low + high) // 2
-        if least_delta(middle, epsilon) <= delta:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    return bisect_left(range(high), x=True, lo=high // 2 + 1, key=lambda k: least_delta(k, epsilon) <= delta)
 
 
 def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
