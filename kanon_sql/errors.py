@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # The names of settings in messages: options on the command line; keywords, methods and classes in Python.
 #
-# A message of the library names options as they are typed (``--max-suppressed``). Where the library was called from
-# Python, the error shows what does the same there (``max_suppressed``).
+# A message of the library names options as they are typed (``--time-limit``). Where the library was called from
+# Python, the error shows what does the same there (``time_limit``).
 
 on_command_line: ContextVar[bool] = ContextVar("kanon_on_command_line", default=False)
 """Whether messages are read by a person who types commands."""

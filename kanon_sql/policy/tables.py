@@ -222,7 +222,7 @@ class TablesPolicy:
     time_zone: str = as_declared(ALL_SETTINGS["time_zone"])
 
     def __post_init__(self) -> None:
-        check_settings(self, _SETTINGS)
+        check_settings(self, OF_TABLES)
         KAnonymity(self.k)  # refuses a k below 1
         if self.source is not None:
             Origin(self.source)  # refuses one that is empty, or has a password in it
@@ -307,12 +307,13 @@ class TablesPolicy:
         return tuple(found)
 
 
-_SETTINGS = settings_of(TablesPolicy)
+OF_TABLES = settings_of(TablesPolicy)
+"""The settings of a policy of several tables, by their names."""
 _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
-    "privacy": names_in("privacy", _SETTINGS),
-    "search": names_in("search", _SETTINGS),
-    "release": names_in("release", _SETTINGS),
+    "privacy": names_in("privacy", OF_TABLES),
+    "search": names_in("search", OF_TABLES),
+    "release": names_in("release", OF_TABLES),
 }
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
 _OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
@@ -356,7 +357,7 @@ def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
 
     document: dict[str, dict[str, Any]] = {
         "source": {"from": None if policy.source is None else seen_from(directory, policy.source)},
-        **{name: settings_of_section(policy, _SETTINGS, name, directory) for name in ("privacy", "search", "release")},
+        **{name: settings_of_section(policy, OF_TABLES, name, directory) for name in ("privacy", "search", "release")},
     }
     given = {name: {key: value for key, value in one.items() if value is not None} for name, one in document.items()}
     tables = {table.name: _table_document(table, policy.directory, directory) for table in policy.tables}
@@ -394,7 +395,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
     source = checked(document.get("source", {}).get("from"), str, "source.from")
     return TablesPolicy(
         tables=tuple(_table(name, settings) for name, settings in tables.items()),
-        **settings_in(document, _SETTINGS, directory),
+        **settings_in(document, OF_TABLES, directory),
         source=resolved(source, directory) if source else source,
         directory=directory,
     )

@@ -36,12 +36,13 @@ from kanon_sql.models.t_closeness import (
     ordered_features,
     require_few,
 )
+from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.gate import Finding, pass_before
 from kanon_sql.policy.levels import allowed_nodes
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
 from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
-from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
+from kanon_sql.search.problem import Problem, SharedTests, rows_allowed
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -239,7 +240,6 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
     if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
         limit = 0  # what is suppressed would be a class of the population without a row
-    rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
     objective = prepared.objective(policy.measure)
     cutting = policy.cutting
     places = () if cutting is None else prepared.places(by_tree=cutting.numbers == "tree")
@@ -251,7 +251,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         objective,
         prepared.labels,
         limit,
-        rate,
+        {name: getattr(policy, name) for name in ALGORITHMS[policy.algorithm].options},
         cutting,
         places,
         prepared.shared_tests,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -13,7 +13,7 @@ from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.algorithms import GREEDY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlglot import exp
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 Stopped = Literal["time limit", "interrupt"]
 
-SAMPLE_RATE = 0.01
-"""The share of rows that SPOLG samples where nothing else is said, as its paper does."""
 LISTABLE = 1_000_000
 """Nodes of a lattice that can be listed."""
 UNLISTED_SECONDS = 10
@@ -62,7 +60,7 @@ class Problem:
         objective: what is minimized.
         labels: the labels of each quasi-identifier.
         limit: how many rows may be suppressed.
-        sample_rate: the share of rows on which a path is chosen.
+        options: the settings that this algorithm takes and others do not.
         cutting: how the table is cut into parts; None for algorithms that do not.
         places: the values of each quasi-identifier in their order, for cutting.
         shared_tests: node tests that searches with other k made too; None if there are no others.
@@ -77,7 +75,7 @@ class Problem:
     objective: Objective
     labels: Sequence[Labels]
     limit: int
-    sample_rate: float = SAMPLE_RATE
+    options: Mapping[str, Any] = field(default_factory=dict)
     cutting: Cutting | None = None
     places: Sequence[Places] = ()
     shared_tests: SharedTests | None = None
@@ -226,14 +224,14 @@ def require_listable(lattice: Lattice, algorithm: str) -> None:
         )
 
 
-def rows_allowed(max_suppressed: float | str, rows: int, k: int = 0) -> int:
+def rows_allowed(limit: float | str, rows: int, k: int = 0) -> int:
     """Return how many rows may be suppressed: never all of them, for an empty table is no release.
 
     Of a share, 0.29 of 100 rows is 29, not 28 as in binary fractions. The ``k`` is that of "k rows".
     """
-    if isinstance(max_suppressed, str):
-        number = max_suppressed.split()[0]
+    if isinstance(limit, str):
+        number = limit.split()[0]
         allowed = k if number == "k" else int(number)
     else:
-        allowed = int(Fraction(str(max_suppressed)) * rows)
+        allowed = int(Fraction(str(limit)) * rows)
     return min(allowed, max(0, rows - 1))

@@ -119,6 +119,14 @@ def test_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., En
         (("anonymize", "--policy", "clinic.toml", "--qi", "zip"), "--qi is not for a policy of several tables"),
         (("anonymize", "--policy", "clinic.toml", "--into", "x"), "--into is not for a policy of several tables"),
         (("anonymize", "--policy", "clinic.toml", "--out", "x.duckdb", "--out-dir", "x"), "one place"),
+        (
+            ("anonymize", "--policy", "clinic.toml", "--set", "search.cut=node"),
+            "--set search.cut=strict|relaxed|node is not",
+        ),
+        (
+            ("anonymize", "--policy", "clinic.toml", "--set", "seed=3", "--set", "release.into_schema=main"),
+            "that are to",
+        ),
         (("anonymize", "clinic.duckdb", "patients", "--into-schema", "x"), "--into-schema is for a policy of several"),
         (("check", "clinic.duckdb", "patients", "--schema", "x"), "--schema is for a policy of several tables"),
         (("check", "--policy", "clinic.toml", "--schema", "nothing"), "has no table 'patients'"),

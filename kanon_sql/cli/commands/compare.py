@@ -24,7 +24,7 @@ from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import named_table
-from kanon_sql.policy.policy import COUNTS_ROWS, Policy
+from kanon_sql.policy.policy import COUNTS_ROWS, SETTINGS, Policy
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.utility import utility_settings
@@ -210,7 +210,7 @@ def lattice_command(
     entity: shared.EntityOption = None,
     count: shared.CountOption = None,
     k: shared.KOption = None,
-    max_suppressed: shared.MaxSuppressedOption = None,
+    max_suppressed: Annotated[str | None, shared.of_setting(SETTINGS["max_suppressed"])] = None,
     measure: shared.MeasureOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")

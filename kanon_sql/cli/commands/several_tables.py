@@ -18,7 +18,7 @@ from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.time_zones import zone_in_force
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, decided_backup
-from kanon_sql.policy.tables import read_tables_policy
+from kanon_sql.policy.tables import OF_TABLES, read_tables_policy
 from kanon_sql.release.tables.anonymize import anonymize_tables
 from kanon_sql.release.tables.script import NO_SCRIPT
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.verify import TablesVerification
 
+_PLACES = frozenset({"into_schema", "out", "out_directory", "in_place", "backup"})  # see _destination
 _ANONYMIZE = frozenset(
     {
         *("source", "policy_file", "into_schema", "out", "out_dir", "file_format", "replace_existing", "dry_run"),
-        *("in_place", "backup", "no_backup", "ignore_ledger", "k", "max_suppressed", "time_limit", "seed", "key_file"),
-        "time_zone",
+        *("no_backup", "ignore_ledger", *OF_TABLES),
         *("sql", "output_format", "report_file", "asked_by", "quiet", "verbose"),
     }
 )
@@ -132,9 +132,8 @@ def _require_known(context: typer.Context, known: frozenset[str]) -> None:
 
 
 def _over(policy: TablesPolicy, said: dict[str, Any]) -> TablesPolicy:
-    names = ("k", "max_suppressed", "time_limit", "seed", "key_file")
-    given = {name: said[name] for name in names if said.get(name) is not None}
-    return replace(policy, **given, time_zone=zone_in_force())
+    given = {name: said[name] for name in OF_TABLES if name not in _PLACES and said.get(name) is not None}
+    return replace(policy, **{**given, "time_zone": zone_in_force()})
 
 
 @dataclass(frozen=True)

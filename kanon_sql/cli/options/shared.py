@@ -315,7 +315,6 @@ def setting_option(one: Setting) -> Any:  # noqa: ANN401 - what typer reads
 
 # Those that commands without a policy of their own take.
 CountOption = Annotated[Count | None, of_setting(SETTINGS["count"])]
-MaxSuppressedOption = Annotated[str | None, of_setting(SETTINGS["max_suppressed"])]
 MeasureOption = Annotated[Measure | None, of_setting(SETTINGS["measure"])]
 ChoiceOption = Annotated[Choice | None, of_setting(SETTINGS["choice"])]
 ChooseOption = Annotated[Choose | None, of_setting(SETTINGS["choose"])]
@@ -556,6 +555,7 @@ def given_options(context: typer.Context) -> dict[str, str]:
         parameter.name: max(parameter.opts, key=len)
         for parameter in context.command.params
         if parameter.name is not None
+        and parameter.name != "settings"  # what --set gives are values of others
         and (source := context.get_parameter_source(parameter.name)) is not None
         and source.name in {"COMMANDLINE", "DEFAULT_MAP"}
     }

@@ -22,6 +22,7 @@ from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 _ROUNDING = 1e-9
+_SAMPLE_RATE = 0.01  # as in the paper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ def systematic_sample_query(problem: Problem) -> exp.Select:
     keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
     upto = sql.over(exp.Sum(this=sql.column(N)), order=keys, running=True)
     rows = max(1, problem.frequency.rows)
-    share = sql.literal(max(problem.sample_rate, 1 / rows))
+    share = sql.literal(max(problem.options.get("sample_rate") or _SAMPLE_RATE, 1 / rows))
 
     def passed(number: exp.Expr) -> exp.Expr:
         product = exp.Mul(this=number, expression=share.copy())
