@@ -23,7 +23,6 @@ from kanon_sql.errors import KanonError, UsageError, VerificationError, counted
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
 from kanon_sql.evidence.control import (
     TARGETS,
-    ControlGroup,
     Guessing,
     controlled_attacks,
     refuse_without_control,
@@ -66,7 +65,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.case import Case
     from kanon_sql.measures.labels import Places
@@ -85,17 +84,11 @@ class Attacked(Judged):
     """What a release gave away.
 
     Attributes:
-        table: the release.
-        original: what it was made from.
-        rows_in: rows of the original.
-        rows_out: rows of the release.
-        classes: its equivalence classes.
         attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
             column, order, and joint release for each other release; with a control group then singling out, linkability
             and inference.
-        findings: what the checks of ``kanon_sql.policy.gate`` found.
         contradicted: whether the release has rows that the original cannot have. Then no attack by it is known to fail.
-        control: the control group; None where there is none.
+        control: the control group.
         left_out: what was left out of the original because it is of the control group, in words.
     """
 
@@ -111,14 +104,13 @@ class Attacked(Judged):
     left_out: str | None = None
 
     @property
+    def notes(self) -> list[str]:
+        return [*super().notes, *([] if self.left_out is None else [self.left_out])]
+
+    @property
     def succeeded(self) -> bool:
         """Whether some attack did."""
         return any(attack.succeeded for attack in self.attacks)
-
-    @property
-    def notes(self) -> list[str]:
-        """What the checks found that stops nothing, and what was left out of the original, in words."""
-        return [*super().notes, *([] if self.left_out is None else [self.left_out])]
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -137,27 +129,15 @@ class Attacked(Judged):
         return any(verdict.endangers for verdict in self.verdicts)
 
     def summary(self) -> dict[str, Any]:
-        """Return the outcome as plain values: what ``--format json`` prints."""
         return {
-            "table": self.table,
-            "original": self.original,
-            "control": self.control,
+            **{name: getattr(self, name) for name in ("table", "original", "control")},
             "left_out_of_original": self.left_out,
-            "rows_in": self.rows_in,
-            "rows_out": self.rows_out,
-            "classes": self.classes,
+            **{name: getattr(self, name) for name in ("rows_in", "rows_out", "classes")},
             "succeeded": self.succeeded or (None if self.endangered else False),
             "said": self.said,
             "findings": [asdict(finding) for finding in self.findings],
             "attacks": [
-                {
-                    "attack": attack.name,
-                    "outcome": verdict.outcome,
-                    "succeeded": verdict.succeeded,
-                    **attack.figures(),
-                    "found": verdict.found,
-                    "stopped_by": verdict.stopped_by,
-                }
+                {"attack": attack.name, **attack.figures(), **verdict.summary()}
                 for attack, verdict in zip(self.attacks, self.verdicts, strict=True)
             ],
         }
@@ -210,50 +190,30 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     tables = Tables(source, table, control=control, others=others)
     with given_case(tables, case, "always", choice=choice) as opened:
         known = algorithm if algorithm is not None or case.get("policy") is None else opened.policy.algorithm
-        return attack_case(opened, guessing, confidence, ruled_out, progress or silent, known)
+        return attack_release(opened, guessing, confidence, ruled_out, progress or silent, known)
 
 
-def attack_case(
-    case: Case, guessing: Guessing, confidence: float, ruled_out: int, progress: Listener, algorithm: str | None
-) -> Attacked:
-    """Return what the release of an open case gives away (see ``attack``)."""
-    refuse_without_control(guessing, case.control)
-    group = None if case.control is None else ControlGroup(case.control, guessing)
-    return attack_release(
-        case.original,
-        case.release,
-        case.others,
-        case.policy,
-        confidence,
-        ruled_out,
-        progress,
-        algorithm,
-        control=group,
-    )
-
-
-def attack_release(  # noqa: PLR0913 - what is required, and what is known already
-    original: Source,
-    release: Source,
-    others: Sequence[Source],
-    policy: Policy,
+def attack_release(
+    case: Case,
+    guessing: Guessing,
     confidence: float = 1,
     ruled_out: int = 1,
     progress: Listener = silent,
     algorithm: str | None = None,
     *,
     prepared: Prepared | None = None,
-    control: ControlGroup | None = None,
     made: Release | None = None,
 ) -> Attacked:
-    """Return what a release gives away, all tables in one engine (see ``attack``).
+    """Return what the release of an open case gives away (see ``attack``).
 
-    ``algorithm`` is None where the attacker does not know it; ``prepared`` is the original, prepared for
+    ``algorithm`` is None if the attacker does not know it; ``prepared`` is the original, prepared for
     ``policy.of_rows()``; then the people of a control group were left out of it before. ``made`` is the release as its
     policy made it, if that is known to have the same rows.
     """
+    original, release, policy, control = case.original, case.release, case.policy, case.control
+    refuse_without_control(guessing, control)
     _require(confidence, ruled_out)
-    engine, k = original.engine, policy.k
+    engine = original.engine
     by_rows = tuple(people_are_counted(original, policy))
     findings = (*by_rows, *judge_roles(release, policy))
     no_order = _no_order(original, release)
@@ -261,27 +221,28 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     if control is not None:
         require_one_row_each(by_rows, original)
         if prepared is None:
-            original, left_out = without_control(original, control.source, _person_of(policy.columns.entity, original))
-    _bring(original, release, policy)
+            original, left_out = without_control(original, control, _person_of(policy.columns.entity, original))
+    names, entity = policy.columns.quasi_identifiers, _person_of(policy.columns.entity, original)
+    quasi_identifiers = resolve_columns(names, original.columns, original.name)
+    columns = resolve_quasi_identifiers(names, release.columns, release.name)
+    shared = _shared(original, release, quasi_identifiers, columns)
+    # From a warehouse, one scan of each table brings all that is looked at.
+    original.bring([*quasi_identifiers, *(both.original for both in shared)], entity)
+    release.bring([*columns, *(both.released for both in shared)])
     # 1. What the attacker knows.
     prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
-    quasi_identifiers, places = prepared.roles.quasi_identifiers, prepared.places()
-    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
-    shared = _shared(original, release, quasi_identifiers, columns)
+    places = prepared.places()
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
-    entity = _person_of(policy.columns.entity, original)
-    needed = (*quasi_identifiers, *(both.original for both in shared))
+    persons = () if entity is None else (entity,)
+    needed = tuple(dict.fromkeys((*quasi_identifiers, *(both.original for both in shared), *persons)))
     if control is not None:
-        require_control_columns(control, original, needed, entity)
-        _require_apart(original, release, control.source)
-    if entity is not None and entity not in needed:
-        needed = (*needed, entity)
+        require_control_columns(control, guessing, original, needed, entity)
+        _require_apart(original, release, control)
     people = make_people(engine, original.relation, needed, places)
     # 2. The rows of the release that each person could have.
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
-    linkage, by_original = _linked(engine, people, places, candidates, release, columns, entity, k)
-    linkage = replace(linkage, of_some=known_subsets_of(policy.models) is not None)
+    linkage, by_original = _linked(policy, people, places, candidates, release, columns, entity)
     attacks: list[Attack] = [linkage]
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:
@@ -293,46 +254,43 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         attacks += _known_choice(original, release, known, about, made, progress)
     # 3. What the order says, and other releases.
     progress(Progress("Testing the order"))
-    rows_out, classes = candidates.rows, candidates.number
-    attacks.append(Order(no_order, rows_out) if no_order else order_of(engine, people, candidates, released))
+    attacks.append(Order(no_order, candidates.rows) if no_order else order_of(engine, people, candidates, released))
     first = Side(engine, people, candidates, release.relation, columns)
-    for other in others:
+    for other in case.others:
         progress(Progress("Joining releases"))
         attacks.append(_joined(original, other, policy, places, people, first, shared, entity))
     # 4. Guesses about people who are in the release, and about people who are not.
     if control is not None:
         progress(Progress("Comparing with the control group"))
-        names = policy.columns.sensitive
-        attacks += controlled_attacks(
-            engine, original, control, prepared.hierarchies, candidates, released, names, entity
-        )
+        looked_up = (prepared.hierarchies, candidates, released)
+        attacks += controlled_attacks(original, control, guessing, *looked_up, policy.columns.sensitive, entity)
     return Attacked(
-        release.name_beside(original),
-        original.name_beside(release),
-        linkage.rows,
-        rows_out,
-        classes,
-        tuple(attacks),
-        findings,
-        candidates.contradicted,
-        None if control is None else control.source.name,
-        left_out,
+        table=release.name_beside(original),
+        original=original.name_beside(release),
+        rows_in=linkage.rows,
+        rows_out=candidates.rows,
+        classes=candidates.number,
+        attacks=tuple(attacks),
+        findings=findings,
+        contradicted=candidates.contradicted,
+        control=None if control is None else control.name,
+        left_out=left_out,
     )
 
 
 def _linked(
-    engine: Engine,
+    policy: Policy,
     people: OriginalRows,
     places: Sequence[Places],
     candidates: Candidates,
     release: Source,
     columns: Sequence[Column],
     entity: Column | None,
-    k: int,
 ) -> tuple[Linkage, ClassPeople | None]:
     """Return what looking people up gives, and the people of the classes by the original, where people are counted."""
+    engine, k, of_some = release.engine, policy.k, known_subsets_of(policy.models) is not None
     if entity is None:
-        return link(engine, people, candidates, k), None
+        return replace(link(engine, people, candidates, k), of_some=of_some), None
     tied = None
     persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
     in_classes = by_original = people_by_original(engine, people, places, candidates, persons, entity)
@@ -342,7 +300,7 @@ def _linked(
         if by_release is not None:
             signatures = signature_query(release.relation, columns, [published.name], published.name, k)
             (tied,) = tied_of(engine, [published.name], [signatures])
-    linkage = link(engine, people, candidates, k, (persons, in_classes))
+    linkage = replace(link(engine, people, candidates, k, (persons, in_classes)), of_some=of_some)
     if tied is not None:
         linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
     return linkage, by_original
@@ -448,16 +406,6 @@ def _shared(
         for released, own in pairs
         if own is not None and own not in known and released not in columns
     )
-
-
-def _bring(original: Source, release: Source, policy: Policy) -> None:
-    """Fetch what the attack looks at from a warehouse, by one scan of each table: columns that both of them have."""
-    names, entity = policy.columns.quasi_identifiers, _person_of(policy.columns.entity, original)
-    known = resolve_columns(names, original.columns, original.name)
-    columns = resolve_quasi_identifiers(names, release.columns, release.name)
-    shared = _shared(original, release, known, columns)
-    original.bring([*known, *(both.original for both in shared)], entity)
-    release.bring([*columns, *(both.released for both in shared)])
 
 
 def _sensitive(

@@ -93,6 +93,7 @@ class Judged(ABC):
     """The result of a judge, with the findings of ``kanon_sql.policy.gate`` and what follows from them."""
 
     findings: tuple[Finding, ...]
+    entity: str | None = None
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
@@ -104,14 +105,19 @@ class Judged(ABC):
         return refused_of(self.findings)
 
     @property
-    def people_repeat(self) -> bool:
-        """Whether several rows are of one person, and no column names people."""
-        return refused_of(self.findings, PEOPLE) is not None
+    def counts_people(self) -> bool:
+        """Whether people are to be counted: an entity names them, or rows of one person repeat."""
+        return self.entity is not None or refused_of(self.findings, PEOPLE) is not None
 
     @property
     def notes(self) -> list[str]:
         """What the checks found that stops nothing, in words."""
         return [finding.note() for finding in self.findings if not finding.refused]
+
+
+def as_lists(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain values with a list for each tuple, as JSON has them."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
 
 class CaseSettings(TypedDict, total=False):

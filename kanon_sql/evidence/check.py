@@ -10,7 +10,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column, names
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
+from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
 from kanon_sql.evidence.known import known_source
 from kanon_sql.evidence.people import columns_of, models_of, source_with_people
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
@@ -68,26 +68,18 @@ class CheckResult(Judged):
     """Whether a table satisfies a policy, and by how much.
 
     Attributes:
-        table: what was checked.
-        rows: its rows.
-        classes: its equivalence classes; None where no quasi-identifiers were named, and standards alone were checked.
-        smallest_class: rows of the smallest class; None for a table without rows.
-        models: the result of each privacy model; none where standards alone were checked.
-        classes_failing: classes that fail some model.
-        rows_failing: rows in them.
+        classes: None if no quasi-identifiers were named, and standards alone were checked.
+        smallest_class: its rows; None for a table without rows.
         identifying: identifying columns that the table has and must not have.
-        entity: the column that names the person, where people are counted.
-        original: the table that the people were counted by; None where the table itself says who its rows are about.
-        smallest_class_people: people of the class with the fewest, at least; None where that is not known.
+        original: the table that people were counted by; None if the table itself says who its rows are about.
+        smallest_class_people: people of the class with the fewest, at least; None if that is not known.
         smallest_class_people_at_most: ... at most.
         worst: of each model that fails, the worst classes.
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
-        hidden_rows: of a view of kanon's, how many rows of the table behind it it leaves out because it does not know
-            their values, which came later; None for anything else, and where that table may not be read.
+        hidden_rows: of a view of kanon's, rows of the table behind it that it leaves out, since their values came
+            later; None for anything else, and if that table may not be read.
         not_by_rule: of columns that are published by a rule, how many values the rule does not make.
         rules_not_checked: those of which the table does not tell whether their rule made them.
-        standards: the rules of standards, each with its verdict.
-        findings: what the checks of ``kanon_sql.policy.gate`` found.
     """
 
     table: str
@@ -111,11 +103,6 @@ class CheckResult(Judged):
     standards: tuple[CheckedStandard, ...] = ()
 
     @property
-    def counts_people(self) -> bool:
-        """Whether people are to be counted: an entity names them, or rows of one person repeat."""
-        return self.entity is not None or self.people_repeat
-
-    @property
     def verified(self) -> bool:
         """Whether it is known of every model if it holds, and no check refused the table."""
         return self.refusal is None and all(model.verified for model in self.models)
@@ -123,10 +110,9 @@ class CheckResult(Judged):
     @property
     def fails(self) -> bool:
         """Whether it is known that the table does not satisfy the policy."""
-        tied_alike = not any(tied.failing for tied in self.pseudonyms)
-        return any(model.verified and not model.holds for model in self.models) or bool(
-            self.identifying or self.not_by_rule or not tied_alike
-        )
+        models = any(model.verified and not model.holds for model in self.models)
+        tied = any(tied.failing for tied in self.pseudonyms)
+        return models or tied or bool(self.identifying or self.not_by_rule)
 
     @property
     def holds(self) -> bool:
@@ -135,11 +121,7 @@ class CheckResult(Judged):
 
     @property
     def satisfies_policy(self) -> bool:
-        """Whether every model holds, no identifying column is there, and no pseudonym ties too much together.
-
-        Nor has a column values that the rule by which it is published does not make. A model of which that could not be
-        verified does not hold.
-        """
+        """Whether every model is verified to hold, nothing else fails, and no check refused the table."""
         return all(model.holds for model in self.models) and not self.fails and self.refusal is None
 
     @property
@@ -150,32 +132,12 @@ class CheckResult(Judged):
         return k_of(self.models, self.smallest_class)
 
     def summary(self) -> dict[str, Any]:
-        """Return the result as plain values: what ``--format json`` prints."""
-        return {
-            "table": self.table,
-            "holds": self.holds,
-            "satisfies_policy": self.satisfies_policy,
-            "verified": self.verified,
-            "original": self.original,
-            "rows": self.rows,
-            "classes": self.classes,
-            "k": self.k,
-            "smallest_class": self.smallest_class,
-            "smallest_class_people": self.smallest_class_people,
-            "smallest_class_people_at_most": self.smallest_class_people_at_most,
-            "entity": self.entity,
-            "models": [vars(model) for model in self.models],
-            "worst_classes": [vars(one) for one in self.worst],
-            "classes_failing": self.classes_failing,
-            "rows_failing": self.rows_failing,
-            "identifying_columns": list(self.identifying),
-            "pseudonyms": [tied.stated() for tied in self.pseudonyms],
-            "hidden_rows": self.hidden_rows,
-            "findings": [asdict(finding) for finding in self.findings],
-            "not_by_rule": self.not_by_rule,
-            "rules_not_checked": list(self.rules_not_checked),
-            "standards": [standard.summary() for standard in self.standards],
-        }
+        verdicts = {name: getattr(self, name) for name in ("table", "holds", "satisfies_policy", "verified", "k")}
+        plain = verdicts | asdict(self)
+        plain |= {"identifying_columns": plain.pop("identifying"), "worst_classes": plain.pop("worst")}
+        plain["pseudonyms"] = [tied.stated() for tied in self.pseudonyms]
+        plain["standards"] = [standard.summary() for standard in self.standards]
+        return as_lists(plain)
 
 
 @takes_case

@@ -23,7 +23,7 @@ from kanon_sql.sql.names import folded, unused_name, unused_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.gate import Finding
     from kanon_sql.risks.attacks.candidates import Candidates
@@ -63,19 +63,6 @@ class Guessing:
             )
         if any(not names for names in self.knows):
             raise UsageError("A source of an attacker has no column: name those that it knows, --knows.")
-
-
-@dataclass(frozen=True)
-class ControlGroup:
-    """People who are not in a release, in the engine of its original, and how guesses are made.
-
-    Attributes:
-        source: the rows of these people, in the types of the original.
-        guessing: how guesses are made.
-    """
-
-    source: Source
-    guessing: Guessing
 
 
 def refuse_without_control(guessing: Guessing, control: object) -> None:
@@ -137,14 +124,9 @@ def control_group(original: Source, control: Source) -> Source:
 def without_control(original: Source, control: Source, entity: Column | None) -> tuple[Source, str]:
     """Return an original without the people of a control group, and what was left out of it, in words.
 
-    Who is left is in the scope of the release.
-
     With a column of people, every row of theirs goes, and rows without a person go as those below. Else rows that equal
     rows of the control group go, one for one, if the original has all of them. If not, the control group is not a part
     of it, and rows that are equal are of people who are alike in all columns.
-
-    Raises:
-        UsageError: no row is left, or the control group has no column of people.
     """
     engine, columns = original.engine, original.columns
     (rows,) = engine.row(sql.select_count(original.relation), "rows of the original")
@@ -243,19 +225,19 @@ def require_one_row_each(findings: Sequence[Finding], original: Source) -> None:
 
 
 def require_control_columns(
-    group: ControlGroup, original: Source, published: Sequence[Column], entity: Column | None
+    control: Source, guessing: Guessing, original: Source, published: Sequence[Column], entity: Column | None
 ) -> None:
     """Raise where a control group lacks a published column, or an attacker knows one that is not published.
 
     ``published`` are the columns of the original that the release has.
     """
-    wanted, control = [column for column in published if column != entity], group.source
+    wanted = [column for column in published if column != entity]
     if missing := [column.name for column in wanted if find_column(column.name, control.columns) is None]:
         raise UsageError(
             f"The control group {control.name} has no column {', '.join(map(repr, missing))}: it needs every column of "
             f"{original.name} that the release has."
         )
-    known = [name for names in group.guessing.knows for name in names]
+    known = [name for names in guessing.knows for name in names]
     found = resolve_columns(known, original.columns, original.name)
     if unpublished := [column.name for column in found if column not in wanted]:
         raise UsageError(
@@ -268,9 +250,9 @@ def require_control_columns(
 
 
 def controlled_attacks(
-    engine: Engine,
     original: Source,
-    group: ControlGroup,
+    control: Source,
+    guessing: Guessing,
     hierarchies: Sequence[Hierarchy],
     candidates: Candidates,
     released: Released,
@@ -280,28 +262,27 @@ def controlled_attacks(
     """Yield singling out, linkability and inference (see ``kanon_sql.risks.attacks.controlled``).
 
     Args:
-        engine: has all tables.
         original: people in the scope of the release.
-        group: people who are not, and how guesses are made.
+        control: people who are not.
+        guessing: how guesses are made.
         hierarchies: of the quasi-identifiers, made for the original.
         candidates: the classes of the release.
         released: the rows of the release, and the columns that it shares with the original.
         sensitive: names of the columns that are inferred; none: all that are published and not known.
         entity: the column of people.
     """
-    guessing, control = group.guessing, group.source
     coded = code_tables(
-        engine, original.relation, control.relation, hierarchies, candidates, released, entity, guessing.seed
+        original.engine, original.relation, control.relation, hierarchies, candidates, released, entity, guessing.seed
     )
-    known = _known(coded, guessing, original, [hierarchy.column for hierarchy in hierarchies], entity)
+    known, sources = _known(coded, guessing, original, [hierarchy.column for hierarchy in hierarchies], entity)
     found = found_in_original(coded)
     yield single_out(coded, found, guessing.targets)
-    if known.sources is None:
+    if sources is None:
         yield Controlled("linkability", reason="it takes two columns that an attacker knows, and there is one")
     else:
-        yield link_sources(coded, *known.sources, guessing.targets)
+        yield link_sources(coded, *sources, guessing.targets)
     named = {folded(name) for name in sensitive}
-    for columns in known.sets:
+    for columns in known:
         secrets = [
             number
             for number in range(len(coded.columns))
@@ -313,26 +294,14 @@ def controlled_attacks(
             yield Controlled("inference", reason="the attacker knows every column that was to be inferred")
 
 
-@dataclass(frozen=True)
-class _Known:
-    """The columns that attackers know, by their numbers.
-
-    Attributes:
-        sets: by which others are inferred.
-        sources: the two sources of linkability; None where there are not enough columns.
-    """
-
-    sets: tuple[tuple[int, ...], ...]
-    sources: tuple[list[int], list[int]] | None
-
-
 def _known(
     coded: Coded, guessing: Guessing, original: Source, quasi_identifiers: Sequence[Column], entity: Column | None
-) -> _Known:
-    """Return what attackers know: the columns that were named, else quasi-identifiers.
+) -> tuple[list[tuple[int, ...]], tuple[list[int], list[int]] | None]:
+    """Return the sets of columns that attackers know, by their numbers, and the two sources of linkability.
 
-    These are the up to three of them in which most people are alone, and all of them. For linkability they are dealt
-    out to two sources, the one with most different values first: 1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ...
+    These are the columns that were named, else quasi-identifiers: the up to three of them in which most people are
+    alone, and all of them. For linkability they are dealt out to two sources, the one with most different values first:
+    1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ... There are no two sources of one column.
     """
     if guessing.knows:
         by_name = {name: number for number, name in enumerate(coded.columns)}
@@ -341,9 +310,7 @@ def _known(
             for names in guessing.knows
         ]
         everything = [number for source in sources for number in source]
-        if len(sources) == _SOURCES:
-            return _Known((tuple(everything),), (sources[0], sources[1]))
-        return _Known((tuple(everything),), _dealt(everything))
+        return [tuple(everything)], (sources[0], sources[1]) if len(sources) == _SOURCES else _dealt(everything)
     tuples = collect(coded.engine, original.relation, quasi_identifiers, entity)
     found = subset_risks(tuples, min(_FEW, largest_subsets(None, len(quasi_identifiers)))).found
     tuples.drop()
@@ -352,8 +319,8 @@ def _known(
     few = tuple(number_of[name] for name in next(one.columns for one in found if len(one.columns) == most))
     by_values = sorted((one for one in found if len(one.columns) == 1), key=lambda one: -one.classes)
     everything = list(range(len(quasi_identifiers)))
-    sets = (few,) if len(few) == len(everything) else (few, tuple(everything))
-    return _Known(sets, _dealt([number_of[one.columns[0]] for one in by_values]))
+    sets = [few] if len(few) == len(everything) else [few, tuple(everything)]
+    return sets, _dealt([number_of[one.columns[0]] for one in by_values])
 
 
 def _dealt(numbers: Sequence[int]) -> tuple[list[int], list[int]] | None:

@@ -21,7 +21,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
+from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
 from kanon_sql.evidence.people import source_with_people
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.gate import judge, people_are_counted
@@ -46,11 +46,9 @@ class KnownSubset:
     """The classes by one subset of the quasi-identifiers.
 
     Attributes:
-        columns: their names.
-        classes: how many classes there are.
         smallest_class: members of the smallest; None for a table without rows.
         too_small: classes of fewer than k members.
-        in_too_small: their members; a person counts in each of her classes.
+        in_too_small: their members; a person counts in each of their classes.
     """
 
     columns: tuple[str, ...]
@@ -65,8 +63,6 @@ class KnownColumns:
     """The classes by all subsets of one number of columns.
 
     Attributes:
-        columns: how many are known.
-        subsets: how many subsets there are.
         smallest_class: members of the smallest class by any of them; None for a table without rows.
         too_small: subsets that have a class of fewer than k members.
         in_too_small: rows in such a class by one subset at least; of people, each person once.
@@ -86,24 +82,20 @@ class KnownResult(Judged):
     """What a table publishes of people who are known by a few columns.
 
     Attributes:
-        table: what was counted.
-        columns: its quasi-identifiers.
-        max_columns: how many of them are known at most: as was given, or all where there are fewer.
-        k: the members that a class has to have.
-        required: whether k was given, or by a policy; if not, it says only which classes are called too small.
-        counted: whether rows are counted, or people.
+        columns: the quasi-identifiers.
+        max_columns: how many of them are known at most: as was given, or all if there are fewer.
+        k: the members that a class has to have; unless ``required``, it says only which classes are called too small.
         members: all rows; or distinct people, where rows that name nobody are one person for each combination of
             values that names nobody.
         by_number: the classes by each number of columns, from one to ``max_columns``.
         subsets: the classes by each subset: those of most columns first, and of these the worst first.
         entity: the column that names the person, where people are to be counted.
-        original: the table that the people were counted by; None where the table itself says who its rows are about.
+        original: the table that the people were counted by; None if the table itself says who its rows are about.
         nameless: whether the rows of some class by ``max_columns`` columns name nobody (NULL). It counts as one person,
             as in ``measure``; since it is not known that there is one, no k holds, as in ``check``.
         people_known: whether people were counted where people are to be counted; otherwise rows were.
         at_least: where they were not: how many each class by all columns has at least, by the original, and so each
-            class by fewer columns, which is a union of such; None where that is not known.
-        findings: what the checks of ``kanon_sql.policy.gate`` found.
+            class by fewer columns, which is a union of such; None if that is not known.
     """
 
     table: str
@@ -121,11 +113,6 @@ class KnownResult(Judged):
     people_known: bool = True
     at_least: int | None = None
     findings: tuple[Finding, ...] = ()
-
-    @property
-    def counts_people(self) -> bool:
-        """Whether people are to be counted: an entity names them, or rows of one person repeat."""
-        return self.entity is not None or self.people_repeat
 
     @property
     def smallest_class(self) -> int | None:
@@ -149,26 +136,11 @@ class KnownResult(Judged):
         return self.verified and not self.fails if self.required else None
 
     def summary(self) -> dict[str, Any]:
-        """Return the result as plain values: what ``--format json`` prints."""
-        return {
-            "table": self.table,
-            "holds": self.holds,
-            "verified": self.verified,
-            "k": self.k,
-            "required": self.required,
-            "max_columns": self.max_columns,
-            "columns": list(self.columns),
-            "counted": self.counted,
-            "members": self.members,
-            "entity": self.entity,
-            "original": self.original,
-            "smallest_class": self.smallest_class,
-            "nameless": self.nameless,
-            "at_least": self.at_least,
-            "by_number": [asdict(one) for one in self.by_number],
-            "subsets": [{**asdict(one), "columns": list(one.columns)} for one in self.subsets],
-            "findings": [asdict(finding) for finding in self.findings],
-        }
+        verdicts = {name: getattr(self, name) for name in ("table", "holds", "verified", "smallest_class")}
+        plain = verdicts | asdict(self)
+        plain["subsets"] = [as_lists(one) for one in plain["subsets"]]
+        del plain["people_known"]
+        return as_lists(plain)
 
 
 @takes_case

@@ -39,8 +39,7 @@ class MeasuredPeople:
     """How many people the classes of a table have.
 
     Attributes:
-        entity: the column that names the person.
-        smallest_class: people of the class with the fewest, at least; None where neither the table nor an original
+        smallest_class: people of the class with the fewest, at least; None if neither the table nor an original
             names them, and for a table without rows.
         smallest_class_at_most: ... at most.
         settled: whether it is known who is in which class. If not, the risk is that of the fewest people that each
@@ -55,24 +54,15 @@ class MeasuredPeople:
 
 @dataclass(frozen=True)
 class Measured(Judged):
-    """What was measured in a table.
+    """What was measured in a table; what needs an original is None without one.
 
     Attributes:
-        table: what was measured.
-        original: what it was made from, if that was given.
-        rows_in: rows of the original; None without one.
-        rows_out: rows of the table.
-        classes: its equivalence classes.
-        smallest_class: rows of the smallest class; None for a table without rows.
-        people: the same in people; None where the column that names them is not known.
-        levels: the level of each quasi-identifier; None for one whose labels are on several levels, and without an
-            original.
-        measures: every measure, by name; None where an original is needed and there is none.
-        risk: who could be found in the table.
-        risk_before: who could be found in its original; None without one.
-        findings: what the checks of ``kanon_sql.policy.gate`` found.
-        losses: the loss of each quasi-identifier alone; None without an original.
-        utility: what the table is still good for, where that was wanted.
+        smallest_class: its rows; None for a table without rows.
+        levels: the level of each quasi-identifier; None for one whose labels are on several levels.
+        measures: every measure, by name.
+        risk_before: the risk of the original.
+        people: the people of classes; None if no column names them.
+        losses: the loss of each quasi-identifier alone.
     """
 
     table: str
@@ -96,26 +86,17 @@ class Measured(Judged):
         return None if self.rows_in is None else self.rows_in - self.rows_out
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as plain values: what ``--format json`` prints."""
+        names = ("table", "original", "rows_in", "rows_out", "rows_suppressed", "classes", "smallest_class")
+        risk = self.risk.summary()
         return {
-            "table": self.table,
-            "original": self.original,
-            "rows_in": self.rows_in,
-            "rows_out": self.rows_out,
-            "rows_suppressed": self.rows_suppressed,
-            "classes": self.classes,
-            "smallest_class": self.smallest_class,
-            "people": None if self.people is None else vars(self.people),
+            **{name: getattr(self, name) for name in names},
+            "people": self.people and vars(self.people),
             "levels": self.levels,
             "measures": self.measures,
-            "risk": self._risks(),
+            "risk": risk if self.risk_before is None else {"before": self.risk_before.summary(), "after": risk},
             "findings": [asdict(finding) for finding in self.findings],
             **({} if self.utility is None else {"utility": self.utility.summary()}),
         }
-
-    def _risks(self) -> dict[str, Any]:
-        after = self.risk.summary()
-        return after if self.risk_before is None else {"before": self.risk_before.summary(), "after": after}
 
 
 @takes_case
@@ -179,7 +160,7 @@ def measure_case(
             case.original, case.release, case.policy, progress, settings, case.population, utility=wanted
         )
     if utility is not None:
-        raise UsageError("Utility is measured against the table that a release was made from: name it, --original.")
+        raise UsageError("Utility is measured against the table that a release was made from: name it with --original.")
     return measure_alone(case.release, case.policy, settings, case.population)
 
 

@@ -96,14 +96,14 @@ class TablesAttacked:
         attacks: list[dict[str, Any]] = [
             {
                 "attack": "linkage",
-                **_said(verdict),
+                **verdict.summary(),
                 "promised": own.events <= self.km,
                 **_figures(own),
                 "original": _figures(was),
             }
             for verdict, own, was in zip(linked, self.found, self.found_before, strict=True)
         ]
-        attacks.append({"attack": "keys", **_said(keys), "problems": self.keys.problems()})
+        attacks.append({"attack": "keys", **keys.summary(), "problems": self.keys.problems()})
         return {
             "table": self.table,
             "original": self.original,
@@ -113,10 +113,6 @@ class TablesAttacked:
             "said": self.said,
             "attacks": attacks,
         }
-
-
-def _said(verdict: Verdict) -> dict[str, Any]:
-    return {name: getattr(verdict, name) for name in ("outcome", "succeeded", "found", "stopped_by")}
 
 
 def _figures(found: FoundPeople) -> dict[str, Any]:

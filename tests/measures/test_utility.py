@@ -436,7 +436,7 @@ def test_bad_input(asked: dict[str, Any], said: str) -> None:
 
 
 def test_utility_needs_an_original() -> None:
-    with pytest.raises(kanon.UsageError, match="name it, original="):
+    with pytest.raises(kanon.UsageError, match="name it with original"):
         kanon.measure(pd.DataFrame({"a": [1]}), quasi_identifiers=["a"], utility=True)
 
 

@@ -13,7 +13,7 @@ from kanon_sql.cli.options.destination_options import is_of_several
 from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.output import print_pairs, print_prose, print_text, visible
 from kanon_sql.engine.base import split_names
-from kanon_sql.evidence.attack import Attacked, attack_case
+from kanon_sql.evidence.attack import Attacked, attack_release
 from kanon_sql.evidence.control import TARGETS, Guessing
 from kanon_sql.measures.shares import read_share
 
@@ -95,7 +95,7 @@ def attack_command(
 
     def judge(case: Case, talk: Talk) -> Attacked:
         algorithm = None if said["policy_file"] is None else case.policy.algorithm
-        return attack_case(case, guessing, confidence, ruled_out, talk, algorithm)
+        return attack_release(case, guessing, confidence, ruled_out, talk, algorithm)
 
     run_judge(
         context,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,38 +14,51 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import generalizing_policy, note_findings, policy_in, prepared_by
+from kanon_sql.cli.options.case_options import end_with, with_table
+from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.output.utility import about_cells, utility_cells
 from kanon_sql.engine.base import Column, find_column, resolve_columns
 from kanon_sql.engine.progress import Progress
-from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import named_table
-from kanon_sql.policy.policy import COUNTS_ROWS, SETTINGS, Policy
+from kanon_sql.policy.policy import COUNTS_ROWS, SETTINGS
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.utility import utility_settings
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.release.prepared_table import Compared, Comparison, SatisfyingNode
 
+_CUTTING = ("choice", "choose", "cut", "labels", "numbers", "pairs")
+_OF_COMPARISON = {*_CUTTING, "k", "max_suppressed", "algorithm"}  # not of the policy under which the table is prepared
+
 
 @with_models
+@with_table(
+    sensitive=shared.SensitiveOption,
+    measure=shared.MeasureOption,
+    choice=shared.ChoiceOption,
+    choose=shared.ChooseOption,
+    cut=shared.CutOption,
+    labels=shared.LabelsOption,
+    numbers=shared.NumbersOption,
+    pairs=shared.PairsOption,
+    time_limit=Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="Of all releases together, preparing included."),
+    ],
+)
 def compare_command(
     context: typer.Context,
-    source: shared.NamedSourceArgument = None,
-    table: shared.TableArgument = None,
-    quasi_identifiers: shared.QiOption = None,
-    sensitive: shared.SensitiveOption = None,
-    entity: shared.EntityOption = None,
-    count: shared.CountOption = None,
     k: Annotated[str, typer.Option("-k", metavar="K,K,...", help="The smallest classes to compare.")] = "2,5,10,50",
     max_suppressed: Annotated[
         str | None,
@@ -60,21 +74,6 @@ def compare_command(
             "--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(ALGORITHMS)}."
         ),
     ] = None,
-    measure: shared.MeasureOption = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Of all releases together, preparing included."),
-    ] = None,
-    choice: shared.ChoiceOption = None,
-    choose: shared.ChooseOption = None,
-    cut: shared.CutOption = None,
-    labels: shared.LabelsOption = None,
-    numbers: shared.NumbersOption = None,
-    pairs: shared.PairsOption = None,
-    prepare: shared.PrepareOption = None,
-    hierarchy: shared.HierarchyOption = None,
-    hierarchies: shared.HierarchiesOption = None,
-    policy_file: shared.PolicyOption = None,
     plot_file: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw loss and time over k into a .svg, .png or .html file."),
@@ -82,17 +81,12 @@ def compare_command(
     utility: shared.UtilityOption = False,
     target: shared.TargetOption = None,
     spread: shared.SpreadOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
     *,
     models: RequestedModels,
     population: str | None,
 ) -> None:
     """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
-    begun = time.monotonic()
+    begun, params = time.monotonic(), context.params
     check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
     try:
         sizes = [int(size) for size in _listed(k, "-k")]
@@ -105,40 +99,23 @@ def compare_command(
 
         check_plot(plot_file)
     utility_settings(utility=utility, target=target, spread=spread)
-    base, _ = policy_in(policy_file)
-    opened = open_source(*named_table(source, table, base.origin))
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        opened, base = prepared_by(opened, base, prepare)
-        prepared = _prepared(
-            opened,
-            base,
-            talk,
-            quasi_identifiers=quasi_identifiers,
-            sensitive=sensitive,
-            models=models,
-            entity=entity,
-            hierarchy=hierarchy,
-            hierarchies=hierarchies,
-            settings={"count": count, "population": population, "measure": measure, "time_limit": time_limit},
-            target=target,
-        )
-        cutting = {"choice": choice, "choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
-        said: dict[str, Any] = {name: value for name, value in cutting.items() if value is not None}
+    requested = RequestedPolicy(
+        {name: value for name, value in params.items() if name not in _OF_COMPARISON}, models, population
+    )
+    with _prepared(requested, params, target) as (prepared, talk):
+        said: dict[str, Any] = {name: params[name] for name in _CUTTING if params[name] is not None}
         said |= {"utility": utility, "target": target, "spread": spread}
         if (limit := prepared.policy.time_limit) is not None:
             said["time_limit"] = begun + limit - time.monotonic()
         comparison = prepared.compare(algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
+        if params["sql"]:
+            print_sql(logged_script(prepared.prepared.source.engine.statements, params["dialect"]))
             return
     if plot_file is not None:
         from kanon_sql.evidence.report.comparison_plot import plot
 
         plot(comparison, plot_file)
-    if output_format == "json":
-        print_json(comparison.summary())
-        return
-    _print_comparison(comparison)
+    end_with(comparison, _print_comparison, params["output_format"])
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -201,72 +178,43 @@ def _listed(text: str, option: str) -> list[str]:
 
 
 @with_models
+@with_table(
+    sensitive=shared.SensitiveOption,
+    k=shared.KOption,
+    max_suppressed=shared.setting_option(SETTINGS["max_suppressed"]),
+    measure=shared.MeasureOption,
+)
 def lattice_command(
     context: typer.Context,
-    source: shared.NamedSourceArgument = None,
-    table: shared.TableArgument = None,
-    quasi_identifiers: shared.QiOption = None,
-    sensitive: shared.SensitiveOption = None,
-    entity: shared.EntityOption = None,
-    count: shared.CountOption = None,
-    k: shared.KOption = None,
-    max_suppressed: Annotated[str | None, shared.of_setting(SETTINGS["max_suppressed"])] = None,
-    measure: shared.MeasureOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")
     ] = False,
-    prepare: shared.PrepareOption = None,
-    hierarchy: shared.HierarchyOption = None,
-    hierarchies: shared.HierarchiesOption = None,
-    policy_file: shared.PolicyOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
     *,
     models: RequestedModels,
     population: str | None,
 ) -> None:
     """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
     check_options(context)
-    base, _ = policy_in(policy_file)
-    opened = open_source(*named_table(source, table, base.origin))
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        opened, base = prepared_by(opened, base, prepare)
-        prepared = _prepared(
-            opened,
-            base,
-            talk,
-            quasi_identifiers=quasi_identifiers,
-            sensitive=sensitive,
-            models=models,
-            entity=entity,
-            hierarchy=hierarchy,
-            hierarchies=hierarchies,
-            k=k,
-            settings={"count": count, "population": population, "max_suppressed": max_suppressed, "measure": measure},
-        )
-        policy = prepared.policy
+    params = context.params
+    with _prepared(RequestedPolicy(params, models, population), params) as (prepared, talk):
         nodes = prepared.lattice(everything=everything, progress=talk)
-        size = prepared.prepared.lattice.size
+        measure, size, source = prepared.policy.measure, prepared.prepared.lattice.size, prepared.prepared.source
         members = "people" if prepared.prepared.frequency.counts_people else "rows"
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
+        if params["sql"]:
+            print_sql(logged_script(source.engine.statements, params["dialect"]))
             return
-        name = opened.name
-    if output_format == "json":
+    if params["output_format"] == "json":
         listed = [*map(asdict, nodes)]
         print_json(
-            {"source": name, "counted": members, "lattice_size": size, "measure": policy.measure, "nodes": listed}
+            {"source": source.name, "counted": members, "lattice_size": size, "measure": measure, "nodes": listed}
         )
         return
     kind = "satisfying" if everything else "minimal satisfying"
     print_prose(
-        f"{visible(name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {policy.measure} first; "
+        f"{visible(source.name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {measure} first; "
         f"k counts {members}"
     )
-    _print_nodes(nodes, policy.measure, everything=everything)
+    _print_nodes(nodes, measure, everything=everything)
 
 
 def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool) -> None:
@@ -284,26 +232,27 @@ def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool)
     print_table(headers, rows)
 
 
+@contextmanager
 def _prepared(
-    opened: Source,
-    base: Policy,
-    talk: Talk,
-    target: str | None = None,
-    **said: Any,  # noqa: ANN401 - see the policy
-) -> PreparedTable:
-    """Return an open source, prepared under ``generalizing_policy(base, **said)``.
+    requested: RequestedPolicy, params: Mapping[str, Any], target: str | None = None
+) -> Iterator[tuple[PreparedTable, Talk]]:
+    """Open the table that a command names, and prepare it under the policy that it says.
 
     A target without a role is published as it is: releases are compared by it.
     """
-    policy = generalizing_policy(base, **said)
-    if target is not None:
-        (own,) = resolve_columns([target], opened.columns, opened.name)
-        roles = policy.columns
-        named = (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive, *roles.identifying)
-        if find_column(own.name, [Column(name, "") for name in named]) is None:
-            policy = replace(policy, columns=replace(roles, insensitive=(*roles.insensitive, own.name)))
-    prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
-    if policy.count == "rows":
-        talk.note(COUNTS_ROWS)
-    note_findings(prepared.findings, talk)
-    return PreparedTable(prepared, policy)
+    base, _ = requested.read()
+    policy = requested.over(base, generalizing=True)
+    opened = open_source(*named_table(params["source"], params["table"], policy.origin))
+    with opened.engine, Talk(opened.engine, quiet=params["quiet"], verbose=params["verbose"]) as talk:
+        opened = with_prepared(opened, policy.prepare)
+        if target is not None:
+            (own,) = resolve_columns([target], opened.columns, opened.name)
+            roles = policy.columns
+            named = (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive, *roles.identifying)
+            if find_column(own.name, [Column(name, "") for name in named]) is None:
+                policy = replace(policy, columns=replace(roles, insensitive=(*roles.insensitive, own.name)))
+        prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
+        if policy.count == "rows":
+            talk.note(COUNTS_ROWS)
+        note_findings(prepared.findings, talk)
+        yield PreparedTable(prepared, policy), talk

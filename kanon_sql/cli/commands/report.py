@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.case_options import end_with
 from kanon_sql.cli.options.destination_options import AskedByOption, require_own_file
 from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
 from kanon_sql.cli.options.shared import check_options
@@ -16,7 +17,6 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
     figure,
-    print_json,
     print_pairs,
     print_prose,
     print_sql,
@@ -25,8 +25,6 @@ from kanon_sql.cli.output.output import (
     visible,
 )
 from kanon_sql.cli.output.utility import utility_cells
-from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import named_table
 from kanon_sql.release.script import logged_script
@@ -78,47 +76,39 @@ def report_command(
     requested: RequestedPolicy,
 ) -> None:
     """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
-    from kanon_sql.evidence.case import opened_control
+    from kanon_sql.evidence.case import Tables
     from kanon_sql.evidence.report.figures import check_report
     from kanon_sql.evidence.report.reporter import report_on
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
     good_for = utility_settings(utility=utility, target=target, spread=spread)
     base, in_file = requested.read()
-    source, table = named_table(source, table, base.origin)
+    policy = requested.over(base)
+    if standard:
+        policy = replace(policy, standards=tuple(standard))
+    source, table = named_table(source, table, policy.origin)
     if out is not None:
         require_own_file(out, [source, release, requested.file, requested.key_file])
         check_report(out, replace=replace_existing)
     elif not sql and output_format != "json":
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
-    opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
-        group = None if control is None else opened_control(opened, source, opened, control)
-        opened, policy = requested.prepared(opened, base)
-        if group is not None:
-            group = with_prepared(group, policy.prepare)
-        if standard:
-            policy = replace(policy, standards=tuple(standard))
-        found = report_on(
-            opened,
-            source,
+    with Talk(quiet=quiet, verbose=verbose) as talk:
+        found, engine = report_on(
+            Tables(source, table, control=control),
             policy,
             in_file,
             release,
             asked_by=asked_by,
             utility=good_for,
-            control=group,
             progress=talk,
+            watch=talk.follow,
         )
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
-            return
-        if out is not None:
-            found.write(out, replace=replace_existing)
-    if output_format == "json":
-        print_json(found.summary())
-    else:
-        _print_reported(found, out)
+    if sql:
+        print_sql(logged_script(engine.statements, dialect))
+        return
+    if out is not None:
+        found.write(out, replace=replace_existing)
+    end_with(found, lambda report: _print_reported(report, out), output_format)
 
 
 def _print_reported(report: Report, out: Path | None) -> None:

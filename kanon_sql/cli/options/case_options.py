@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
@@ -20,20 +21,23 @@ if TYPE_CHECKING:
 
     from kanon_sql.evidence.case import Case, Judged, Wants
 
-_CASE: dict[str, Any] = {
+_TABLE: dict[str, Any] = {
     "source": shared.NamedSourceArgument,
     "table": shared.TableArgument,
-    "original": shared.OriginalOption,
-    "original_table": shared.OriginalTableOption,
     "quasi_identifiers": shared.QiOption,
-    "insensitive": shared.KeepOption,
     "entity": shared.EntityOption,
     "count": shared.CountOption,
-    "k": shared.KOption,
     "prepare": shared.PrepareOption,
     "hierarchy": shared.HierarchyOption,
     "hierarchies": shared.HierarchiesOption,
     "policy_file": shared.PolicyOption,
+}
+_CASE: dict[str, Any] = {
+    **_TABLE,
+    "original": shared.OriginalOption,
+    "original_table": shared.OriginalTableOption,
+    "insensitive": shared.KeepOption,
+    "k": shared.KOption,
 }
 _OUTPUT: dict[str, tuple[Any, Any]] = {
     "sql": (shared.SqlOption, False),
@@ -44,21 +48,25 @@ _OUTPUT: dict[str, tuple[Any, Any]] = {
 }
 
 
-def with_case(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - what typer reads
-    """Return a decorator that lets a command take the options of a case, and ``more``; ``run_judge`` reads them.
+def with_table(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - what typer reads
+    """Return a decorator that lets a command take a table, its policy, and how results are printed; and ``more``.
 
-    An option that the command has itself is not added.
+    The command reads the values in ``context.params``. An option that it has itself is not added.
     """
 
-    def with_options_of_case(command: Callable[..., None]) -> Callable[..., None]:
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command).parameters
-        case = {name: option for name, option in {**_CASE, **more}.items() if name not in own}
+        first = {name: option for name, option in {**_TABLE, **more}.items() if name not in own}
         output = {name: option for name, (option, _) in _OUTPUT.items()}
         defaults = {name: default for name, (_, default) in _OUTPUT.items()}
         last = with_options(command, output, lambda _, given: command(**given), defaults=defaults)
-        return with_options(last, case, lambda _, given: last(**given), after="context")
+        return with_options(last, first, lambda _, given: last(**given), after="context")
 
-    return with_options_of_case
+    return decorated
+
+
+with_case = partial(with_table, **_CASE)
+"""The same with the options of a case, for ``run_judge``."""
 
 
 class Printed(Protocol):
@@ -118,7 +126,7 @@ def run_judge(
     end_with(result, show, said["output_format"], failed=failed(result))
 
 
-def end_with(result: Result, show: Callable[[Result], None], output_format: str, *, failed: bool) -> None:
+def end_with(result: Result, show: Callable[[Result], None], output_format: str, *, failed: bool = False) -> None:
     """Print a result as JSON or by a function of its own, and end with exit code 1 if it failed."""
     if output_format == "json":
         print_json(result.summary())

@@ -91,21 +91,24 @@ class RequestedPolicy:
 
     def prepared(self, opened: Source, policy: Policy) -> tuple[Source, Policy]:
         """Return a table with its columns prepared, and the policy with what the command line says of it."""
-        source, policy = prepared_by(opened, policy, self.said["prepare"])
-        return with_dates(source, self.over(policy))
+        policy = self.over(policy)
+        return with_dates(with_prepared(opened, policy.prepare), policy)
 
-    def over(self, policy: Policy) -> Policy:
-        """Return a policy with what the command line says (see ``overridden``)."""
+    def over(self, policy: Policy, *, generalizing: bool = False) -> Policy:
+        """Return a policy with what the command line says (see ``overridden``).
+
+        If it is for ``generalizing`` only, columns without a role do not matter.
+        """
         said = self.said
         return overridden(
-            policy,
+            replace(policy, prepare=_with_preparing(policy, said["prepare"])),
             roles={role: said[role] for role in _ROLES if role in said},
-            rest=said.get("rest"),
+            rest="drop" if generalizing else said.get("rest"),
             entity=said["entity"],
-            k=said["k"],
+            k=said.get("k"),
             models=self.models,
             hierarchies=assignments(said["hierarchy"], "--hierarchy"),
-            publish=_publish_rules(said.get("publish")),
+            publish=None if generalizing else _publish_rules(said.get("publish")),
             levels=assignments(said.get("levels"), "--levels"),
             settings={
                 **{name: said.get(name) for name in _SETTINGS},
@@ -133,37 +136,6 @@ def policy_in(policy_file: Path | None) -> tuple[Policy, Destination]:
     return replace(policy, time_zone=zone_in_force()), destination
 
 
-def generalizing_policy(
-    base: Policy,
-    *,
-    quasi_identifiers: list[str] | None,
-    hierarchy: list[str] | None,
-    hierarchies: Path | None,
-    sensitive: list[str] | None = None,
-    keep: list[str] | None = None,
-    entity: str | None = None,
-    k: int | None = None,
-    models: RequestedModels | None = None,
-    settings: dict[str, Any] | None = None,
-) -> Policy:
-    """Return a policy with what the command line says of quasi-identifiers; columns without a role do not matter.
-
-    ``hierarchy`` are texts of ``--hierarchy``, ``hierarchies`` is the directory of ``--hierarchies``; the others are as
-    for ``overridden``.
-    """
-    return overridden(
-        base,
-        roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "insensitive": keep},
-        rest="drop",
-        entity=entity,
-        k=k,
-        models=models,
-        hierarchies=assignments(hierarchy, "--hierarchy"),
-        publish=None,  # of columns that do not matter
-        settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
-    )
-
-
 def note_unread(source: Source, talk: Talk) -> None:
     """Say how many values are NULL because they could not be read."""
     if source.preparation is None:
@@ -179,12 +151,6 @@ def note_findings(findings: Sequence[Finding], talk: Talk) -> None:
     for finding in findings:
         if not finding.refused:
             talk.note(finding.note())
-
-
-def prepared_by(opened: Source, policy: Policy, texts: list[str] | None) -> tuple[Source, Policy]:
-    """Return a table with its columns prepared by a policy and by texts of ``--prepare``, and the policy with these."""
-    rules = _with_preparing(policy, texts)
-    return with_prepared(opened, rules), replace(policy, prepare=rules)
 
 
 def _with_preparing(policy: Policy, texts: list[str] | None) -> dict[str, Rules]:

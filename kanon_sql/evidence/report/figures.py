@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
@@ -17,7 +18,6 @@ from kanon_sql.risks.attacks.verdicts import tally
 
 if TYPE_CHECKING:
     import os
-    from pathlib import Path
     from types import ModuleType
 
     from kanon_sql.evidence.standards.judge import CheckedStandard
@@ -27,16 +27,10 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.assessment import Risk
 
 FORMATS = (".html", ".md", ".json")
-_HTML, _MARKDOWN = ".html", ".md"
 
 
 class WrittenReport(ABC):
-    """What every report has and does: it writes its figures as HTML, Markdown or JSON.
-
-    Attributes:
-        template: of its words.
-        attacks: what each attack found.
-    """
+    """What every report has and does: it writes its figures as HTML, Markdown or JSON, by its ``template``."""
 
     template: ClassVar[str]
     attacks: tuple[ReportedAttack, ...]
@@ -66,11 +60,11 @@ class WrittenReport(ABC):
 
     def to_html(self) -> str:
         """Return the report as one HTML page that loads nothing and runs nothing."""
-        return str(_render().html_of(self))
+        return str(_render().rendered(self, "html.j2"))
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        return str(_render().markdown_of(self))
+        return str(_render().rendered(self, "markdown.j2"))
 
     def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the report to a .html, .md or .json file: whole, or not at all.
@@ -79,23 +73,17 @@ class WrittenReport(ABC):
             UsageError: the suffix is not known, or the file exists and may not be replaced.
             SourceError: it cannot be written.
         """
-        from pathlib import Path
-
         target = Path(path)
         check_report(target, replace=replace)
-        text = {_HTML: self.to_html, _MARKDOWN: self.to_markdown}.get(target.suffix.lower(), self.to_json)()
+        text = {".html": self.to_html, ".md": self.to_markdown}.get(target.suffix.lower(), self.to_json)()
         write_whole(target, text, "The report")
 
 
 @dataclass(frozen=True)
 class ReportedRequirement:
-    """What was required of every class, and what the worst class of the output has.
+    """What was required of every class, and the measure of the worst class of the output; None if it has no rows.
 
-    Attributes:
-        letter: of the threshold ``required``.
-        sensitive: the column that the model is about.
-        entity: the column that names people, where people are counted.
-        measured: the measure of the worst class; None for an output without rows.
+    ``entity`` is the column that names people, if people are counted.
     """
 
     model: str
@@ -114,8 +102,8 @@ class LabelCount:
     Attributes:
         kind: ``label``, ``others`` for labels that are counted together, or ``left out`` for rows whose label is not
             in the output.
-        label: the label as the output has it; None for NULL, and for the other kinds.
-        rows_in: rows of the original; None where that is not shown.
+        label: as the output has it; None for NULL, and for the other kinds.
+        rows_in: rows of the original; None if that is not shown.
     """
 
     kind: Literal["label", "others", "left out"]
@@ -129,12 +117,8 @@ class DescribedColumn:
     """A column of the original, and what became of it.
 
     Attributes:
-        type: in the original.
-        published: how it is published.
-        hierarchy: what it was generalized by, of a quasi-identifier.
-        chosen: whether that hierarchy was chosen here because none was given.
-        height: levels of the hierarchy.
-        level: its level in the output; None where cells have several.
+        hierarchy: by which a quasi-identifier was generalized; ``chosen`` here if none was given.
+        level: its level in the output, of ``height``; None if cells have several.
     """
 
     name: str
@@ -153,9 +137,9 @@ class Attribute(DescribedColumn):
 
     Attributes:
         labels: different labels in the output.
-        loss: what was measured of this column alone, 0 to 1; None where that cannot be.
+        loss: what was measured of this column alone, 0 to 1; None if that cannot be.
         hidden: whether the original's rows by label are not shown, or not all of them.
-        rule: by which a column that is kept is published; None where it is published as it is.
+        rule: by which a column that is kept is published; None if it is published as it is.
         rows_alone: of a column that is published as it is, or by a rule without a key, rows of the output that no other
             row is like in it and in the labels of all quasi-identifiers; None of other columns.
     """
@@ -170,15 +154,7 @@ class Attribute(DescribedColumn):
 
 @dataclass(frozen=True)
 class ReportedAttack:
-    """What an attack found.
-
-    Attributes:
-        about: the sensitive column, or the other release, that it is about.
-        outcome: the verdict on it (see ``kanon_sql.risks.attacks.verdicts``).
-        succeeded: whether it found out what should be hidden; None where that is not known, or says nothing.
-        found: what it found, in words; ``figures`` has the same in numbers.
-        stopped_by: what would stop it.
-    """
+    """What an attack found, in words and in ``figures`` (see ``kanon_sql.risks.attacks.verdicts.Verdict``)."""
 
     name: str
     about: str | None
@@ -211,11 +187,9 @@ class Search:
     """How the release was searched for.
 
     Attributes:
-        measure: what should be least.
         time_limit: in seconds.
         optimal: whether it is proven that no release of its kind is better.
         gap: how much less any could cost, as a share; None if that is not known.
-        stopped: what stopped the search before its end.
         steps: of a local recoding.
         rounds: of cuts.
         seed: of the order of rows, and of random choices.
@@ -244,11 +218,9 @@ class Search:
 
 @dataclass(frozen=True)
 class Pseudonymized:
-    """Identifying columns that are published as pseudonyms.
+    """Identifying columns that are published as pseudonyms, by a key that was ``drawn`` or is from a ``key file``.
 
-    Attributes:
-        key: where the key is from: ``drawn`` or ``key file``.
-        fewest_alike: for each column, how many pseudonyms at least are tied to rows alike; None if none stand for any.
+    ``fewest_alike``: for each column, how many pseudonyms at least are tied to rows alike; None if none stand for any.
     """
 
     columns: tuple[str, ...]
@@ -261,35 +233,21 @@ class Report(WrittenReport):
     """The evidence for a release.
 
     Attributes:
-        made_at: the date, as in 2026-11-21.
-        source: the original.
         published: name of the release; None if it is not published yet.
-        kind: what it is: ``table``, ``view``, ``file``, ``in place`` or ``nothing``.
-        asked_by: who asked for it; None if that was not said.
         k: below which numbers of rows of the original are not shown.
-        rows_in, rows_out, rows_suppressed: rows of the original, of the output, and left out.
-        classes: equivalence classes of the output.
-        smallest_class: rows of the smallest.
-        smallest_class_people: people of the one of fewest people; None where no column names them.
+        smallest_class: its rows.
+        smallest_class_people: people of the one of fewest people; None if no column names them.
         count: what classes are counted in.
-        requirements: what was required of every class.
-        attributes: the columns of the original.
         measures: the quality of the output, by measure; None if it cannot be measured.
-        risk_before, risk_after: the risk of the original and of the output.
-        attacks: what attackers found.
         curve: what another k would cost.
-        search: how the release was found.
-        pseudonyms: columns that are published as pseudonyms.
         publish: columns that are kept and published by a rule, and what each rule is for.
-        standards: the rules of standards, each with its verdict on the output.
-        utility: what the output is still good for; None where that was not wanted, or cannot be measured.
+        utility: what the output is still good for; None if that was not wanted, or cannot be measured.
         control: the control group, people who are not in the release; None if there is none.
         sql: the statements that make and check the release.
-        versions: of what it was made with.
         fingerprints: by which what was used is known again.
-        policy: the policy as a kanon.toml.
+        policy: as a kanon.toml.
         commands: those that make the release and this report again.
-        proposed: names of published columns whose role ``kanon init`` proposed, and no person has confirmed.
+        proposed: published columns whose role ``kanon init`` proposed, and no person has confirmed.
         notes: what else must be known, in sentences.
         choice: how models of sensitive values decided about classes; None if there are no such models.
     """
@@ -363,11 +321,10 @@ class Report(WrittenReport):
         return tuple(attribute for attribute in self.attributes if attribute.role == "quasi-identifier")
 
     def summary(self) -> dict[str, Any]:
-        """Return the report as plain values."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("requirements", "attributes", "attacks", "curve"):
             plain[name] = [asdict(one) for one in plain[name]]
-        plain |= {"risk_before": self.risk_before.summary(), "risk_after": self.risk_after.summary()}
+        plain |= {name: plain[name].summary() for name in ("risk_before", "risk_after")}
         plain["standards"] = [standard.summary() for standard in self.standards]
         plain["utility"] = self.utility and self.utility.summary()
         plain |= {"search": asdict(self.search), "pseudonyms": self.pseudonyms and asdict(self.pseudonyms)}

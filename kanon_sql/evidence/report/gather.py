@@ -20,7 +20,9 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.attack import attack_release
+from kanon_sql.evidence.case import Case
 from kanon_sql.evidence.check import check_source
+from kanon_sql.evidence.control import Guessing
 from kanon_sql.evidence.measure import measure_against
 from kanon_sql.evidence.report.attributes import attributes_of
 from kanon_sql.evidence.report.figures import (
@@ -57,7 +59,6 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.evidence.control import ControlGroup
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.measures.utility.spread import UtilitySettings
@@ -80,10 +81,7 @@ ROWS, POLICY = "rows of the release", "policy"
 
 @dataclass(frozen=True)
 class ReportedRelease:
-    """What was published of a release, and where, as a policy says it.
-
-    ``source`` are its rows, in the engine of the original; None where they cannot be read.
-    """
+    """What was published of a release, and where; ``source`` are its rows, if they can be read."""
 
     name: str
     kind: Literal["table", "view", "file", "in place"]
@@ -93,9 +91,9 @@ class ReportedRelease:
 
 @dataclass(frozen=True)
 class KeptApart:
-    """People who were kept apart from the release, and what was left out of the original because of them, in words."""
+    """People who were kept apart from the release, and what was left out of the original because of them."""
 
-    group: ControlGroup
+    control: Source
     said: str
 
 
@@ -130,92 +128,77 @@ def report_of(
     ``curve`` are the k that it is compared with.
     """
     require_nothing_certain(release.policy, utility=utility is not None, control=apart is not None)
-    source = release.prepared.source
-    source.require_rows()
+    policy, original, publication = release.policy, release.prepared.source, release.publication
+    original.require_rows()
+    control = None if apart is None else apart.control
+    k = policy.k if policy.k > 1 else _FEW
     progress(Progress("Making the release"))
     with release_rows(release) as of_release:
+        handed_out = released = Source(original.engine, of_release.rows, f"the release of {original.name}")
         if published is not None and published.source is not None:
+            handed_out = published.source
             progress(Progress("Comparing with what was published"))
-            require_same_rows(release, of_release.rows, published.source)
-        return _gathered(release, published, of_release, asked_by, utility, apart, curve, progress)
-
-
-def _gathered(
-    release: Release,
-    published: ReportedRelease | None,
-    of_release: ReleaseRows,
-    asked_by: str | None,
-    utility: UtilitySettings | None,
-    apart: KeptApart | None,
-    curve: Sequence[int],
-    progress: Listener,
-) -> Report:
-    policy, original, publication = release.policy, release.prepared.source, release.publication
-    released = Source(original.engine, of_release.rows, f"the release of {original.name}")
-    handed_out = released if published is None or published.source is None else published.source
-    verification = of_release.verification
-    k = policy.k if policy.k > 1 else _FEW
-    # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
-    settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
-    rows_alone = by_rows(release.prepared, settled, lambda doing: progress(Progress(doing)))
-    measured, unmeasured = _measured(original, handed_out, settled, rows_alone, progress)
-    good_for = None
-    if utility is not None and measured is not None:
-        wanted = WantedUtility(utility, None if apart is None or utility.target is None else apart.group.source)
-        good_for = utility_against(original, handed_out, settled, rows_alone, wanted, progress).rounded()
-    risks = _risks(release, settled, of_release, handed_out, measured)
-    group = None if apart is None else apart.group
-    attacks = _attacks(release, handed_out, settled, rows_alone, progress, group)
-    progress(Progress("Attributes one by one"))
-    attributes = attributes_of(release, released, handed_out, measured, k)
-    if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
-        risks = (_of_several_columns(risks[0]), _of_several_columns(risks[1]))
-    rows_in = release.rows_in
-    return Report(
-        made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        source=original.name,
-        published=None if published is None else published.name,
-        kind="nothing" if published is None else published.kind,
-        asked_by=asked_by,
-        k=k,
-        rows_in=rows_in,
-        rows_out=verification.rows,
-        rows_suppressed=rows_in - verification.rows,
-        classes=verification.classes,
-        smallest_class=verification.smallest_class,
-        requirements=tuple(
-            ReportedRequirement(**result.stated(model.entity))
-            for result, model in zip(verification.models, publication.models, strict=True)
-        ),
-        attributes=attributes,
-        measures=None if measured is None else _rounded(measured.measures),
-        risk_before=risks[0],
-        risk_after=risks[1],
-        attacks=attacks,
-        curve=_curve(release, verification.classes, curve, progress),
-        search=_search(release),
-        pseudonyms=_pseudonymized(release, verification),
-        sql=sql_of(publication),
-        versions=versions(),
-        fingerprints=_fingerprints_of(release, released, published),
-        policy=policy_of(release, published),
-        commands=commands_of(release, published, utility, apart),
-        proposed=tuple(column.name for column in publication.roles.proposed),
-        smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
-        count=policy.count,
-        choice=policy.choice_made,
-        publish=() if publication.rules is None else tuple(publication.rules.summary()),
-        standards=_standards(original, handed_out, policy),
-        utility=good_for,
-        control=None if apart is None else apart.group.source.name,
-        notes=(
-            *([COUNTS_ROWS] if policy.count == "rows" else []),
-            *([CHOICE_IS_GREEDY] if policy.choice_made == GREEDY else []),
-            *(finding.note() for finding in release.prepared.findings),
-            *([unmeasured] if unmeasured is not None else []),
-            *([apart.said] if apart is not None else []),
-        ),
-    )
+            require_same_rows(release, of_release.rows, handed_out)
+        verification = of_release.verification
+        # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
+        settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
+        rows_alone = by_rows(release.prepared, settled, lambda doing: progress(Progress(doing)))
+        measured, unmeasured = _measured(original, handed_out, settled, rows_alone, progress)
+        good_for = None
+        if utility is not None and measured is not None:
+            wanted = WantedUtility(utility, None if utility.target is None else control)
+            good_for = utility_against(original, handed_out, settled, rows_alone, wanted, progress).rounded()
+        risks = _risks(release, settled, of_release, handed_out, measured)
+        attacks = _attacks(Case(settled, handed_out, original, control), release, rows_alone, progress)
+        progress(Progress("Attributes one by one"))
+        attributes = attributes_of(release, released, handed_out, measured, k)
+        if any(one.hidden for one in attributes):  # who is alone by one column is a number of rows by label too
+            risks = (_of_several_columns(risks[0]), _of_several_columns(risks[1]))
+        return Report(
+            made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
+            source=original.name,
+            published=None if published is None else published.name,
+            kind="nothing" if published is None else published.kind,
+            asked_by=asked_by,
+            k=k,
+            rows_in=release.rows_in,
+            rows_out=verification.rows,
+            rows_suppressed=release.rows_in - verification.rows,
+            classes=verification.classes,
+            smallest_class=verification.smallest_class,
+            requirements=tuple(
+                ReportedRequirement(**result.stated(model.entity))
+                for result, model in zip(verification.models, publication.models, strict=True)
+            ),
+            attributes=attributes,
+            measures=None if measured is None else _rounded(measured.measures),
+            risk_before=risks[0],
+            risk_after=risks[1],
+            attacks=attacks,
+            curve=_curve(release, verification.classes, curve, progress),
+            search=_search(release),
+            pseudonyms=_pseudonymized(release, verification),
+            sql=sql_of(publication),
+            versions=versions(),
+            fingerprints=_fingerprints_of(release, released, published),
+            policy=policy_of(release, published),
+            commands=commands_of(release, published, utility, apart),
+            proposed=tuple(column.name for column in publication.roles.proposed),
+            smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
+            count=policy.count,
+            choice=policy.choice_made,
+            publish=() if publication.rules is None else tuple(publication.rules.summary()),
+            standards=_standards(original, handed_out, policy),
+            utility=good_for,
+            control=None if control is None else control.name,
+            notes=(
+                *([COUNTS_ROWS] if policy.count == "rows" else []),
+                *([CHOICE_IS_GREEDY] if policy.choice_made == GREEDY else []),
+                *(finding.note() for finding in release.prepared.findings),
+                *([unmeasured] if unmeasured is not None else []),
+                *([apart.said] if apart is not None else []),
+            ),
+        )
 
 
 def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
@@ -258,35 +241,17 @@ def _of_several_columns(risk: Risk) -> Risk:
     return replace(risk, subsets=replace(risk.subsets, found=found))
 
 
-def _attacks(
-    release: Release,
-    released: Source,
-    policy: Policy,
-    prepared: Prepared,
-    progress: Listener,
-    control: ControlGroup | None,
-) -> tuple[ReportedAttack, ...]:
+def _attacks(case: Case, release: Release, prepared: Prepared, progress: Listener) -> tuple[ReportedAttack, ...]:
+    algorithm = case.policy.algorithm
     try:
         found = attack_release(
-            release.prepared.source,
-            released,
-            [],
-            policy,
-            progress=progress,
-            algorithm=policy.algorithm,
-            prepared=prepared,
-            control=control,
-            made=release,
+            case, Guessing(), progress=progress, algorithm=algorithm, prepared=prepared, made=release
         )
     except UsageError as error:
         return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)
-    return _reported_attacks(found.attacks)
-
-
-def _reported_attacks(attacks: Sequence[Attack]) -> tuple[ReportedAttack, ...]:
-    verdicts = verdicts_on(attacks, with_original=False)
+    verdicts = verdicts_on(found.attacks, with_original=False)
     return tuple(
-        reported_attack(verdict, _figures_of(attack)) for attack, verdict in zip(attacks, verdicts, strict=True)
+        reported_attack(verdict, _figures_of(attack)) for attack, verdict in zip(found.attacks, verdicts, strict=True)
     )
 
 
@@ -326,37 +291,24 @@ def _curve(release: Release, classes: int, curve: Sequence[int], progress: Liste
     policy, rows = release.policy, release.rows_in
     if policy.k == 1 or not rows or policy.choice_made == ALL_OR_NONE:  # other k would tell of further divisions
         return ()
-    suppressed = release.rows_suppressed
-    own = CurvePoint(
-        k=policy.k,
-        chosen=True,
-        loss=release.loss,
-        rows_suppressed=suppressed,
-        share_suppressed=suppressed / rows,
-        classes=classes,
-    )
     others = tuple(k for k in curve if k <= rows and k != policy.k)
     shared = release.prepared.shared_tests or SharedTests(others)
     table = PreparedTable(replace(release.prepared, shared_tests=shared), policy)
+    points = [_point(policy.k, rows, release.loss, release.rows_suppressed, classes, chosen=True)]
     # The largest first: what it publishes is allowed with a smaller k too, which bounds what that one costs.
-    points = [_point(table, k, progress) for k in reversed(others)]
-    return tuple(sorted((own, *points), key=lambda point: point.k))
+    for k in reversed(others):
+        try:
+            (found,) = table.compare(algorithms=[policy.algorithm], k=[k], progress=progress).results
+        except VerificationError:  # pseudonyms may tie more together than this k allows
+            found = Compared(policy.algorithm, k, policy.max_suppressed)
+        points.append(_point(k, table.prepared.frequency.rows, found.loss, found.rows_suppressed, found.classes))
+    return tuple(sorted(points, key=lambda point: point.k))
 
 
-def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
-    try:
-        (found,) = table.compare(algorithms=[table.policy.algorithm], k=[k], progress=progress).results
-    except VerificationError:  # pseudonyms may tie more together than this k allows
-        found = Compared(table.policy.algorithm, k, table.policy.max_suppressed)
-    suppressed = found.rows_suppressed
-    return CurvePoint(
-        k=k,
-        chosen=False,
-        loss=found.loss,
-        rows_suppressed=suppressed,
-        share_suppressed=None if suppressed is None else suppressed / table.prepared.frequency.rows,
-        classes=found.classes,
-    )
+def _point(
+    k: int, rows: int, loss: float | None, suppressed: int | None, classes: int | None, *, chosen: bool = False
+) -> CurvePoint:
+    return CurvePoint(k, chosen, loss, suppressed, None if suppressed is None else suppressed / rows, classes)
 
 
 def _search(release: Release) -> Search:
@@ -447,7 +399,7 @@ def commands_of(
     where = "" if published is not None else " --out release.parquet"
     if published is not None and published.kind == "in place":  # on a copy of the original
         return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
-    beside = "" if apart is None else f" --control {shlex.quote(apart.group.source.name)}"
+    beside = "" if apart is None else f" --control {shlex.quote(apart.control.name)}"
     reported = f"kanon report {original} --policy kanon.toml --out report.html{_options_of(utility)}{beside}"
     return (reported,) if apart is not None else (f"kanon anonymize {original} --policy kanon.toml{where}", reported)
 

@@ -57,8 +57,7 @@ _WHAT_TO_DO = (
 class ReleaseRows:
     """The rows of a release, in a temporary table, and what was verified in them.
 
-    ``people`` is a temporary table of their labels with the person of each, which the release does not have; None where
-    no column names people.
+    ``people`` is a temporary table of their labels with the person of each; None if no column names people.
     """
 
     rows: exp.Table
@@ -122,41 +121,41 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
 
 
 def _require_rows_of(release: Release, publication: Publication, made_rows: exp.Table, published: Source) -> None:
-    # What the checks below raise begins with a verb: "has other types".
-    engine = release.prepared.source.engine
-    not_it = f"{published.name} is not the release that this policy makes of {release.prepared.source.name}:"
+    engine, original = release.prepared.source.engine, release.prepared.source.name
+    not_it = f"{published.name} is not the release that this policy makes of {original}: it"
     if [column.name for column in published.columns] != written_names(publication):
-        raise VerificationError(f"{not_it} it has other columns. {_WHAT_TO_DO}")
+        raise VerificationError(f"{not_it} has other columns. {_WHAT_TO_DO}")
     compared = compared_columns(publication)
     try:
         with _as_texts(engine, publication, made_rows, published) as (rows, output):
             missing, more = _differences(engine, rows, output, compared)
             if not missing and not more:
                 _require_like_pseudonyms(engine, publication, rows, output, compared)
+                return
     except NoRoomError:
         raise
     except SourceError:  # a file that is not written as a release is
-        raise VerificationError(f"{not_it} it is written in another way. {_WHAT_TO_DO}") from None
-    except VerificationError as error:
-        raise VerificationError(f"{not_it} it {error} {_WHAT_TO_DO}") from None
-    if missing or more:
-        rules = publication.rules
-        if rules is not None and rules.cannot_be_repeated:
-            raise VerificationError(
-                f"{published.name} cannot be proven to be the release that this policy makes of "
-                f"{release.prepared.source.name}: {', '.join(map(repr, rules.keyed))} are published by a key that was "
-                "drawn and is kept nowhere. Make the report with the release (kanon anonymize --report), or use a key "
-                "file (--key-file). Nothing was written."
-            )
-        if missing == release.rows_out and not more:
-            raise VerificationError(
-                f"{not_it} none of its {missing:,} rows is in it. It is empty, or another program saved it, which ends "
-                f"lines or writes values in another way. {_WHAT_TO_DO}"
-            )
+        raise VerificationError(f"{not_it} is written in another way. {_WHAT_TO_DO}") from None
+    except VerificationError as error:  # begins with a verb: "has other types"
+        raise VerificationError(f"{not_it} {error} {_WHAT_TO_DO}") from None
+    rules = publication.rules
+    if rules is not None and rules.cannot_be_repeated:
         raise VerificationError(
-            f"{not_it} {missing:,} of the {release.rows_out:,} rows that the policy makes are not in it, and {more:,} "
-            f"rows that are in it are not what the policy makes. {_WHAT_TO_DO}"
+            f"{published.name} cannot be proven to be the release that this policy makes of {original}: "
+            f"{', '.join(map(repr, rules.keyed))} are published by a key that was drawn and is kept nowhere. Make the "
+            "report with the release (kanon anonymize --report), or use a key file (--key-file). Nothing was written."
         )
+    if missing == release.rows_out and not more:
+        raise VerificationError(
+            f"{published.name} is not the release that this policy makes of {original}: none of its {missing:,} rows "
+            "is in it. It is empty, or another program saved it, which ends lines or writes values in another way. "
+            f"{_WHAT_TO_DO}"
+        )
+    raise VerificationError(
+        f"{published.name} is not the release that this policy makes of {original}: {missing:,} of the "
+        f"{release.rows_out:,} rows that the policy makes are not in it, and {more:,} rows that are in it are not what "
+        f"the policy makes. {_WHAT_TO_DO}"
+    )
 
 
 def compared_columns(publication: Publication) -> list[str]:

@@ -95,15 +95,8 @@ _BAR = 160
 _END_OF_BLOCK = Markup("\f")  # of Markdown; no value has one, since characters that cannot be seen are spelled out
 
 
-def html_of(report: WrittenReport) -> str:
-    return _rendered(report, "html.j2")
-
-
-def markdown_of(report: WrittenReport) -> str:
-    return _rendered(report, "markdown.j2")
-
-
-def _rendered(report: WrittenReport, elements: str) -> str:
+def rendered(report: WrittenReport, elements: str) -> str:
+    """Return a report as HTML or Markdown, by the ``elements`` of one of them."""
     sections = {anchor: (number, title) for number, (anchor, title) in enumerate(_shown(report).items(), start=1)}
     template = _environment(elements).get_template(report.template)
     return template.render(report=report, elements=elements, sections=sections).strip() + "\n"
@@ -134,7 +127,7 @@ def _environment(elements: str) -> Environment:
         "lines": _lines,
         "one_line": _one_line,
         "tenths": "{:.1f}".format,
-        "thousands": _thousands,
+        "thousands": lambda number, otherwise=NOTHING: otherwise if number is None else f"{number:,}",
     }
     of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, utility_sentence, verb)
     of_columns = (described_rule, help_for, kind_of_values, technique)
@@ -154,7 +147,7 @@ def _environment(elements: str) -> Environment:
         "INFERRING": ("homogeneity", "background knowledge"),
         "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,
-        "tone": tone,
+        "tone": _TONES.__getitem__,
         "tone_of_rule": _TONES_OF_RULES.__getitem__,
     }
     return environment
@@ -187,10 +180,6 @@ def verdict(report: Report | TablesReport) -> tuple[Tone, str]:
     return ("warn", "; ".join(["Requirements hold", *but])) if but else ("good", "All requirements hold")
 
 
-def tone(outcome: Outcome) -> Tone:
-    return _TONES[outcome]
-
-
 def nearly_unique(report: Report) -> list[Attribute]:
     """Return the columns with whose value more than a third of the rows of the output are like no other."""
     return [attribute for attribute in report.attributes if (attribute.rows_alone or 0) * _MANY > report.rows_out]
@@ -204,11 +193,6 @@ def worst_subsets(report: Report) -> list[tuple[SubsetRisk, SubsetRisk]]:
 
 
 # Charts
-
-
-class GridLine(NamedTuple):
-    y: float
-    text: str
 
 
 class Text(NamedTuple):
@@ -235,7 +219,7 @@ class CurveChart:
 
     title: str
     described: str
-    grid: tuple[GridLine, ...]
+    grid: tuple[tuple[float, str], ...]
     dots: tuple[Dot, ...]
     ticks: tuple[Text, ...]
     across: ClassVar[str] = "k"
@@ -299,7 +283,7 @@ def _curve(
         Text("tick", (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, "middle", "k"),
     ]
     scale = 100 if unit else 1
-    grid = tuple(GridLine(_y(part), f"{part * top * scale:.3g}{unit}") for part in (0.0, 0.5, 1.0))
+    grid = tuple((_y(part), f"{part * top * scale:.3g}{unit}") for part in (0.0, 0.5, 1.0))
     return CurveChart(title, described, grid, tuple(dots), tuple(ticks))
 
 
@@ -342,10 +326,6 @@ def _markdown_text(value: object) -> Markup:
 def risk_text(risk: float | None) -> str:
     """Return a risk with four decimals; one that is a whole number too."""
     return NOTHING if risk is None else decimals(float(risk))
-
-
-def _thousands(number: int | None, otherwise: str = NOTHING) -> str:
-    return otherwise if number is None else f"{number:,}"
 
 
 def _lines(text: str) -> Markup:

@@ -15,8 +15,8 @@ from kanon_sql.engine.sources.open_source import Source, open_beside, open_datab
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.case import opened_control
-from kanon_sql.evidence.control import ControlGroup, Guessing, without_control
+from kanon_sql.evidence.case import Tables, opened_control
+from kanon_sql.evidence.control import without_control
 from kanon_sql.evidence.report.gather import (
     CURVE,
     POLICY,
@@ -44,8 +44,9 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.measures.utility.spread import Spread, UtilitySettings
@@ -104,61 +105,62 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     required = make_policy(policy, **settings)
     if standards:
         required = replace(required, standards=names(standards))
-    source, table = named_table(source, table, required.origin)
-    with computing_in(required.time_zone):
-        opened = open_source(source, table, resources=resources)
-    with opened.engine:
-        raw, group = opened, None
-        opened, required = with_dates(with_prepared(opened, required.prepare), required)
-        if control is not None:
-            group = with_prepared(opened_control(raw, source, raw, control), required.prepare)
-        return report_on(
-            opened,
-            source,
-            required,
-            in_file,
-            release,
-            asked_by=asked_by,
-            utility=good_for,
-            control=group,
-            progress=progress or silent,
-        )
+    return report_on(
+        Tables(source, table, control=control),
+        required,
+        in_file,
+        release,
+        asked_by=asked_by,
+        utility=good_for,
+        progress=progress or silent,
+        resources=resources,
+    )[0]
 
 
 def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
-    opened: Source,
-    source: Any,  # noqa: ANN401 - what the person pointed at for the original
+    tables: Tables,
     policy: Policy,
     in_file: Destination,
     release: str | os.PathLike[str] | None,
     *,
-    asked_by: str | None = None,
-    utility: UtilitySettings | None = None,
-    control: Source | None = None,
-    progress: Listener = silent,
-) -> Report:
-    """Return the report of an open source; other arguments are those of ``report``.
+    asked_by: str | None,
+    utility: UtilitySettings | None,
+    progress: Listener,
+    resources: Resources | None = None,
+    watch: Callable[[Engine], None] = lambda _: None,
+) -> tuple[Report, Engine]:
+    """Return the report of a table, and the engine that made it, which is closed; arguments are those of ``report``.
 
     Without a seed the report takes 0: rows are compared in no order.
     """
-    require_nothing_certain(policy, utility=utility is not None, control=control is not None)
-    named = policy.columns
-    required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
-    opened.bring([column for column in required if column is not None], find_column(named.entity or "", opened.columns))
-    _require_original(opened, policy, in_file)
-    apart = None
-    if control is not None:
+    require_nothing_certain(policy, utility=utility is not None, control=tables.control is not None)
+    source, table = named_table(tables.source, tables.table, policy.origin)
+    with computing_in(policy.time_zone):
+        raw = open_source(source, table, resources=resources)
+    watch(raw.engine)
+    with raw.engine as engine:
+        control = None if tables.control is None else opened_control(raw, source, raw, tables.control)
+        opened, policy = with_dates(with_prepared(raw, policy.prepare), policy)
+        named = policy.columns
+        required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
         entity = find_column(named.entity or "", opened.columns)
-        opened, said = without_control(opened, control, entity)
-        apart = KeptApart(ControlGroup(control, Guessing()), said)
-    published = _published_release(opened, source, in_file, release)
-    if policy.seed is None:
-        policy = replace(policy, seed=0)
-    # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice itself.
-    alone = policy.k > 1 and not policy.columns.pseudonymize
-    shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
-    made = make_release(opened, policy, progress, shared_tests=shared)
-    return report_of(made, published, asked_by=asked_by, utility=utility, apart=apart, progress=progress)
+        opened.bring([column for column in required if column is not None], entity)
+        _require_original(opened, policy, in_file)
+        apart = None
+        if control is not None:
+            control = with_prepared(control, policy.prepare)
+            opened, said = without_control(opened, control, entity)
+            apart = KeptApart(control, said)
+        published = _published_release(opened, source, in_file, release)
+        if policy.seed is None:
+            policy = replace(policy, seed=0)
+        # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice
+        # itself.
+        alone = policy.k > 1 and not policy.columns.pseudonymize
+        shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
+        made = make_release(opened, policy, progress, shared_tests=shared)
+        found = report_of(made, published, asked_by=asked_by, utility=utility, apart=apart, progress=progress)
+    return found, engine
 
 
 def report_published(

@@ -39,13 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedColumn(DescribedColumn):
-    """A column of one of the tables.
-
-    Attributes:
-        table: that has it.
-        joins: of a pseudonym, the columns of other tables that have the pseudonyms of the same values.
-        rule: none: columns of these tables are published as they are, or as pseudonyms.
-    """
+    """A column of one of the tables; a pseudonym ``joins`` columns of other tables that have it for the same values."""
 
     table: str
     joins: tuple[str, ...] = ()
@@ -58,8 +52,7 @@ class TablesReport(WrittenReport):
 
     Attributes:
         source, published: names of the database and of the release; no path, which may say more than it should.
-        asked_by: who wants the release.
-        loss: as a share; ``gap`` is how much less any recoding of this kind could lose, in rounds up.
+        loss: as a share; ``gap`` is how much less any recoding of this kind could lose, rounded up.
         time_zone: of labels and texts; None if no column has one.
         key: where the key of pseudonyms is from: "drawn" for this release, or a file.
         promises: what was counted of combinations in the output.
@@ -186,16 +179,10 @@ _IN_WORDS = {"attack", "outcome", "succeeded", "found", "stopped_by"}
 def _attacked(release: TablesRelease, published: PublishedTables) -> TablesAttacked:
     """Return who is found in the tables that were published, and in those that they were made from."""
     opened, policy = release.opened, release.policy
-    before = ReleasedTables(opened.engine, opened, {member.name: member.relation for member in opened.members}, {})
-    return TablesAttacked(
-        published.destination,
-        opened.place,
-        policy.k,
-        policy.km,
-        _found(release, published),
-        found_people(before),
-        published.verification,
-    )
+    raw = ReleasedTables(opened.engine, opened, {member.name: member.relation for member in opened.members}, {})
+    found, before = _found(release, published), found_people(raw)
+    place, verification = published.destination, published.verification
+    return TablesAttacked(place, opened.place, policy.k, policy.km, found, before, verification)
 
 
 def _found(release: TablesRelease, published: PublishedTables) -> tuple[FoundPeople, ...]:
@@ -212,18 +199,15 @@ def _found(release: TablesRelease, published: PublishedTables) -> tuple[FoundPeo
 
 def _columns(release: TablesRelease, member: Member) -> Iterator[ReportedColumn]:
     roles, keys = member.roles, {key.column.name: key for key in member.keys}
-    hierarchies = {
-        column.name: hierarchy for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True)
-    }
+    hierarchies = dict(zip(member.quasi_identifiers, member.hierarchies, strict=True))
     for column in member.source.columns:
         own = ReportedColumn(column.name, column.kind, "other attribute", "as it is", table=member.name)
         if roles is None:
             yield replace(own, role="about no person")
         elif (key := keys.get(column.name)) is not None:
-            yield replace(
-                own, role="direct identifier", published="as pseudonyms", joins=tuple(_joining(release, member, key))
-            )
-        elif (hierarchy := hierarchies.get(column.name)) is not None:
+            joins = tuple(_joining(release, member, key))
+            yield replace(own, role="direct identifier", published="as pseudonyms", joins=joins)
+        elif (hierarchy := hierarchies.get(column)) is not None:
             yield replace(
                 own,
                 role="quasi-identifier",

@@ -102,21 +102,20 @@ _NEARLY_EACH = 0.5  # different values by rows, from which on few of them may be
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a published table, by its name and values.
+    """A column of a published table, by its name and values; numbers are of different values.
 
     Attributes:
-        column: the column.
-        kind: what it is taken for; None where nothing says it.
+        kind: what it is taken for; None if nothing says it.
         role: that ``kanon profile`` would propose.
         named: the kinds that its name suggests.
         words: those of its name.
-        shown: different values that are not hidden.
-        inside: by what is looked for inside of texts, different values that have it.
+        shown: values that are not hidden.
+        inside: by what is looked for inside of texts, values that have it.
         looks: the kinds that most of its values, as a whole, look like.
-        not_years: different values that are more than years, decades, or ranges or sets of years.
+        not_years: values that are more than years, decades, or ranges or sets of years.
         small: those of them that are words, or numbers of up to three digits.
-        long_numbers: different values with five digits or more in a row.
-        distinctness: different values by rows that have a value.
+        long_numbers: values with five digits or more in a row.
+        distinctness: values by rows that have one.
         is_pseudonyms: whether all values are written like the pseudonyms of kanon.
         is_of_states: whether all values are codes of states of the USA.
         is_closed: whether its values cannot be looked into: bytes, lists, JSON.
@@ -154,7 +153,7 @@ class PublishedColumn:
         What identifies is of its kind unless its values speak against it: a choice between a few is no account, if
         there are no long numbers in it.
         """
-        if self.looks and any(kind in kinds for kind in self.looks):
+        if any(kind in kinds for kind in self.looks):
             return True
         if self.role == "identifying" and self.kind not in _FREE:
             return "all" in kinds or self.kind in kinds or any(kind in kinds for kind in self.named)
@@ -208,42 +207,38 @@ _FREE = frozenset({None, "notes"})
 def columns_of_release(source: Source) -> tuple[PublishedColumn, ...]:
     """Return what the columns of a table are; no value leaves the database."""
     source.bring(source.columns)
-    engine = source.engine
     this_year = dt.datetime.now(tz=dt.UTC).year
-    figures = table_figures(engine, source.relation, source.relation, source.columns, this_year)
-    found = []
-    for column in source.columns:
-        own, proposal = figures[column.name], propose_role(column, figures[column.name])
-        is_closed = has_inner_values(column) or column.type == "BLOB"
-        counts = {} if is_closed else _counts(source, column)
-        found.append(
-            PublishedColumn(
-                column=column,
-                kind=proposal.kind,
-                role=proposal.role,
-                named=kinds_of_name(column.name),
-                words=frozenset(parts_of_name(column.name)),
-                shown=own.distinct if is_closed else counts["shown"],
-                inside={name: counts[name] for name in (*INSIDE, DATES) if counts.get(name)},
-                looks=_looks(column, own),
-                **{name: counts.get(name, 0) for name in ("not_years", "small", "long_numbers")},
-                distinctness=own.distinctness,
-                is_pseudonyms=column.family == "text"
-                and own.distinct > 0
-                and not engine.row(not_pseudonyms_query(source.relation, column.name), "pseudonyms?")[0],
-                is_of_states=own.shares.get("us_state", 0) == 1,
-                is_closed=is_closed,
-            )
-        )
-    return tuple(found)
+    figures = table_figures(source.engine, source.relation, source.relation, source.columns, this_year)
+    return tuple(_published(source, column, figures[column.name]) for column in source.columns)
 
 
-def _looks(column: Column, figures: ColumnFigures) -> frozenset[str]:
-    """Return the kinds that most values of a text look like, of those whose pattern says enough."""
-    if column.family != "text":
-        return frozenset()
-    kinds = {kind for kind, share in figures.shares.items() if share >= _MOST}
-    return frozenset(kind for kind in kinds if kind in BY_KIND and BY_KIND[kind].alone and kind != "reference")
+def _published(source: Source, column: Column, own: ColumnFigures) -> PublishedColumn:
+    proposal = propose_role(column, own)
+    is_closed = has_inner_values(column) or column.type == "BLOB"
+    counts = {} if is_closed else _counts(source, column)
+    is_text = column.family == "text"
+    # The kinds that most values of a text look like, of those whose pattern says enough.
+    kinds = {kind for kind, share in own.shares.items() if share >= _MOST} if is_text else set()
+    others = (
+        not is_text
+        or not own.distinct
+        or source.engine.row(not_pseudonyms_query(source.relation, column.name), "pseudonyms?")[0]
+    )
+    return PublishedColumn(
+        column=column,
+        kind=proposal.kind,
+        role=proposal.role,
+        named=kinds_of_name(column.name),
+        words=frozenset(parts_of_name(column.name)),
+        shown=own.distinct if is_closed else counts["shown"],
+        inside={name: counts[name] for name in (*INSIDE, DATES) if counts.get(name)},
+        looks=frozenset(one for one in kinds if one in BY_KIND and BY_KIND[one].alone and one != "reference"),
+        **{name: counts.get(name, 0) for name in ("not_years", "small", "long_numbers")},
+        distinctness=own.distinctness,
+        is_pseudonyms=not others,
+        is_of_states=own.shares.get("us_state", 0) == 1,
+        is_closed=is_closed,
+    )
 
 
 def distinct_texts(source: Source, column: Column) -> list[str]:

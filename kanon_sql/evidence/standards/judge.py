@@ -29,37 +29,17 @@ if TYPE_CHECKING:
 Verdict = Literal["holds", "fails", "not known", "for a person"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not known", "for a person")
 
-_WORDS_OF_COUNTS = frozenset(
-    {
-        "n",
-        "freq",
-        "frequency",
-        "count",
-        "counts",
-        "cases",
-        "deaths",
-        "births",
-        "events",
-        "people",
-        "persons",
-        "patients",
-    }
-    | {"total", "number", "admissions", "visits"}
-)
+_WORDS_OF_COUNTS = {
+    *("n", "freq", "frequency", "count", "counts", "cases", "deaths", "births", "events", "people", "persons"),
+    *("patients", "total", "number", "admissions", "visits"),
+}
 
 
 @dataclass(frozen=True)
 class CheckedRule:
-    """A rule of a standard, and what a table has of it.
+    """A rule of a standard, and what a table has of it, in words without a value of the table.
 
-    Attributes:
-        id: as the standard counts it.
-        text: what it asks for, in our words.
-        source: where it is from.
-        verdict: ``holds``, ``fails``, ``not known`` or ``for a person``.
-        measured: what was measured, in words without a value of the table.
-        required: what is required, in words.
-        cannot: what the check cannot see; empty where that is nothing.
+    ``cannot`` says what the check cannot see.
     """
 
     id: str
@@ -73,15 +53,7 @@ class CheckedRule:
 
 @dataclass(frozen=True)
 class CheckedStandard:
-    """A standard, and what a table has of its rules.
-
-    Attributes:
-        name: as a policy names it.
-        title: in words.
-        source: where its rules are from.
-        mark: whether that source itself was read: ``primary``, ``secondary`` or ``partly secondary``.
-        rules: in the order of the standard.
-    """
+    """A standard, and what a table has of its rules; ``mark`` says whether the ``source`` itself was read."""
 
     name: str
     title: str
@@ -109,22 +81,19 @@ class CheckedStandard:
     def tally(self) -> str:
         """How many rules can be checked, and what became of them, in one sentence."""
         person = len(self.of("for a person"))
-        checked = len(self.rules) - person
-        parts = [
-            f"{len(found):,} {one if len(found) == 1 else several}"
-            for found, one, several in (
-                (self.of("holds"), "holds", "hold"),
-                (self.of("fails"), "fails", "fail"),
-                (self.of("not known"), "is not known", "are not known"),
-            )
-            if found
+        counts = [
+            (len(self.of("holds")), "holds", "hold"),
+            (len(self.of("fails")), "fails", "fail"),
+            (len(self.of("not known")), "is not known", "are not known"),
         ]
-        said = f"{checked} of {counted(len(self.rules), 'rule')} can be checked here: {', '.join(parts) or 'none'}"
+        parts = [f"{n:,} {one if n == 1 else several}" for n, one, several in counts if n]
+        checked, rules = len(self.rules) - person, counted(len(self.rules), "rule")
+        said = f"{checked} of {rules} can be checked here: {', '.join(parts) or 'none'}"
         return f"{said}; {person} for a person" if person else said
 
     def summary(self) -> dict[str, Any]:
         """Return the standard as plain values."""
-        return {**asdict(self), "rules": [asdict(rule) for rule in self.rules], "holds": self.holds}
+        return {**asdict(self), "rules": [vars(rule) for rule in self.rules], "holds": self.holds}
 
 
 @dataclass(frozen=True)
@@ -132,14 +101,11 @@ class Facts:
     """What verdicts rest on, besides the columns of the table.
 
     Attributes:
-        rows: of the table.
-        smallest: members of the smallest class, at least; None where that is not known.
-        at_most: ... at most; None where it has exactly so many.
-        members: what they are, ``people`` or ``rows``.
-        unknown: why the smallest class is not known, and what would make it known.
+        smallest: members of the smallest class, at least; None if that is not known, and ``unknown`` says why.
+        at_most: ... at most; None if it has exactly so many.
         rows_by_choice: whether rows were counted although they may be of fewer people.
-        fewest_values: for each sensitive column, different values in the class with the fewest; None where not known.
-        policy: whether the policy is satisfied; None where none was given.
+        fewest_values: for each sensitive column, different values in the class with the fewest; None if not known.
+        policy: whether the policy is satisfied; None if none was given.
         naming: columns of the table that the policy calls identifying, and the one that names the person.
         classes: whether there are classes, since quasi-identifiers were named.
     """
@@ -156,15 +122,14 @@ class Facts:
     classes: bool = False
 
 
-def check_standards(source: Source, names: Sequence[str], facts: Facts) -> tuple[CheckedStandard, ...]:
-    """Return what a table has of the rules of some standards."""
-    columns = columns_of_release(source)
-    judge = _Judge(source, columns, facts)
-    return tuple(judge.standard(standard_named(name)) for name in names)
-
-
 Found = tuple[Verdict, str, str]
 """A verdict, what was measured, and what is required."""
+
+
+def check_standards(source: Source, names: Sequence[str], facts: Facts) -> tuple[CheckedStandard, ...]:
+    """Return what a table has of the rules of some standards."""
+    judge = _Judge(source, columns_of_release(source), facts)
+    return tuple(judge.standard(standard_named(name)) for name in names)
 
 
 @dataclass(frozen=True)
@@ -176,26 +141,14 @@ class _Judge:
     def standard(self, standard: Standard) -> CheckedStandard:
         rules = []
         for rule in standard.rules:
-            verdict, measured, required = self.verdict(rule)
+            verdict, measured, required = getattr(self, f"check_{rule.check}")(rule)
             rules.append(CheckedRule(rule.id, rule.text, rule.source, verdict, measured, required, rule.cannot))
         return CheckedStandard(standard.name, standard.title, standard.source, standard.mark, tuple(rules))
 
-    def verdict(self, rule: StandardRule) -> Found:
-        """Return what the table has of a rule."""
-        if rule.check == "person":
-            return "for a person", "", ""
-        return {
-            "gone": self.gone,
-            "zip": self.zip_codes,
-            "dates": self.dates,
-            "ages": self.ages,
-            "class": lambda rule: self.smallest_class(rule.k, 1 / rule.k if rule.risk is None else rule.risk),
-            "distinct": self.distinct,
-            "cells": self.cells,
-            "policy": self.policy,
-        }[rule.check](rule)
+    def check_person(self, _rule: StandardRule) -> Found:
+        return "for a person", "", ""
 
-    def gone(self, rule: StandardRule) -> Found:
+    def check_gone(self, rule: StandardRule) -> Found:
         """Judge a rule that some kinds of columns, and values like them inside of texts, are gone."""
         against: dict[str, int] = {}
         doubts: dict[str, int] = {}
@@ -245,7 +198,7 @@ class _Judge:
         closed = [column.name for column in self.columns if column.is_closed and column.shown]
         return f"{', '.join(closed)}: bytes or nested values are not looked into" if closed else ""
 
-    def zip_codes(self, rule: StandardRule) -> Found:
+    def check_zip(self, rule: StandardRule) -> Found:
         """Judge the ZIP codes: columns that are postcodes by name or values."""
         against, doubts = {}, {}
         for column in self.about(rule.kinds):
@@ -255,7 +208,7 @@ class _Judge:
             against[column.name], doubts[column.name] = tells.count(True), tells.count(None)
         return self.of_values(against, doubts, "three digits, 000 for small areas")
 
-    def dates(self, rule: StandardRule) -> Found:
+    def check_dates(self, rule: StandardRule) -> Found:
         """Judge dates: by their form in any column, and by name all that is no year, no decade and no set of years.
 
         Words and small numbers, such as days since an event, are for a person, but in a column of months or days.
@@ -273,7 +226,7 @@ class _Judge:
             against[column.name] = found
         return self.of_values(against, doubts, "years only")
 
-    def ages(self, rule: StandardRule) -> Found:
+    def check_ages(self, rule: StandardRule) -> Found:
         """Judge ages and years of birth."""
         this_year = dt.datetime.now(tz=dt.UTC).year
         against, doubts = {}, {}
@@ -304,6 +257,10 @@ class _Judge:
             return "for a person", f"to look at: {_counts(found, 'value')}", required
         return "holds", "none", required
 
+    def check_class(self, rule: StandardRule) -> Found:
+        """Judge the size of the smallest class, and the risk in it."""
+        return self.smallest_class(rule.k, 1 / rule.k if rule.risk is None else rule.risk)
+
     def smallest_class(self, k: int, risk: float) -> Found:
         """Judge the smallest class: one over its size is the risk of the people in it."""
         required = f"{k} or more: risk {_risk(risk)} at most"
@@ -328,11 +285,8 @@ class _Judge:
         if self.facts.members == "people":
             return "holds", measured, required
         if people := self.may_repeat_people():
-            return (
-                "not known",
-                f"rows were counted, and {people} may name people with several rows each (--entity)",
-                required,
-            )
+            said = f"rows were counted, and {people} may name people with several rows each (--entity)"
+            return "not known", said, required
         if self.facts.rows_by_choice:
             return "for a person", f"{measured}; rows were counted, and may be of fewer people", required
         return "holds", measured, required
@@ -344,7 +298,7 @@ class _Judge:
         )
         return next(found, "")
 
-    def distinct(self, rule: StandardRule) -> Found:
+    def check_distinct(self, rule: StandardRule) -> Found:
         """Judge how many values of each sensitive column the class with the fewest has."""
         required = f"{rule.least} values or more"
         if not self.facts.rows:
@@ -358,7 +312,7 @@ class _Judge:
             return "fails", measured, required
         return "holds" if len(known) == len(fewest) else "not known", measured, required
 
-    def cells(self, rule: StandardRule) -> Found:
+    def check_cells(self, rule: StandardRule) -> Found:
         """Judge the classes of the quasi-identifiers; without any, the cells of a table of counts.
 
         It is a table of counts if a column is called so, and each row has its own values of all columns without
@@ -391,7 +345,7 @@ class _Judge:
         query = sql.query("standards/combinations", values=values, tables={"source": self.source.relation})
         return int(self.source.engine.row(query, "combinations of the other columns")[0])
 
-    def policy(self, _rule: StandardRule) -> Found:
+    def check_policy(self, _rule: StandardRule) -> Found:
         """Judge whether a level was set, and is reached: what the policy requires."""
         required = "a policy that holds"
         if self.facts.policy is None:

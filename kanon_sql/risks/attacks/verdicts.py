@@ -14,7 +14,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.errors import counted as counted  # noqa: PLC0414 - evidence/report takes it from here
 from kanon_sql.risks.attacks.choice import Choice
@@ -63,6 +63,9 @@ class Verdict:
     def succeeded(self) -> bool | None:
         """Whether it found out what should be hidden; None where that is not known, or says nothing."""
         return {"succeeds": True, "finds nothing": False}.get(self.outcome)
+
+    def summary(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("outcome", "succeeded", "found", "stopped_by")}
 
     @property
     def endangers(self) -> bool:
