@@ -57,7 +57,7 @@ from kanon_sql.risks.attacks.joint import (
 from kanon_sql.risks.attacks.linkage import link
 from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
-from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
+from kanon_sql.risks.attacks.verdicts import Verdict, Verdicts, verdicts_on
 from kanon_sql.search.prepare import prepare_source
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Attacked(Judged):
+class Attacked(Verdicts, Judged):
     """What a release gave away.
 
     Attributes:
@@ -109,7 +109,7 @@ class Attacked(Judged):
 
     @property
     def succeeded(self) -> bool:
-        """Whether some attack did."""
+        """Whether some attack did, whatever its verdict is."""
         return any(attack.succeeded for attack in self.attacks)
 
     @property
@@ -117,16 +117,6 @@ class Attacked(Judged):
         """The verdict on each attack, in their order."""
         refused = None if self.refusal is None else (self.refusal.text, self.refusal.ways_on)
         return verdicts_on(self.attacks, refused=refused, contradicted=self.contradicted)
-
-    @property
-    def said(self) -> str:
-        """How many attacks succeed, in words."""
-        return tally([verdict.outcome for verdict in self.verdicts])
-
-    @property
-    def endangered(self) -> bool:
-        """Whether some attack succeeds, or is not known to fail."""
-        return any(verdict.endangers for verdict in self.verdicts)
 
     def summary(self) -> dict[str, Any]:
         return {

@@ -201,7 +201,7 @@ def _facts(source: Source, policy: Policy, original: Source | None, found: Check
 
     person = () if policy.columns.entity is None else (policy.columns.entity,)
     named = (*policy.columns.identifying, *policy.columns.pseudonymize, *person)
-    naming = tuple(column.name for name in named if (column := find_column(name, source.columns)) is not None)
+    naming = tuple(column.name for column in _there(named, source))
     if found.classes is None:
         return Facts(found.rows, unknown="no quasi-identifiers were named (--qi)", naming=naming)
     people = found.smallest_class_people is not None
@@ -249,10 +249,11 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     named, people = source_with_people(source, policy, original)
     required = _required(source, policy, named)
     not_by_rule, not_checked = values_not_by_rule(source, policy.publish)
-    row = source.engine.row(required.query(), "check the classes of the table")
-    found = read_verification(row, required.models)
+    found = read_verification(source.engine.row(required.query(), "check the classes of the table"), required.models)
+    repeated = refused_of(findings, PEOPLE)
     models = tuple(
-        _known(result, _counting(model, findings), required, people)
+        # Where a table is found to have several rows of one person, people are to be counted.
+        _known(result, model if repeated is None else model.counting(repeated.columns[0]), required, people)
         for result, model in zip(found.models, required.models, strict=True)
     )
     smallest = next(
@@ -312,12 +313,6 @@ def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) ->
     )
 
 
-def _counting(model: PrivacyModel, findings: Sequence[Finding]) -> PrivacyModel:
-    """Return a model that counts people where a table is found to have several rows of one."""
-    people = refused_of(findings, PEOPLE)
-    return model if people is None else model.counting(people.columns[0])
-
-
 def _known(result: ModelResult, model: PrivacyModel, required: ClassCheck, people: ClassPeople | None) -> ModelResult:
     """Return what was measured of a model, and whether it is known to hold: people may not be named."""
     if model.entity is None or (required.entity is not None and people is None):
@@ -335,7 +330,7 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
     counted = counted or source
-    person = find_column(named.entity, counted.columns) if named.entity is not None else None
+    person = find_column(named.entity or "", counted.columns)
     entity = None if person is None else person.name
     models, trees = models_of(source, policy)
     source.bring([*columns, *columns_of(source, models, policy)], person if counted is source else None)
@@ -366,20 +361,22 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
     table with an original it is known that it is a release, which must not name people as the original does.
     """
     named = policy.columns
-    replaced = [column for name in named.pseudonymize if (column := find_column(name, source.columns)) is not None]
-    person = find_column(named.entity, source.columns) if named.entity else None
-    found = [find_column(name, source.columns) for name in named.identifying]
-    others = [column for column in found if column is not None and column != person and column not in replaced]
+    replaced, found = (_there(names, source) for names in (named.pseudonymize, named.identifying))
+    person = find_column(named.entity or "", source.columns)
+    others = [column for column in found if column != person and column not in replaced]
     raw = [column for column in replaced if _holds_others(source, column)]
     if original is not None and person is not None and person not in raw and _names_people(source, original, person):
         raw.append(person)
     return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
 
 
+def _there(names: Sequence[str], source: Source) -> list[Column]:
+    return [column for name in names if (column := find_column(name, source.columns)) is not None]
+
+
 def _ties(source: Source, policy: Policy, required: ClassCheck) -> tuple[Tied, ...]:
     """Return for each pseudonymized column of the table how many people share what its pseudonyms tie together."""
-    columns = [find_column(name, source.columns) for name in policy.columns.pseudonymize]
-    names = list(dict.fromkeys(column.name for column in columns if column is not None))
+    names = list(dict.fromkeys(column.name for column in _there(policy.columns.pseudonymize, source)))
     queries = [signature_query(source.relation, required.quasi_identifiers, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)
 

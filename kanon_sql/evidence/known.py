@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from kanon_sql.engine.base import find_column
@@ -212,13 +212,21 @@ def known_source(
         counted, person, at_least = source, None, people.smallest
     source.bring(columns, person if counted is source else None)
     progress(Progress("Reading the combinations of values"))
-    found = _count(collect(source.engine, counted.relation, columns, person), max_columns, policy.k, progress)
-    return replace(
-        found,
+    tuples = collect(source.engine, counted.relation, columns, person)
+    members, by_number, subsets, nameless = _count(tuples, max_columns, policy.k, progress)
+    return KnownResult(
         table=source.name,
+        columns=tuple(column.name for column in tuples.columns),
+        max_columns=len(by_number),
+        k=policy.k,
         required=required,
+        counted="people" if tuples.counts_people else "rows",
+        members=members,
+        by_number=by_number,
+        subsets=subsets,
         entity=entity,
         original=None if original is None or people is None or person is None else original.name,
+        nameless=nameless,
         people_known=entity is None or person is not None,
         at_least=at_least,
         findings=findings,
@@ -239,51 +247,43 @@ def _require_few(max_columns: int, width: int) -> None:
     )
 
 
-def _count(tuples: Tuples, max_columns: int, k: int, progress: Listener) -> KnownResult:
-    """Return the classes by every subset of up to so many columns, and drop the combinations."""
-    width = len(tuples.columns)
+def _count(
+    tuples: Tuples, max_columns: int, k: int, progress: Listener
+) -> tuple[int, tuple[KnownColumns, ...], tuple[KnownSubset, ...], bool]:
+    """Return all members, the classes by every number of columns and by every subset, and whether some name nobody.
+
+    The combinations are dropped.
+    """
+    width, names = len(tuples.columns), [column.name for column in tuples.columns]
     largest = min(max_columns, width)
     coded = code(tuples)
     progress(Progress("Counting the classes by subsets of the columns"))
     nameless, found = False, []
     for places, own in coded.classes(subsets_up_to(largest, width), k):
-        names_of = tuple(tuples.columns[place].name for place in places)
-        found.append(KnownSubset(names_of, own.classes, own.smallest, own.too_small, own.in_too_small))
+        known = tuple(names[place] for place in places)
+        found.append(KnownSubset(known, own.classes, own.smallest, own.too_small, own.in_too_small))
         nameless = nameless or (tuples.counts_people and len(places) == largest and own.all_members > 0)
-    places_of = {column.name: place for place, column in enumerate(tuples.columns)}
-    by_number = [
+    subsets = [
         sorted((one for one in found if len(one.columns) == size), key=_worst_first) for size in range(1, largest + 1)
     ]
-    failing = [
-        [tuple(places_of[name] for name in one.columns) for one in of_size if one.too_small] for of_size in by_number
-    ]
+    failing = [[tuple(map(names.index, one.columns)) for one in of_size if one.too_small] for of_size in subsets]
     members = coded.members()
     progress(Progress("Finding who is in a class that is too small"))
     above = coded.in_too_small(failing, k)
     coded.drop()
     tuples.drop()
-    return KnownResult(
-        table="",
-        columns=tuple(column.name for column in tuples.columns),
-        max_columns=largest,
-        k=k,
-        required=True,
-        counted="people" if tuples.counts_people else "rows",
-        members=members,
-        by_number=tuple(
-            KnownColumns(
-                size,
-                len(of_size),
-                min((one.smallest_class for one in of_size if one.smallest_class is not None), default=None),
-                sum(one.too_small > 0 for one in of_size),
-                inside,
-                inside / members if members else None,
-            )
-            for size, (of_size, inside) in enumerate(zip(by_number, above, strict=True), 1)
-        ),
-        subsets=tuple(one for of_size in reversed(by_number) for one in of_size),
-        nameless=nameless,
+    by_number = tuple(
+        KnownColumns(
+            size,
+            len(of_size),
+            min((one.smallest_class for one in of_size if one.smallest_class is not None), default=None),
+            sum(one.too_small > 0 for one in of_size),
+            inside,
+            inside / members if members else None,
+        )
+        for size, (of_size, inside) in enumerate(zip(subsets, above, strict=True), 1)
     )
+    return members, by_number, tuple(itertools.chain(*reversed(subsets))), nameless
 
 
 def _worst_first(found: KnownSubset) -> tuple[int, float]:

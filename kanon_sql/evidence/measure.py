@@ -156,9 +156,7 @@ def measure_case(
     require_entity(entity, *(one for one in (case.beside, case.release) if one is not None))
     if case.beside is not None:
         wanted = None if utility is None else WantedUtility(utility, case.control)
-        return measure_against(
-            case.original, case.release, case.policy, progress, settings, case.population, utility=wanted
-        )
+        return measure_against(case, progress, settings, utility=wanted)
     if utility is not None:
         raise UsageError("Utility is measured against the table that a release was made from: name it with --original.")
     return measure_alone(case.release, case.policy, settings, case.population)
@@ -205,20 +203,18 @@ def _people(policy: Policy, risk: Risk) -> MeasuredPeople | None:
 
 
 def measure_against(
-    original: Source,
-    release: Source,
-    policy: Policy,
+    case: Case,
     progress: Listener = silent,
     settings: RiskSettings | None = None,
-    population: Source | None = None,
     prepared: Prepared | None = None,
     utility: WantedUtility | None = None,
 ) -> Measured:
-    """Return the measures of a published table against its original, and the risk of both; all in one engine.
+    """Return the measures of a published table against its original, and the risk of both.
 
     People of a control group are left out of the original. ``prepared`` is the original, prepared for
     ``policy.of_rows()``; None prepares it.
     """
+    original, release, policy, settings = case.original, case.release, case.policy, settings or RiskSettings()
     if utility is not None and utility.control is not None:
         from kanon_sql.evidence.control import without_control  # loads the attacks
 
@@ -233,7 +229,6 @@ def measure_against(
     if utility is not None:
         good_for = utility_against(original, release, policy, prepared, utility, progress)
     progress(Progress("Risk of the original"))
-    settings = settings or RiskSettings()
     risk_before = risk_of(original, policy, settings, findings=before)
     progress(Progress("Risk of the release"))
     # Both are samples of one population; of as many rows, where the release does not say who is who.
@@ -244,7 +239,7 @@ def measure_against(
         risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
     )
     size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
-    risk = risk_of(counted, policy, settings, population, size, findings=findings)
+    risk = risk_of(counted, policy, settings, case.population, size, findings=findings)
     if people is not None and not people.settled:
         risk = risk.of_fewest(risk_before.people or 0)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]

@@ -15,7 +15,6 @@ from kanon_sql.risks.estimators.tuples import Population
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
@@ -59,12 +58,11 @@ def risk(
 
 
 def require_entity(entity: str | None, *tables: Source) -> None:
-    """Raise unless the column that was named for people is in one of the tables.
+    """Raise unless the column that was named for people is in one of the tables: rows would be counted instead.
 
-    Rows would be counted instead of people. A policy that names one is another matter: its release does not have the
-    column, and is counted in rows.
+    A policy that names one is another matter: its release does not have the column, and is counted in rows.
     """
-    if entity is not None and not any(_person(entity, table) for table in tables):
+    if entity is not None and not any(find_column(entity, table.columns) for table in tables):
         names_of_tables = " nor ".join(table.name for table in tables)
         raise UsageError(f"There is no column {entity!r} to count people by in {names_of_tables}.")
 
@@ -80,18 +78,17 @@ def risk_of(
     """Return the risk of an open source: of people, or of rows if the table has no column of them.
 
     No threshold is known to be met if a check refused the table, or if it lacks the column that people are counted by.
-
     ``population_size`` goes before the sampling fraction; ``findings`` are those of the checks.
     """
     findings = judge(source, policy) if findings is None else findings
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
-    entity = _person(named.entity, source)
+    entity = find_column(named.entity or "", source.columns)
     source.bring(columns, entity)
     everyone = None
     if population is not None:
         same = resolve_quasi_identifiers([column.name for column in columns], population.columns, population.name)
-        person = _person(named.entity, population) if entity is not None else None
+        person = None if entity is None else find_column(entity.name, population.columns)
         everyone = Population(population.relation, population.name, same, person)
     found = assess(
         source.engine,
@@ -106,7 +103,3 @@ def risk_of(
     if refused_of(findings) is None and (named.entity is None or entity is not None):
         return found
     return found.unverified(() if people is None else people.columns)
-
-
-def _person(name: str | None, source: Source) -> Column | None:
-    return None if name is None else find_column(name, source.columns)

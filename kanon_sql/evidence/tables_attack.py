@@ -16,7 +16,7 @@ from kanon_sql.evidence.tables import as_released, people_refused, released_plac
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import open_originals, open_released
-from kanon_sql.risks.attacks.verdicts import Verdict, part_of, tally
+from kanon_sql.risks.attacks.verdicts import Verdict, Verdicts, part_of
 
 if TYPE_CHECKING:
     import os
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TablesAttacked:
+class TablesAttacked(Verdicts):
     """The outcome of an attack on released tables.
 
     Attributes:
         table, original: places of the release and of its originals.
         k, km: as in the policy: with up to km known events, no person is found, as is promised.
-        found: people found in the released tables by up to 0, 1, ... events.
-        found_before: people found in the originals.
+        found: people found in the released tables by up to 0, 1, ... events; ``found_before`` in the originals.
         keys: of ``check_tables``, the findings about keys and identifying columns.
     """
 
@@ -52,21 +51,6 @@ class TablesAttacked:
         """The verdict on linkage by each number of events, and on keys."""
         by_events = zip(self.found, self.found_before, strict=True)
         return (*(self._linkage(own, was) for own, was in by_events), self._keys())
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether some attack did."""
-        return any(verdict.succeeded for verdict in self.verdicts)
-
-    @property
-    def endangered(self) -> bool:
-        """Whether some attack succeeds, or may succeed."""
-        return any(verdict.endangers for verdict in self.verdicts)
-
-    @property
-    def said(self) -> str:
-        """The number of attacks that succeed, in words."""
-        return tally([verdict.outcome for verdict in self.verdicts])
 
     def _linkage(self, own: FoundPeople, was: FoundPeople) -> Verdict:
         outcome: Outcome = "succeeds" if own.below_k else "finds nothing"
@@ -105,10 +89,7 @@ class TablesAttacked:
         ]
         attacks.append({"attack": "keys", **keys.summary(), "problems": self.keys.problems()})
         return {
-            "table": self.table,
-            "original": self.original,
-            "k": self.k,
-            "km": self.km,
+            **{name: getattr(self, name) for name in ("table", "original", "k", "km")},
             "succeeded": self.succeeded or (None if self.endangered else False),
             "said": self.said,
             "attacks": attacks,

@@ -32,10 +32,9 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.measure import Measured
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
 
@@ -61,37 +60,39 @@ def attributes_of(
     roles, publication = release.publication.roles, release.publication
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
     types = {column.name: column for column in publication.published_quasi_identifiers}
+    levels = {} if measured is None or measured.levels is None else measured.levels
     left_out = _left_out(release, released)
     by_rule = {} if publication.rules is None else {one.column.name: one for one in publication.rules.columns}
     as_published = {one.name: one for one in publication.columns}
     attributes, few_before = [], False
     for column in release.prepared.source.columns:
-        role, how = _role(release, column)
-        attribute = Attribute(column.name, column.kind, role, how)
+        name, ruled = column.name, by_rule.get(column.name)
+        attribute = Attribute(name, column.kind, *_role(release, column))
         if column in roles.quasi_identifiers:
             counts, labels, few = _distribution(
-                released.engine,
-                released.relation,
+                released,
                 left_out,
-                types[column.name],
+                types[name],
                 k,
                 by_people=roles.entity is not None,
                 complete=release.rows_suppressed == 0,
             )
             few_before = few_before or few
-            attribute = _generalized(attribute, hierarchies[column.name], measured)
             attribute = replace(
                 attribute,
+                hierarchy=hierarchies[name].origin,
+                chosen=hierarchies[name].chosen,
+                height=hierarchies[name].height,
+                level=levels.get(name),
                 labels=labels,
                 loss=_loss(release, handed_out, measured, column),
                 distribution=counts,
                 hidden=any(count.rows_in is None for count in counts),
             )
-        ruled = by_rule.get(column.name)
         if ruled is not None:
             attribute = replace(attribute, published="by a rule", rule=ruled.text)
         if attribute.published == "as it is" or (ruled is not None and not ruled.is_keyed):
-            attribute = replace(attribute, rows_alone=_rows_alone(released, publication, as_published[column.name]))
+            attribute = replace(attribute, rows_alone=_rows_alone(released, publication, as_published[name]))
         attributes.append(attribute)
     if left_out is not None:
         released.engine.run(sql.drop(left_out), "drop the rows that were left out")
@@ -102,17 +103,6 @@ def _untold(attribute: Attribute) -> Attribute:
     """Return a column without the numbers of rows that the original has by label."""
     counts = tuple(replace(count, rows_in=None) for count in attribute.distribution)
     return replace(attribute, distribution=counts, hidden=bool(counts))
-
-
-def _generalized(attribute: Attribute, hierarchy: Hierarchy, measured: Measured | None) -> Attribute:
-    levels = {} if measured is None or measured.levels is None else measured.levels
-    return replace(
-        attribute,
-        hierarchy=hierarchy.origin,
-        chosen=hierarchy.chosen,
-        height=hierarchy.height,
-        level=levels.get(attribute.name),
-    )
 
 
 def _role(release: Release, column: Column) -> tuple[str, str]:
@@ -189,8 +179,7 @@ def has_few(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> bool:
 
 
 def _distribution(
-    engine: Engine,
-    released: exp.Table,
+    released: Source,
     left_out: exp.Table | None,
     column: Column,
     k: int,
@@ -201,7 +190,6 @@ def _distribution(
     """Return rows by label of a published quasi-identifier, how many labels it has, and whether some were few before.
 
     Args:
-        engine: holds the tables.
         released: the output.
         left_out: see ``_left_out``.
         column: the column as it is published.
@@ -210,9 +198,9 @@ def _distribution(
         complete: whether no row was left out.
     """
     label = text_of(sql.column(column.name, "released"), column)
-    counted = exp.select(sql.named(label, _LABEL), sql.count_rows()).from_(sql.aliased(released, "released"))
+    counted = exp.select(sql.named(label, _LABEL), sql.count_rows()).from_(sql.aliased(released.relation, "released"))
     counted = counted.group_by(label.copy())
-    found: list[tuple[str | None, int]] = engine.rows(counted, f"rows by label of {column.name}")
+    found: list[tuple[str | None, int]] = released.engine.rows(counted, f"rows by label of {column.name}")
     large = sorted((row for row in found if row[1] >= k), key=lambda row: -row[1])
     shown = large if len(large) == len(found) and len(large) <= _MOST else large[: _MOST - 1]
     shown.sort(key=lambda row: natural_order(row[0]))
@@ -222,7 +210,7 @@ def _distribution(
         if len(shown) < len(found):
             counts.append(LabelCount("others", None, others, others if complete else None))
         return tuple(counts), len(found), False
-    cells = _left_out_cells(engine, released, left_out, column, [label for label, _ in shown], by_people=by_people)
+    cells = _left_out_cells(released, left_out, column, [label for label, _ in shown], by_people=by_people)
     outs = [*(rows for _, rows in shown), others, 0]
     labels = [*(label for label, _ in shown), None, None]
     kinds: list[Literal["label", "others", "left out"]] = ["label" for _ in shown]
@@ -235,8 +223,7 @@ def _distribution(
 
 
 def _left_out_cells(
-    engine: Engine,
-    released: exp.Table,
+    released: Source,
     left_out: exp.Table,
     column: Column,
     shown: Sequence[str | None],
@@ -245,7 +232,7 @@ def _left_out_cells(
 ) -> list[Cell]:
     """Return the rows left out of each label that is shown, of other labels of the output, and of none of them."""
     same = sql.same(sql.column(column.name, "released"), sql.column(column.name, "left_out"))
-    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(same))
+    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released.relation, "released")).where(same))
     each = exp.select(
         sql.named(text_of(sql.column(column.name, "left_out"), column), _LABEL), sql.named(in_output, _PUBLISHED)
     )
@@ -257,7 +244,7 @@ def _left_out_cells(
     places = {label: place for place, label in enumerate(shown)}
     cells = [Cell()] * (len(shown) + 2)
     title = f"rows left out by label of {column.name}"
-    for label, is_published, rows, people_of in engine.rows(query.group_by(_LABEL, _PUBLISHED), title):
+    for label, is_published, rows, people_of in released.engine.rows(query.group_by(_LABEL, _PUBLISHED), title):
         place = places.get(label, len(shown)) if is_published else len(shown) + 1
         cells[place] += Cell(rows, people_of)
     return cells

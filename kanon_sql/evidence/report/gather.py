@@ -143,13 +143,14 @@ def report_of(
         # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
         settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
         rows_alone = by_rows(release.prepared, settled, lambda doing: progress(Progress(doing)))
-        measured, unmeasured = _measured(original, handed_out, settled, rows_alone, progress)
+        case = Case(settled, handed_out, original, control)
+        measured, unmeasured = _measured(case, rows_alone, progress)
         good_for = None
         if utility is not None and measured is not None:
             wanted = WantedUtility(utility, None if utility.target is None else control)
             good_for = utility_against(original, handed_out, settled, rows_alone, wanted, progress).rounded()
         risks = _risks(release, settled, of_release, handed_out, measured)
-        attacks = _attacks(Case(settled, handed_out, original, control), release, rows_alone, progress)
+        attacks = _attacks(case, release, rows_alone, progress)
         progress(Progress("Attributes one by one"))
         attributes = attributes_of(release, released, handed_out, measured, k)
         if any(one.hidden for one in attributes):  # who is alone by one column is a number of rows by label too
@@ -209,12 +210,10 @@ def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
     }
 
 
-def _measured(
-    original: Source, released: Source, policy: Policy, prepared: Prepared, progress: Listener
-) -> tuple[Measured | None, str | None]:
+def _measured(case: Case, prepared: Prepared, progress: Listener) -> tuple[Measured | None, str | None]:
     """Return what the output is worth, or None and why that cannot be measured."""
     try:
-        return measure_against(original, released, policy, progress, prepared=prepared), None
+        return measure_against(case, progress, prepared=prepared), None
     except UsageError as error:
         return None, f"How much of the original the output keeps could not be measured: {error}"
 

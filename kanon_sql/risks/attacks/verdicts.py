@@ -72,6 +72,30 @@ class Verdict:
         return self.outcome in {"succeeds", "not excluded"}
 
 
+class Verdicts:
+    """The verdict on each of several attacks, and what they say together."""
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict on each attack, in their order."""
+        raise NotImplementedError
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether some attack did."""
+        return any(verdict.succeeded for verdict in self.verdicts)
+
+    @property
+    def endangered(self) -> bool:
+        """Whether some attack succeeds, or is not known to fail."""
+        return any(verdict.endangers for verdict in self.verdicts)
+
+    @property
+    def said(self) -> str:
+        """How many attacks succeed, in words."""
+        return tally([verdict.outcome for verdict in self.verdicts])
+
+
 def verdicts_on(
     attacks: Sequence[Attack],
     *,
