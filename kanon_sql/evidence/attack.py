@@ -304,8 +304,7 @@ def _require_apart(original: Source, release: Source, control: Source) -> None:
     if rows > there:
         raise UsageError(
             f"The release {release.name} has {counted(rows, 'row')}, and {original.name} without the control group "
-            f"{control.name} has {there:,}: people of the control group are in the release, or it is of another table. "
-            "A control group is kept apart before a release is made: kanon anonymize --hold-out."
+            f"{control.name} has {there:,}. Keep people apart before the release is made: kanon anonymize --hold-out."
         )
 
 
@@ -314,8 +313,7 @@ def _person_of(entity: str | None, original: Source) -> Column | None:
     column = None if entity is None else find_column(entity, original.columns)
     if entity is not None and column is None:
         raise UsageError(
-            f"{original.name} has no column {entity!r} to count people by. Name the column of the original that tells "
-            "who a row is about: --entity."
+            f"{original.name} has no column {entity!r} to count people by: name one of its columns, --entity."
         )
     return column
 

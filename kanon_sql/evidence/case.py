@@ -252,11 +252,8 @@ def _named(tables: Tables, policy: Policy, in_file: Destination, wants: Wants, *
         original = found.source if same else origin.original
         found = replace(found, original=original, original_table=found.original_table or origin.table)
     if found.original is None and wants == "always":
-        gone = " The release took the place of the table: name a backup of it." if in_file.in_place else ""
-        raise UsageError(
-            "An attack needs the table that the release was made from: name it with --original, or under [source] in "
-            f"the policy file.{gone}"
-        )
+        which = "a backup of the table" if in_file.in_place else "it, here or under [source] in the policy file"
+        raise UsageError(f"An attack needs the table that the release was made from: name {which}, --original.")
     if found.original is None and by_original:
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     return found
@@ -274,10 +271,7 @@ def _release_of(tables: Tables, policy: Policy, in_file: Destination) -> Tables:
         return replace(tables, source=data_file(str(out), layout))
     source, table = named_table(None, tables.table or in_file.into, origin)  # where it is nowhere, that comes first
     if in_file.into is None and not in_file.in_place:
-        raise UsageError(
-            "Say which release is meant: SOURCE and, in a database, TABLE; or, under [release] in the policy file, "
-            "where it is (out, into or in_place)."
-        )
+        raise UsageError("Say which release is meant: SOURCE and TABLE, or out, into or in_place in the policy file.")
     return replace(tables, source=source, table=table)
 
 
@@ -296,8 +290,7 @@ def _opened(named: Tables, into: str | None, resources: Resources | None) -> tup
         is_apart = folded(release.relation.db) not in {"", "main"}  # the schema in which a bare name is made
         if into is not None and is_apart and "." not in into:
             raise UsageError(
-                f"The release {into} was not made yet: there is {release.written_name}, which is another table. "
-                "Make it first, with kanon anonymize."
+                f"The release {into} was not made yet: there is {release.written_name}. Make it with kanon anonymize."
             )
         return original, release
 

@@ -57,10 +57,7 @@ class Guessing:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise UsageError(f"The seed is a whole number, not {self.seed!r}.")
         if len(self.knows) > _SOURCES:
-            raise UsageError(
-                f"An attacker knows columns of one source or of two, not of {len(self.knows)}: give --knows once or "
-                "twice, with columns separated by commas."
-            )
+            raise UsageError(f"--knows has columns of one source or of two. Got {len(self.knows)} sources.")
         if any(not names for names in self.knows):
             raise UsageError("A source of an attacker has no column: name those that it knows, --knows.")
 
@@ -69,8 +66,7 @@ def refuse_without_control(guessing: Guessing, control: object) -> None:
     """Raise where it is said how guesses are made, and there is no control group that they would be made about."""
     if control is None and guessing != Guessing():
         raise UsageError(
-            "What an attacker knows, the number of targets and the seed are for guesses that are compared with a "
-            "control group: name the table of people who are not in the release, --control FILE."
+            "--knows, --targets and --seed are for guesses compared with a control group: add --control FILE."
         )
 
 
@@ -84,16 +80,12 @@ def control_group(original: Source, control: Source) -> Source:
     """
     if original.in_warehouse or control.in_warehouse:
         raise UsageError(
-            "A control group is compared with tables on this machine: export the release, its original and the control "
-            "group to files, and name these."
+            "A control group is compared on this machine: export it, the release and the original to files."
         )
     pairs = [(column, find_column(column.name, control.columns)) for column in original.columns]
     both = [(column, own) for column, own in pairs if own is not None]
     if not both:
-        raise UsageError(
-            f"The control group {control.name} has no column that {original.name} has: it has rows of the same table, "
-            "of people who are not in the release."
-        )
+        raise UsageError(f"The control group {control.name} has no column that {original.name} has.")
     selected, lost = [], []
     for column, own in both:
         value: exp.Expr = sql.column(own.name)
@@ -113,8 +105,7 @@ def control_group(original: Source, control: Source) -> Source:
         if number:
             raise UsageError(
                 f"Column {column.name!r} of the control group {control.name}: {counted(number, 'value')} in "
-                f"{counted(rows, 'row')} cannot be read as {column.type}, the type that the column has in "
-                f"{original.name}. Write both tables alike."
+                f"{counted(rows, 'row')} cannot be read as {column.type}, which it is in {original.name}."
             )
     query = exp.select(*selected).from_(control.relation.copy())
     relation = make_table(engine, "kanon_control", query, "the control group")
@@ -133,10 +124,7 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
     if entity is not None:
         person = find_column(entity.name, control.columns)
         if person is None:
-            raise UsageError(
-                f"The control group {control.name} has no column {entity.name!r}, which says who a row of "
-                f"{original.name} is about."
-            )
+            raise UsageError(f"The control group {control.name} has no column of people, {entity.name!r}.")
         same = exp.EQ(this=sql.column(entity.name, "original"), expression=sql.column(person.name, "control"))
         name = unused_name("kanon_position", [column.name for column in columns])
         query = sql.query(
@@ -159,10 +147,7 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
     relation = make_table(engine, "kanon_scope", query, "the original without the control group")
     (left,) = engine.row(sql.select_count(relation), "rows of the original that are left")
     if not left:
-        raise UsageError(
-            f"All people of {original.name} are in the control group {control.name}: it is to have people who are not "
-            "in the release, and none whom the release is about would be left."
-        )
+        raise UsageError(f"All people of {original.name} are in the control group {control.name}: nobody is left.")
     gone = counted(rows - left, "row")
     said = f"{gone} of {original.name} {'is' if rows - left == 1 else 'are'} of the control group {control.name}"
     rest = replace(original, relation=relation, columns=engine.columns(relation), preparation=None)
@@ -218,8 +203,7 @@ def require_one_row_each(findings: Sequence[Finding], original: Source) -> None:
     """Raise where rows are counted and one person has several: they could be on both sides."""
     if (people := refused_of(findings, PEOPLE)) is not None:
         raise UsageError(
-            f"{original.name}: {people.text}. Some of them could be in the control "
-            f"group and others in the release, and what is right about both would hide what the release gives away. "
+            f"{original.name}: {people.text}. Some of them could be in the control group and others in the release. "
             f"{people.ways_on}"
         )
 
@@ -233,20 +217,18 @@ def require_control_columns(
     """
     wanted = [column for column in published if column != entity]
     if missing := [column.name for column in wanted if find_column(column.name, control.columns) is None]:
-        raise UsageError(
-            f"The control group {control.name} has no column {', '.join(map(repr, missing))}: it needs every column of "
-            f"{original.name} that the release has."
-        )
+        raise UsageError(f"The control group {control.name} has no column {_listed(missing)}, which the release has.")
     known = [name for names in guessing.knows for name in names]
     found = resolve_columns(known, original.columns, original.name)
     if unpublished := [column.name for column in found if column not in wanted]:
-        raise UsageError(
-            f"Nobody can be looked up by {', '.join(map(repr, unpublished))}: the release does not have it, or it "
-            f"names people. Of {original.name} it has {', '.join(column.name for column in wanted)}: name some of "
-            "these with --knows."
-        )
+        shown = ", ".join(column.name for column in wanted)
+        raise UsageError(f"--knows takes published columns that name nobody ({shown}). Got {_listed(unpublished)}.")
     if len(set(found)) < len(found):
         raise UsageError("--knows names a column twice: two sources know different columns.")
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(map(repr, columns))
 
 
 def controlled_attacks(

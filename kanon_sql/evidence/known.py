@@ -241,10 +241,8 @@ def _require_few(max_columns: int, width: int) -> None:
         return
     fewer = sum(subsets <= _MOST for subsets in up_to)
     way = f"--max-columns {fewer} has {up_to[fewer - 1]:,}" if fewer else "name fewer quasi-identifiers"
-    raise UsageError(
-        f"{width:,} columns have {up_to[-1]:,} subsets of up to {largest:,}, and {_MOST:,} are counted at most: {way}. "
-        "All columns together are what check looks at."
-    )
+    subsets = f"{width:,} columns have {up_to[-1]:,} subsets of up to {largest:,}"
+    raise UsageError(f"{subsets}, and {_MOST:,} are counted at most: {way}. All together: kanon check.")
 
 
 def _count(

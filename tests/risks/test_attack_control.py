@@ -296,7 +296,7 @@ def test_guesses_are_right_where_loops_over_rows_say_so(table: Tables, seed: int
             "quasi_identifiers": names[:width], "hierarchies": hierarchies(directory, names[:width]),
         }  # fmt: skip
         if not people:
-            with pytest.raises(kanon.UsageError, match="none whom the release is about would be left"):
+            with pytest.raises(kanon.UsageError, match="nobody is left"):
                 kanon.attack(connection, "release", **asked)
             return
         found = of(kanon.attack(connection, "release", seed=seed, **asked))
@@ -497,7 +497,7 @@ def test_several_rows_of_a_person_need_a_column_of_people() -> None:
         (pd.DataFrame({"zip": ["a"], "x": [1]}), {"knows": [["town"]]}, "town"),
         (pd.DataFrame({"zip": ["a"], "x": [1]}), {"knows": [[]]}, "has no column"),
         (pd.DataFrame({"zip": ["a"], "x": [1]}), {"targets": 0}, "1 or more"),
-        (pd.DataFrame({"zip": ["a", "b", "c"], "x": [1, 2, 3]}), {}, "none whom the release is about would be left"),
+        (pd.DataFrame({"zip": ["a", "b", "c"], "x": [1, 2, 3]}), {}, "nobody is left"),
         (None, {"seed": 3}, "control=FILE|control"),
     ],
 )

@@ -50,10 +50,7 @@ def anonymize_several(context: typer.Context, said: dict[str, Any]) -> None:
     policy = _over(read_tables_policy(said["policy_file"]), said)
     place = _destination(policy, said)
     if not place.is_given and said["sql"] is None and not said["dry_run"]:
-        raise UsageError(
-            "Say where the release should go: --into-schema NAME, --out FILE, --out-dir DIR or --in-place; or --sql to "
-            "see the SQL only."
-        )
+        raise UsageError("Say where the release should go: --into-schema, --out, --out-dir or --in-place; or --sql.")
     if said["sql"] is not None and is_warehouse(said["source"] or policy.source):
         raise UsageError(NO_SCRIPT)
     written = [place.out, place.directory, place.backup or None]
@@ -125,10 +122,7 @@ def attack_several(context: typer.Context, said: dict[str, Any]) -> TablesAttack
 
 def _require_known(context: typer.Context, known: frozenset[str]) -> None:
     if others := [option for name, option in given_options(context).items() if name not in known]:
-        raise UsageError(
-            f"{others[0]} is not for a policy of several tables: what it says of a table belongs into [tables.NAME] of "
-            "the file; what is not there is not done for several tables yet."
-        )
+        raise UsageError(f"{others[0]} is not for a policy of several tables: settings of a table are in its file.")
 
 
 def _over(policy: TablesPolicy, said: dict[str, Any]) -> TablesPolicy:

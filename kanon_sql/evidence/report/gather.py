@@ -108,8 +108,7 @@ def require_nothing_certain(policy: Policy, *, utility: bool, control: bool) -> 
     )
     raise UsageError(
         f"A report of an all-or-none release has no {option}: the figures {figures}, and could make a person's value "
-        f"certain. To see them yourself: kanon {command} {option}. To have them in the report, drop the promise of the "
-        "choice: --choice greedy."
+        f"certain. To see them: kanon {command} {option}. To have them in the report: --choice greedy."
     )
 
 

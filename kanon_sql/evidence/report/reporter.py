@@ -190,10 +190,7 @@ def report_in_place(draft: Report, release: Release, destination: Destination, f
         own = sql.relation(table.name, table.db or None)
         found = of_rows(engine, own, compared_columns(publication), "fingerprint of what took the place of the table")
     if found != draft.fingerprints[ROWS]:
-        raise VerificationError(
-            f"The release took the place of {draft.source}, but its rows are not those that were measured: no report "
-            "was written. Did somebody change the table since?"
-        )
+        raise VerificationError(f"No report was written: the rows of {draft.source} are not those that were measured.")
     published = ReportedRelease(draft.source, "in place", None, destination)
     return replace(
         draft,
@@ -221,8 +218,8 @@ def _published_release(
         return _in_file(opened, path)
     if in_file.in_place:
         raise UsageError(
-            "The policy anonymizes in place: the original is gone, and nothing can be measured against it any more. "
-            "Report as you publish (kanon anonymize --report FILE), or name a copy of the original and --release."
+            "The policy anonymizes in place, and the original is gone: report as you publish (kanon anonymize --report "
+            "FILE), or name a copy of the original, and --release."
         )
     if in_file.out is not None and in_file.out.exists():
         return _in_file(opened, in_file.out, in_file.layout)
@@ -251,10 +248,8 @@ def _in_file(opened: Source, path: Path, layout: Layout = NOT_STATED) -> Reporte
 def _require_original(opened: Source, policy: Policy, in_file: Destination) -> None:
     """Raise if a source looks like the release of its policy: nothing could be measured against it."""
     if why := _why_a_release(opened, policy, in_file):
-        raise UsageError(
-            f"{opened.name} looks like the release: {why}. Name the original, and the release with --release: "
-            f"kanon report ORIGINAL --release {opened.name}."
-        )
+        name = opened.name
+        raise UsageError(f"{name} looks like the release: {why}. Try kanon report ORIGINAL --release {name}.")
 
 
 def _why_a_release(opened: Source, policy: Policy, in_file: Destination) -> str | None:
