@@ -9,6 +9,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
+from kanon_sql.evidence.people import named_by
 from kanon_sql.evidence.risk import require_entity, risk_of
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
@@ -18,7 +19,6 @@ from kanon_sql.policy.gate import judge, judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import ClassCheck, read_verification
-from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
 from kanon_sql.search.prepare import prepare_source
 
@@ -263,19 +263,14 @@ def measure_against(
 
 def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[Source, MeasuredPeople | None]:
     """Return a release with the column that names people, by its original where it does not have the column itself."""
-    entity, original = policy.columns.entity, prepared.source
-    person = None if entity is None else find_column(entity, original.columns)
+    entity = policy.columns.entity
+    person = find_column(entity or "", prepared.source.columns)
     if entity is None or person is None:
         return release, None
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
-    own = find_column(entity, release.columns)
-    by_original = name_people(
-        original.engine, original.relation, prepared.places(), person, release.relation, columns, columns, own
-    )
-    if by_original is None:
+    named, found = named_by(prepared, release, policy, person, list(columns))
+    if found is None:
         return release, None
-    table, found = by_original
-    named = replace(release, relation=table, columns=original.engine.columns(table), warehouse=None)
     return named, MeasuredPeople(entity, found.smallest, found.smallest_at_most, found.settled or found.one_row_each)
 
 

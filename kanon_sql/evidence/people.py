@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Policy
     from kanon_sql.risks.attacks.released import ClassPeople
+    from kanon_sql.search.prepare import Prepared
 
 
 def source_with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
@@ -45,10 +46,16 @@ def source_with_people(source: Source, policy: Policy, original: Source | None) 
     about = columns_of(source, models_of(source, policy)[0], policy)
     kept = list(dict.fromkeys(column for column in (*columns, *about) if column != own))
     source.bring(kept, own)
-    prepared = prepare_source(original, policy.of_rows())
-    named = name_people(
-        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept, own
-    )
+    return named_by(prepare_source(original, policy.of_rows()), source, policy, person, kept)
+
+
+def named_by(
+    prepared: Prepared, source: Source, policy: Policy, person: Column, kept: list[Column]
+) -> tuple[Source, ClassPeople | None]:
+    """Return a table with ``kept`` columns and the ``person`` of an original, if the classes of both are alike."""
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
+    own, original = find_column(person.name, source.columns), prepared.source.relation
+    named = name_people(source.engine, original, prepared.places(), person, source.relation, columns, kept, own)
     if named is None:
         return source, None
     table, people = named

@@ -141,31 +141,16 @@ def _print_comparison(comparison: Comparison) -> None:
 
 
 def _row(result: Compared, shown: Sequence[str], of_utility: Sequence[str], most: float) -> tuple[object, ...]:
-    """Return the cells of a release.
-
-    Args:
-        result: the release.
-        shown: the measures that are shown.
-        of_utility: the figures of utility that are shown.
-        most: the largest loss of a release.
-    """
+    """Return the cells of a release: the measures and figures that are shown; ``most`` is the largest loss of one."""
     if result.measures is None:
         nothing = Share(0.0), "no release", *[""] * (len(shown) + 5 + len(of_utility))
         return (result.algorithm, result.k, str(result.max_suppressed), *nothing)
     figures = [Share((result.measures["loss"] or 0.0) / most), *(figure(result.measures[name]) for name in shown)]
     cells = {} if result.utility is None else utility_cells(result.utility)
     return (
-        result.algorithm,
-        result.k,
-        str(result.max_suppressed),
-        *figures,
-        result.rows_suppressed,
-        result.classes,
-        result.smallest,
-        *(cells.get(name, "") for name in of_utility),
-        result.nodes_tested,
-        f"{result.seconds:.2f}",
-        "yes" if result.optimal else "",
+        *(result.algorithm, result.k, str(result.max_suppressed), *figures),
+        *(result.rows_suppressed, result.classes, result.smallest, *(cells.get(name, "") for name in of_utility)),
+        *(result.nodes_tested, f"{result.seconds:.2f}", "yes" if result.optimal else ""),
     )
 
 
@@ -218,14 +203,14 @@ def lattice_command(
 
 
 def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool) -> None:
-    columns = list(nodes[0].levels) if nodes else []
-    headers = [*columns, "suppressed", measure, *(["minimal"] if everything else [])]
+    minimal = ["minimal"] if everything else []
+    headers = [*(nodes[0].levels if nodes else []), "suppressed", measure, *minimal]
     rows = [
         (
             *node.levels.values(),
             node.rows_suppressed,
             figure(node.value),
-            *(["yes" if node.minimal else ""] if everything else []),
+            *("yes" if node.minimal else "" for _ in minimal),
         )
         for node in nodes
     ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from kanon_sql.cli.options.case_options import end_with
 from kanon_sql.cli.options.destination_options import ReportRequest
 from kanon_sql.cli.options.shared import given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
@@ -24,6 +23,8 @@ from kanon_sql.release.tables.script import NO_SCRIPT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import typer
 
     from kanon_sql.evidence.tables_attack import TablesAttacked
     from kanon_sql.policy.destination import Backup
@@ -102,12 +103,7 @@ def check_several(context: typer.Context, said: dict[str, Any]) -> None:
     from kanon_sql.evidence.tables import check_tables
 
     found = check_tables(said["source"], policy, schema=said["schema"])
-    if said["output_format"] == "json":
-        print_json(found.summary())
-    else:
-        _print_check(found, policy)
-    if not found.holds:
-        raise typer.Exit(1)
+    end_with(found, lambda found: _print_check(found, policy), said["output_format"], failed=not found.holds)
 
 
 def attack_several(context: typer.Context, said: dict[str, Any]) -> TablesAttacked:

@@ -180,31 +180,27 @@ def _as_texts(
         again = private.path / file.name
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
         engine.run(copy_statement(rows, again, form, publication), "write the release as it was written")
-        if form == EXCEL:
-            sheets = {private.path / "own.xlsx": private.path / "own", file: private.path / "published"}
-            write_sheet(again, next(iter(sheets)), publication.published_types)
-            for sheet, lines in sheets.items():
-                write_lines(sheet, lines, Layout(format=EXCEL, header=True))
-            own, given = (read_as_written(lines, form, names, ",") for lines in sheets.values())
-            yield _texts(names, own), _texts(names, given)
-            return
-        if form in _TEXTS:
-            if published.read.layout.encoding is not None:
-                written, file = file, private.path / "published"
-                decode(written, file, published.read.layout.encoding)
-            own, given = (
-                read_as_written(again, form, names, publication.delimiter),
-                read_as_written(file, form, names, published.read.delimiter),
+        if form not in {*_TEXTS, EXCEL}:
+            made, given = (
+                exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))]))
+                for path in (again, file)
             )
-            yield _texts(names, own), _texts(names, given)
+            _require_same_types(engine.columns(given), {column.name: column.type for column in engine.columns(made)})
+            yield _texts(names, made), _texts(names, given)
             return
-        made, given = (_read_parquet(path) for path in (again, file))
-        _require_same_types(engine.columns(given), {column.name: column.type for column in engine.columns(made)})
-        yield _texts(names, made), _texts(names, given)
-
-
-def _read_parquet(path: Path) -> exp.Table:
-    return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))]))
+        delimiters = (publication.delimiter, published.read.delimiter)
+        lines, encoding = private.path / "published", published.read.layout.encoding
+        if form == EXCEL:
+            sheet, own, delimiters = private.path / "own.xlsx", private.path / "own", (",", ",")
+            write_sheet(again, sheet, publication.published_types)
+            for source, target in ((sheet, own), (file, lines)):
+                write_lines(source, target, Layout(format=EXCEL, header=True))
+            again, file = own, lines
+        elif encoding is not None:
+            decode(file, lines, encoding)
+            file = lines
+        own_rows, given_rows = map(read_as_written, (again, file), (form, form), (names, names), delimiters)
+        yield _texts(names, own_rows), _texts(names, given_rows)
 
 
 def _require_same_types(columns: Sequence[Column], types: Mapping[str, str]) -> None:

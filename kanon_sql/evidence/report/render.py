@@ -18,23 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from kanon_sql.evidence.report import words
 from kanon_sql.evidence.report.figures import Report
-from kanon_sql.evidence.report.words import (
-    NOTHING,
-    comparison_sentence,
-    decimals,
-    described_rule,
-    four_digits,
-    help_for,
-    kind_of_values,
-    measured_text,
-    members,
-    percentage,
-    printable,
-    technique,
-    utility_sentence,
-    verb,
-)
+from kanon_sql.evidence.report.words import NOTHING, decimals, percentage, printable, verb
 from kanon_sql.evidence.standards.judge import VERDICTS
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.risks.attacks.controlled import CONTROLLED
@@ -57,12 +43,7 @@ _TONES: dict[Outcome, Tone] = {
     "not meaningful": "neutral",
     "not tested": "neutral",
 }
-_TONES_OF_RULES: dict[Verdict, Tone] = {
-    "holds": "good",
-    "fails": "bad",
-    "not known": "warn",
-    "for a person": "neutral",
-}
+_TONES_OF_RULES: dict[Verdict, Tone] = {"holds": "good", "fails": "bad", "not known": "warn", "for a person": "neutral"}
 _SECTIONS = {
     "summary": "Summary",
     "asked": "What was asked",
@@ -129,24 +110,13 @@ def _environment(elements: str) -> Environment:
         "tenths": "{:.1f}".format,
         "thousands": lambda number, otherwise=NOTHING: otherwise if number is None else f"{number:,}",
     }
-    of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, utility_sentence, verb)
-    of_columns = (described_rule, help_for, kind_of_values, technique)
-    of_reports = (
-        bar_width,
-        comparison_sentence,
-        loss_curve,
-        nearly_unique,
-        suppression_curve,
-        verdict,
-        verdict_segments,
-        worst_subsets,
-    )
-    environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
+    of_reports = (loss_curve, nearly_unique, suppression_curve, verdict, verdict_segments, worst_subsets)
+    environment.globals |= vars(words) | {function.__name__: function for function in (bar_width, *of_reports)}
     environment.globals |= {
         "COMPARED": CONTROLLED,
         "INFERRING": ("homogeneity", "background knowledge"),
-        "NOTHING": NOTHING,
         "end_of_block": _END_OF_BLOCK,
+        "risk_text": lambda risk: decimals(None if risk is None else float(risk)),
         "tone": _TONES.__getitem__,
         "tone_of_rule": _TONES_OF_RULES.__getitem__,
     }
@@ -321,11 +291,6 @@ def _markdown_text(value: object) -> Markup:
     if isinstance(value, Markup):
         return value
     return Markup(_MARKDOWN_SPECIAL.sub(r"\\\1", printable(str(value))))  # noqa: S704 - escaped for Markdown
-
-
-def risk_text(risk: float | None) -> str:
-    """Return a risk with four decimals; one that is a whole number too."""
-    return NOTHING if risk is None else decimals(float(risk))
 
 
 def _lines(text: str) -> Markup:
