@@ -143,7 +143,9 @@ def attack_tables(
     if same_place(place, before):  # the policy's URL of it has no password
         before = place
     if in_schema is None and before is place:
-        raise UsageError("Say where the released tables are (--schema NAME), or the originals (--original DATABASE).")
+        raise UsageError(
+            "The released tables and their originals cannot be the same: add --schema NAME or --original DATABASE."
+        )
     with computing_in(wanted.time_zone), open_released(place, wanted, in_schema, resources) as opened:
         progress(Progress("Counting who is found in the release"))
         verification = verified_alone(opened, promise=False)
