@@ -52,13 +52,14 @@ from kanon_sql.classes.of_node import classes_query
 from kanon_sql.dp.safepub import SAMPLED_BITS
 from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.build import require_fit
 from kanon_sql.hierarchy.expressions import VALUE, number_literal
 from kanon_sql.hierarchy.given import build_hierarchy, given_rules, load_hierarchy
 from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.bounds import QuantileRule, StepRule
-from kanon_sql.hierarchy.rules.texts import PrefixesRule
-from kanon_sql.hierarchy.spec import DateRule, FromFile, IntervalRule, MaskRule, RoundRule
+from kanon_sql.hierarchy.rules.dates import DateRule
+from kanon_sql.hierarchy.rules.intervals import IntervalRule, RoundRule
+from kanon_sql.hierarchy.rules.texts import MaskRule, PrefixesRule
+from kanon_sql.hierarchy.spec import FromFile
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -113,7 +114,7 @@ def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> di
                 f"change the labels of others: {_INSTEAD[type(rule)]}."
             )
         if not isinstance(rule, FromFile):
-            require_fit(rule, column)
+            rule.require_fit(column)
         _require_room(column, rule)
     return rules
 

@@ -99,6 +99,8 @@ def matches_whole(pattern: str, code: exp.Expr) -> exp.Expr:
 
 NUMBERS = frozenset({"integer", "decimal", "float"})
 """Families of types whose values are numbers."""
+DATES = frozenset({"date", "timestamp"})
+"""Families of types whose values are dates."""
 
 EXACT_PLACES = 10
 """Decimal places that a floating point number keeps; intervals and rounding are exact to this."""

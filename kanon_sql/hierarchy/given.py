@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import bounds_of, find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
-from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, require_fit, settled_rule
+from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
@@ -34,8 +34,9 @@ from kanon_sql.hierarchy.lookup_relation import (
     coded_query,
     load_paths,
 )
+from kanon_sql.hierarchy.rules import FlatRule
 from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefix_values, prefixed_query, require_prefixes
-from kanon_sql.hierarchy.spec import FileRule, FlatRule, FromFile, parse_rule
+from kanon_sql.hierarchy.spec import FileRule, FromFile, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.formats.rows import HierarchyRows
-    from kanon_sql.hierarchy.rules import ColumnExtremes
-    from kanon_sql.hierarchy.spec import BuiltRule, Given, Rule
+    from kanon_sql.hierarchy.rules import BuiltRule, ColumnExtremes
+    from kanon_sql.hierarchy.spec import Given, Rule
 
 
 SCHEMA = "kanon"
@@ -226,13 +227,13 @@ def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]
 def build_hierarchy(
     engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes, *, chosen: bool = False
 ) -> Hierarchy:
-    require_fit(rule, column)
+    rule.require_fit(column)
     try:
-        bound, origin, notes = bind_rule(engine, source, column, rule, facts)
-        query = built_query(bound, column, source, facts)
+        bound, origin, notes = rule.bind(engine, source, column, facts)
+        query = bound.query(column, source, facts)
         height = len(query.selects) - 1
         made = _coded(engine, column, query, height, ROOT, origin, definition=query, chosen=chosen)
-        return replace(made, notes=notes, rule=settled_rule(bound, column, facts))
+        return replace(made, notes=notes, rule=bound.settled(column, facts))
     except ComputationError:
         if chosen and not isinstance(rule, FlatRule):  # this rule was not given
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)

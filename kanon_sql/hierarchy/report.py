@@ -15,9 +15,8 @@ from kanon_sql.hierarchy.expressions import VALUE, compared, level_name, levels_
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
-from kanon_sql.hierarchy.rules.bounds import StepRule
-from kanon_sql.hierarchy.rules.texts import CutRule
-from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.hierarchy.rules import BuiltRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.formats.rows import HierarchyRows
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.hierarchy.spec import BuiltRule
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ def ready_shape(ready: ReadyMade) -> Shape:
     name = f"{READY}{ready.name}"
     if ready.path is None:
         rule = _rule_of(ready)
-        return Shape(name, _height(rule), None, (), str(rule))
+        return Shape(name, rule.height, None, (), str(rule))
     rows = ready_rows(ready)
     labels = tuple(len(set(level)) for level in list(zip(*rows, strict=True))[1:])
     return Shape(name, len(labels), len(rows), labels, name, by_prefix=bool(ready.prefix))
@@ -178,23 +176,8 @@ def ready_rows(ready: ReadyMade) -> list[Row]:
 
 def _rule_of(ready: ReadyMade) -> BuiltRule:
     rule = parse_rule(ready.rule or "")
-    assert isinstance(rule, IntervalRule | MaskRule | CutRule | DateRule | RoundRule | StepRule)  # noqa: S101 - our own catalogue
+    assert isinstance(rule, BuiltRule)  # noqa: S101 - our own catalogue
     return rule
-
-
-def _height(rule: BuiltRule) -> int | None:
-    """Return the levels of a rule; None where the length of the values decides."""
-    match rule:
-        case IntervalRule(widths=parts) | DateRule(units=parts) | RoundRule(digits=parts):
-            return len(parts) + 1
-        case MaskRule():
-            return len(rule.counts) + 1 if rule.counts else None
-        case CutRule():
-            return len(rule.counts) + rule.letters + 1
-        case StepRule():
-            return StepRule.height
-        case _:
-            return 1
 
 
 def _of_examples(ready: ReadyMade) -> list[Row]:

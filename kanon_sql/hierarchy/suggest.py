@@ -16,12 +16,15 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.hierarchy.build import DATES, column_facts, facts_query
-from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
+from kanon_sql.hierarchy.build import column_facts, facts_query
+from kanon_sql.hierarchy.expressions import compared, compared_value, matches_whole
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
-from kanon_sql.hierarchy.rules.bounds import StepRule
-from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.hierarchy.rules import BuiltRule, FlatRule
+from kanon_sql.hierarchy.rules.dates import DateRule
+from kanon_sql.hierarchy.rules.intervals import IntervalRule
+from kanon_sql.hierarchy.rules.texts import MaskRule
+from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.sql import build as sql
 
@@ -156,19 +159,14 @@ def _needs_one_length(entry: ReadyMade) -> bool:
 
 
 def _fits_type(entry: ReadyMade, column: Column) -> bool:
-    if entry.rule is not None:
-        match parse_rule(entry.rule):
-            case IntervalRule() | RoundRule() | StepRule():
-                return column.family in NUMBERS
-            case DateRule():
-                return column.family in DATES
-            case _:
-                return column.family == "text" or (column.family == "integer" and entry.values is not None)
-    if entry.prefix:
-        return column.family == "text" or (column.family == "integer" and entry.values is not None)
-    return column.family == "text" or (
-        column.family == "integer" and all(value.isdecimal() for value, _ in _file_values(entry))
-    )
+    rule = parse_rule(entry.rule) if entry.rule is not None else None
+    if isinstance(rule, BuiltRule) and rule.families:
+        return column.family in rule.families
+    if column.family != "integer":
+        return column.family == "text"
+    if rule is not None or entry.prefix:
+        return entry.values is not None
+    return all(value.isdecimal() for value, _ in _file_values(entry))
 
 
 @cache

@@ -248,7 +248,7 @@ def test_prefixes_that_the_data_choose(values: list[str | None]) -> None:
         ("steps:from=1e30", "at most 18 digits"),
         ("steps:from=x", "a number is expected"),
         ("steps:to=3", "the settings of steps are from= and labels="),
-        ("steps:from=1:from=10", "the settings of steps are from= and labels="),
+        ("steps:from=1:from=10", "from= is given twice"),
         ("quantiles", "numbers of groups, as in"),
         ("quantiles:16,5", "5 groups cannot be put together from 16"),
         ("quantiles:4,4", "4 groups cannot be put together from 4"),

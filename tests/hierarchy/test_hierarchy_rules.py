@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.hierarchy.spec import BuiltRule
+    from kanon_sql.hierarchy.rules import BuiltRule
 
 
 def built(rule: str | None, kind: str, values: list[Any]) -> tuple[Hierarchy, dict[Any, list[str]]]:

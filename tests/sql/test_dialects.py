@@ -23,7 +23,6 @@ from test_sql import require_approved
 import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import built_query
 from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Destination
@@ -316,7 +315,7 @@ def rules_as_queries() -> dict[tuple[str, str], exp.Select]:
     """Return what builds a hierarchy by each rule, by the type of the column and the rule."""
     facts = ColumnExtremes(Decimal(-3), Decimal(99), 2, 5, 5)
     return {
-        (kind, rule): built_query(parse_rule(rule), Column("a", kind), sql.relation("t"), facts)  # type: ignore[arg-type]
+        (kind, rule): parse_rule(rule).query(Column("a", kind), sql.relation("t"), facts)  # type: ignore[union-attr]
         for kind, rules in EACH_RULE.items()
         for rule in rules
     }

@@ -19,7 +19,7 @@ from test_dialects import made
 
 import kanon_sql as kanon
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts
+from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql import build as sql
@@ -355,8 +355,8 @@ def require_levels(foreign: Any) -> None:
             for column in (each for each in source.columns if each.name in rules):
                 parsed: Any = parse_rule(rules[column.name])
                 facts = column_facts(source.engine, source.relation, [(column, parsed)])[column.name]
-                rule, _, _ = bind_rule(source.engine, source.relation, column, parsed, facts)
-                query = built_query(rule, column, sql.relation("ruled"), facts)
+                rule, _, _ = parsed.bind(source.engine, source.relation, column, facts)
+                query = rule.query(column, sql.relation("ruled"), facts)
                 *before, text = rendered(query, foreign.dialect)
                 for statement in before:
                     foreign.run(statement)

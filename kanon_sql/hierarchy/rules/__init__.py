@@ -1,23 +1,123 @@
-"""Rules that build hierarchies: what a rule says, the query that it becomes, and how it is written wrong."""
+"""Rules that build hierarchies: one class each, which reads, writes, checks and applies a rule.
+
+Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on from the
+level before, a shorter prefix is a prefix of a longer one. A value without a label of its own (NULL, NaN, infinity)
+goes to the root.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
+
+from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.expressions import DATES, NUMBERS, VALUE, distinct_values_query, with_levels
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Engine
 
 LabelForm = Literal["dashes", "brackets"]
 """How a range of whole numbers is written: ``20-24`` or ``[20, 25)``."""
 MOST_DIGITS = 18
 """Before the point and after it: what DECIMAL(38) holds, and sums of two of them."""
+
+
+@dataclass(frozen=True)
+class ColumnExtremes:
+    """Extremes of a column, as far as they were requested.
+
+    Attributes:
+        minimum, maximum: of numbers; None if there is no number.
+        shortest, longest: lengths in characters of values as text; 0 if there is no value.
+        most_bytes: length in bytes of the longest; as many as characters if all are ASCII.
+    """
+
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+    shortest: int = 0
+    longest: int = 0
+    most_bytes: int = 0
+
+
+class BuiltRule:
+    """A rule that computes the labels of any value."""
+
+    families: ClassVar[frozenset[str]] = frozenset()
+    """Families of the column types that it is for; empty: any."""
+    needs: ClassVar[Literal["extremes", "longest"] | None] = None
+    """What it must know of a column."""
+
+    @property
+    def height(self) -> int | None:
+        """Levels above the values; None if the values decide."""
+        return 1
+
+    def bind(
+        self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
+    ) -> tuple[BuiltRule, str, tuple[str, ...]]:
+        """Return the rule with the bounds that it leaves to the data, the name of the hierarchy, and notes."""
+        del engine, source, column, facts
+        return self, str(self), ()
+
+    def settled(self, column: Column, facts: ColumnExtremes) -> BuiltRule | None:
+        """Return the rule that gives a value the same labels whatever other values there are; None if no rule does."""
+        del column, facts
+        return self
+
+    def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
+        """Return the label of a value at each level but the root."""
+        del column, facts
+        return []
+
+    def query(self, column: Column, source: exp.Table, facts: ColumnExtremes) -> exp.Query:
+        """Return the query that makes the lookup relation from the distinct values of a column."""
+        self.require_fit(column)
+        return self.steps(column, distinct_values_query(column, source), facts)
+
+    def steps(self, column: Column, values: exp.Query, facts: ColumnExtremes) -> exp.Query:
+        query = with_levels(exp.select(sql.column(VALUE)), self.labels(column, facts)).from_("present")
+        return query.with_("present", as_=values)
+
+    def require_fit(self, column: Column) -> None:
+        """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""
+        if self.families and column.family not in self.families:
+            wanted = {NUMBERS: "numbers", DATES: "dates"}.get(self.families, "texts")
+            raise HierarchyError(
+                f"The hierarchy of column {column.name!r} ({self}) needs {wanted}, but the column is {column.type}: "
+                f"{_instead(column, wanted)}."
+            )
+
+
+def _instead(column: Column, wanted: str) -> str:
+    if column.family in DATES:
+        return "use a date rule, such as date:month,year"
+    if wanted == "texts":
+        return "use mask, or intervals of numbers"
+    if wanted == "dates":
+        return f"cast the column to DATE, or use {'intervals or mask' if column.family in NUMBERS else 'mask or flat'}"
+    cast_it = "cast the column to a number type, such as INTEGER, or " if column.family == "text" else ""
+    return f"{cast_it}use mask or flat"
+
+
+@dataclass(frozen=True)
+class FlatRule(BuiltRule):
+    def __str__(self) -> str:
+        return "flat"
+
+    @classmethod
+    def parse(cls, parts: list[str]) -> FlatRule:
+        require(not parts, "flat takes no settings")
+        return cls()
+
+
+# Reading and writing rules
 
 
 class RuleError(Exception):
@@ -30,12 +130,38 @@ def require(condition: bool, otherwise: str) -> None:
 
 
 def rises(numbers: Sequence[int], *, above: int) -> bool:
-    """Tell whether each number is greater than the one before, and the first greater than a bound."""
+    """Return True if each number is greater than the one before, and the first greater than a bound."""
     return all(low < high for low, high in zip([above, *numbers], numbers, strict=False))
 
 
 def comma_separated(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
+
+
+def whole_numbers(parts: list[str]) -> tuple[int, ...]:
+    """Return the numbers of the first part; none if there is none."""
+    return tuple(int(number) for number in comma_separated(parts[0])) if parts else ()
+
+
+def joined(numbers: Sequence[object]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def settings_of(kind: str, parts: list[str], readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+    """Return the settings ``name=value`` that stand in the parts of a rule."""
+    *names, last = [f"{name}=" for name in readers]
+    settings: dict[str, Any] = {}
+    for part in parts:
+        name, _, value = part.partition("=")
+        require(name in readers, f"the settings of {kind} are {', '.join(names)} and {last}")
+        require(name not in settings, f"{name}= is given twice")
+        settings[name] = readers[name](value)
+    return settings
+
+
+def written(**settings: object) -> str:
+    """Return the settings that are not None as they are written behind a rule."""
+    return "".join(f":{name}={value}" for name, value in settings.items() if value is not None)
 
 
 def decimal_text(number: Decimal) -> str:
@@ -52,10 +178,10 @@ def label_form(text: str) -> LabelForm:
 
 
 def is_dashed(form: LabelForm | None, column: Column, *, can_be: bool) -> bool:
-    """Tell whether ranges are written with dashes: as a rule says, else where they can be.
+    """Return True if ranges are written with dashes: as a rule says, else if they can be.
 
     Raises:
-        HierarchyError: a rule says so, and they cannot be: a bound is negative, or no whole number.
+        HierarchyError: a rule says so, and they cannot be: a bound is negative, or not a whole number.
     """
     if form == "dashes" and not can_be:
         raise HierarchyError(
@@ -68,20 +194,3 @@ def is_dashed(form: LabelForm | None, column: Column, *, can_be: bool) -> bool:
 def seen_from_here(path: Path) -> str:
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-@dataclass(frozen=True)
-class ColumnExtremes:
-    """Extremes of a column, as far as they were requested.
-
-    Attributes:
-        minimum, maximum: of numbers; None for other types or where there is no number.
-        shortest, longest: lengths in characters of values as text; 0 where there is no value.
-        most_bytes: length in bytes of the one that has most: as many as characters if all are of ASCII.
-    """
-
-    minimum: Decimal | None = None
-    maximum: Decimal | None = None
-    shortest: int = 0
-    longest: int = 0
-    most_bytes: int = 0

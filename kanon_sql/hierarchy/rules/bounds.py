@@ -11,22 +11,26 @@ together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.expressions import ROOT, VALUE, exact_number, is_below, no_number, value_as_written
+from kanon_sql.hierarchy.expressions import NUMBERS, ROOT, exact_number, is_below, no_number
 from kanon_sql.hierarchy.rules import (
     MOST_DIGITS,
+    BuiltRule,
     LabelForm,
-    comma_separated,
     decimal_text,
     is_dashed,
+    joined,
     label_form,
     require,
+    settings_of,
+    whole_numbers,
+    written,
 )
 from kanon_sql.sql import build as sql
 
@@ -62,7 +66,7 @@ def between(low: Decimal, high: Decimal, *, dashed: bool) -> str:
 
 
 @dataclass(frozen=True)
-class BoundsRule:
+class BoundsRule(BuiltRule):
     """Numbers cut at the same bounds whatever their values: a rule of quantiles with the bounds that the data have.
 
     ``levels`` has the bounds of each level, from low to high; those of a level are among those of the level below.
@@ -74,8 +78,12 @@ class BoundsRule:
     def __str__(self) -> str:
         return self.origin
 
-    def labels(self, column: Column) -> list[exp.Expr]:
-        """Return the label of a value at each level but the root; below and above all bounds it names one only."""
+    def settled(self, column: Column, facts: ColumnExtremes) -> None:
+        del column, facts
+
+    def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
+        """Return the labels of a value; below and above all bounds they name one only."""
+        del facts
         return [_label_of_cuts(column, *_cuts_at(column, bounds)) for bounds in self.levels]
 
 
@@ -92,18 +100,18 @@ _POWERS = (1, 1, 2)  # powers of ten from one to the next, for each level
 
 
 @dataclass(frozen=True)
-class StepRule:
+class StepRule(BuiltRule):
     """Steps of 1, 2 and 5; then powers of ten; then of a hundred. Negative numbers have the same, mirrored.
 
     Attributes:
         start: the first bound above 0, a power of ten; what lies between 0 and it has one label, and 0 its own.
-        form: how steps are written; None where the values say which.
+        form: how steps are written; None if the values decide.
     """
 
     start: Decimal = Decimal(1)
     form: LabelForm | None = None
-    height: ClassVar[int] = len(_STEPS) + 1
-    """Levels above the value."""
+    families: ClassVar = NUMBERS
+    needs: ClassVar = "extremes"
 
     def __post_init__(self) -> None:
         digits = self.start.normalize()
@@ -113,20 +121,34 @@ class StepRule:
         )
         require(abs(digits.adjusted()) < MOST_DIGITS, f"the first step has at most {MOST_DIGITS} digits")
 
+    @classmethod
+    def parse(cls, parts: list[str]) -> StepRule:
+        settings = settings_of("steps", parts, {"from": Decimal, "labels": label_form})
+        return cls(settings.get("from", Decimal(1)), settings.get("labels"))
+
     def __str__(self) -> str:
         start = "" if self.start == 1 else f":from={decimal_text(self.start)}"
-        return f"steps{start}" if self.form is None else f"steps{start}:labels={self.form}"
+        return f"steps{start}{written(labels=self.form)}"
 
-    def can_be_dashed(self, column: Column) -> bool:
-        """Tell whether the labels of values that are not negative can be written with dashes."""
+    @property
+    def height(self) -> int:
+        return len(_STEPS) + 1
+
+    def settled(self, column: Column, facts: ColumnExtremes) -> StepRule:
+        if self.form is not None or not self._is_whole(column):
+            return self
+        return replace(self, form="brackets" if facts.minimum is not None and facts.minimum < 0 else "dashes")
+
+    def _is_whole(self, column: Column) -> bool:
+        """Return True if the labels of values that are not negative can be written with dashes."""
         return column.family == "integer" and self.start >= 1
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
-        """Return the label of a value at each level but the root, as far as the numbers of the column reach."""
-        extremes = [bound for bound in (facts.minimum, facts.maximum) if bound is not None]
-        largest = max((abs(bound) for bound in extremes), default=Decimal(0))
-        negative = any(bound < 0 for bound in extremes)
-        dashed = is_dashed(self.form, column, can_be=self.can_be_dashed(column) and not negative)
+        """Return the labels of a value, as far as the numbers of the column reach."""
+        extremes = [facts.minimum or Decimal(0), facts.maximum or Decimal(0)]
+        largest = max(map(abs, extremes))
+        negative = min(extremes) < 0
+        dashed = is_dashed(self.form, column, can_be=self._is_whole(column) and not negative)
         return [
             _label_of_cuts(column, _cuts_of_steps(self._bounds(level, largest), negative=negative, dashed=dashed), ROOT)
             for level in range(len(_STEPS))
@@ -140,16 +162,6 @@ class StepRule:
             bounds += [Decimal(step).scaleb(power) for step in _STEPS[level]]
             power += _POWERS[level]
         return bounds
-
-
-def parse_steps(parts: list[str]) -> StepRule:
-    settings = dict(part.partition("=")[::2] for part in parts)
-    require(
-        len(settings) == len(parts) and settings.keys() <= {"from", "labels"},
-        "the settings of steps are from= and labels=, as in steps:from=100:labels=brackets",
-    )
-    form = label_form(settings["labels"]) if "labels" in settings else None
-    return StepRule(Decimal(settings.get("from", "1")), form)
 
 
 def _cuts_of_steps(bounds: list[Decimal], *, negative: bool, dashed: bool) -> list[Cut]:
@@ -172,15 +184,15 @@ def _cuts_of_steps(bounds: list[Decimal], *, negative: bool, dashed: bool) -> li
 
 
 _MOST_GROUPS = 256
-_SLACK = 8  # a bound may move by this part of a group
 _EXACT = Context(prec=80)
 
 
 @dataclass(frozen=True)
-class QuantileRule:
+class QuantileRule(BuiltRule):
     """Groups of about equal counts; their number at each level divides the one before, so that levels nest."""
 
     groups: tuple[int, ...]
+    families: ClassVar = NUMBERS
 
     def __post_init__(self) -> None:
         require(
@@ -193,12 +205,28 @@ class QuantileRule:
                 f"{few} groups cannot be put together from {many}: each number must divide the one before",
             )
 
-    def __str__(self) -> str:
-        return f"quantiles:{','.join(map(str, self.groups))}"
+    @classmethod
+    def parse(cls, parts: list[str]) -> QuantileRule:
+        require(len(parts) == 1, "quantiles need numbers of groups, as in quantiles:16,8,4")
+        return cls(whole_numbers(parts))
 
-    def settled(self, engine: Engine, source: exp.Table, column: Column) -> BoundsRule:
-        """Return the rule with the bounds that the data ask for; fewer where there are not so many values."""
-        rows = engine.rows(_quantile_query(self.groups[0], column, source), f"quantiles of {column.name}")
+    def __str__(self) -> str:
+        return f"quantiles:{joined(self.groups)}"
+
+    def bind(
+        self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
+    ) -> tuple[BoundsRule, str, tuple[str, ...]]:
+        """Return the rule with the bounds that the data ask for; fewer if there are not so many values."""
+        del facts
+        value = sql.column(column.name, "source")
+        number = exact_number(sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value, column)
+        query = sql.query(
+            "hierarchy/quantiles",
+            values={"number": number, "groups": self.groups[0]},
+            tables={"source": source},
+            relations={"bounds": sql.values("bounds", ["bound"], [[number] for number in range(1, self.groups[0])])},
+        )
+        rows = engine.rows(query, f"quantiles of {column.name}")
         bounds: dict[int, Decimal] = {}
         for number, low, high, wanted in rows:
             if low is not None and wanted is not None:  # else all values are on one side
@@ -207,67 +235,15 @@ class QuantileRule:
         for groups in self.groups:
             own = {bounds[number] for number in bounds if number % (self.groups[0] // groups) == 0}
             levels.append(tuple(sorted(own)))
-        return BoundsRule(str(self), tuple(level for level in levels if level))
-
-
-def parse_quantiles(parts: list[str]) -> QuantileRule:
-    require(len(parts) == 1, "quantiles need numbers of groups, as in quantiles:16,8,4")
-    return QuantileRule(tuple(int(number) for number in comma_separated(parts[0])))
-
-
-def _quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
-    """Return the query of the bounds between groups: one row for each, ``(bound, low, high, wanted)``.
-
-    With ``before`` the rows whose value is smaller, a value is in group ``floor(before * groups / rows)``. The bound
-    ``i`` may be any number above ``low`` and up to ``high``; ``wanted`` is the smallest value of group ``i``. Counts
-    are whole numbers throughout.
-    """
-    value = sql.named(sql.column(column.name, "source"), VALUE)
-    values = exp.select(value).from_(sql.aliased(source, "source"))
-    numbers = exp.select(sql.named(exact_number(value_as_written(column), column), "number")).from_("present")
-    counted = (
-        exp.select(sql.column("number"), sql.named(sql.count_rows(), "n"))
-        .from_("numbers")
-        .where(exp.Is(this=sql.column("number"), expression=exp.null()).not_())
-        .group_by(sql.column("number"))
-    )
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column("number"))])
-    upto = exp.Window(this=exp.Sum(this=sql.column("n")), order=order)
-    before = exp.Sub(this=upto, expression=sql.column("n"))
-    total = exp.Window(this=exp.Sum(this=sql.column("n")))
-    ranked = exp.select(
-        sql.column("number"),
-        sql.named(sql.cast(before, "BIGINT"), "before"),
-        sql.named(sql.cast(total, "BIGINT"), "total"),
-    ).from_("counted")
-    bounds = sql.values("bounds", ["bound"], [[number] for number in range(1, groups)])
-    number = sql.column("number", "ranked")
-    low = exp.Max(this=number)
-    high = exp.Max(this=number.copy())
-    wanted = exp.Min(this=number.copy())
-    query = (
-        exp.select(
-            sql.column("bound", "bounds"),
-            sql.named(sql.where(low, _rank(exp.LT, groups, -1)), "low"),
-            sql.named(sql.where(high, _rank(exp.LTE, groups, 1)), "high"),
-            sql.named(sql.where(wanted, _rank(exp.GTE, groups, 0)), "wanted"),
+        note = (
+            "its bounds were chosen by the data. They are rounded as far as the gaps between values allow, but one "
+            "may still be the value of a person, and other data give other bounds"
         )
-        .from_(bounds)
-        .join("ranked", join_type="cross")
-        .group_by(sql.column("bound", "bounds"))
-        .order_by(sql.column("bound", "bounds"))
-    )
-    for name, part in (("present", values), ("numbers", numbers), ("counted", counted), ("ranked", ranked)):
-        query = query.with_(name, as_=part)
-    return query
+        bound = BoundsRule(str(self), tuple(level for level in levels if level))
+        return bound, f"{self} (bounds chosen by the data)", (note,)
 
-
-def _rank(compare: type[exp.Binary], groups: int, slack: int) -> exp.Expr:
-    """Return whether the rows before a value are fewer than (or as many as) those before a bound moved by a slack."""
-    before = exp.Mul(this=sql.column("before", "ranked"), expression=sql.literal(_SLACK * groups))
-    eighths = exp.Mul(this=sql.column("bound", "bounds"), expression=sql.literal(_SLACK))
-    moved: exp.Expr = exp.Paren(this=exp.Add(this=eighths, expression=sql.literal(slack))) if slack else eighths
-    return compare(this=before, expression=exp.Mul(this=moved, expression=sql.column("total", "ranked")))
+    def settled(self, column: Column, facts: ColumnExtremes) -> None:
+        del column, facts
 
 
 def roundest(low: Decimal, high: Decimal, wanted: Decimal) -> Decimal:

@@ -1,5 +1,6 @@
-"""Rules that cut texts: codes from the right, texts to a prefix, and files that are looked up by a prefix.
+"""Rules that cut texts: masks, codes from the right, prefixes, and files that are looked up by a prefix.
 
+    mask        12345     ->  1234*  ->  123**  ->  12***  ->  1****  ->  *
     cut         SW1A 1AA  ->  SW1A1  ->  SW1A  ->  SW  ->  *
     prefixes    abcd      ->  abc*   ->  a*    ->  *
     prefix      E11.9     ->  E11    ->  E10-E14 Diabetes mellitus  ->  IV Endocrine, ...  ->  *
@@ -13,23 +14,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sqlglot import exp
 
+from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.expressions import (
-    ROOT,
     VALUE,
     compared,
     compared_value,
     distinct_values_query,
     level_name,
     matches_whole,
-    root_if_null,
+    value_text,
 )
 from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules import comma_separated, require, rises, seen_from_here
+from kanon_sql.hierarchy.rules import (
+    BuiltRule,
+    FlatRule,
+    comma_separated,
+    joined,
+    require,
+    rises,
+    seen_from_here,
+    whole_numbers,
+    written,
+)
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -37,10 +48,78 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.formats.rows import HierarchyRows
+    from kanon_sql.hierarchy.rules import ColumnExtremes
+
+
+def _part(name: str, text: exp.Expr, **values: int) -> exp.Expr:
+    """Return a label that is a part of a text."""
+    return sql.selected("hierarchy/texts", name, values=values, columns={"text": text})
+
+
+def _are_numbers(words: list[str]) -> bool:
+    return all(re.fullmatch(r"[0-9]+", word) for word in words)
 
 
 @dataclass(frozen=True)
-class CutRule:
+class MaskRule(BuiltRule):
+    """Characters replaced by ``*``, from one side.
+
+    Attributes:
+        side: where masking begins.
+        counts: how many characters are masked at each level; empty: one more at each level.
+        length: characters of all labels, and of the longest value at most; None if the longest value decides.
+    """
+
+    side: Literal["right", "left"] = "right"
+    counts: tuple[int, ...] = ()
+    length: int | None = None
+    needs: ClassVar = "longest"
+
+    def __post_init__(self) -> None:
+        require(rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
+        require(self.length is None or self.length > 0, "the length of labels must be greater than 0")
+
+    @classmethod
+    def parse(cls, parts: list[str]) -> MaskRule:
+        side: Literal["right", "left"] = "left" if parts and parts[0] == "left" else "right"
+        counts = parts[1:] if parts and parts[0] in {"left", "right"} else parts
+        length = counts.pop().removeprefix("length=") if counts and counts[-1].startswith("length=") else None
+        require(
+            (length is None or re.fullmatch(r"[0-9]{1,4}", length) is not None)
+            and len(counts) <= 1
+            and all(_are_numbers(comma_separated(part)) for part in counts),
+            "mask is written mask, mask:left or mask:right, and may say how many characters to mask at each level, and "
+            "how long the longest value can be, as in mask:right:1,2,4:length=5",
+        )
+        return cls(side, whole_numbers(counts), None if length is None else int(length))
+
+    def __str__(self) -> str:
+        return f"mask:{self.side}{f':{joined(self.counts)}' if self.counts else ''}{written(length=self.length)}"
+
+    @property
+    def height(self) -> int | None:
+        return len(self.counts) + 1 if self.counts else None
+
+    def settled(self, column: Column, facts: ColumnExtremes) -> MaskRule:
+        del column
+        return self if self.length is not None else replace(self, length=max(1, facts.longest))
+
+    def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
+        """Return the first (last) characters, filled up with ``*`` to the common length."""
+        length = facts.longest if self.length is None else self.length
+        if facts.longest > length:
+            raise HierarchyError(
+                f"The hierarchy of column {column.name!r} ({self}) is of values of up to {length} characters, and the "
+                f"longest has {facts.longest}: give the length of the longest, or leave length out."
+            )
+        value = published(sql.column(VALUE), column)  # -0.0 is 0.0
+        text = value if column.family == "text" else value_text(value, column.family)
+        kept = [length - count for count in self.counts or range(1, length) if count < length]
+        return [_part("masked_" + self.side, text, length=length, kept=number) for number in kept]
+
+
+@dataclass(frozen=True)
+class CutRule(BuiltRule):
     """Codes of different lengths without their last characters, in capitals and without dots, hyphens and spaces.
 
     Attributes:
@@ -55,33 +134,33 @@ class CutRule:
         rising = bool(self.counts) and rises(self.counts, above=0)
         require(rising, "the numbers of characters to leave out must rise, as in cut:2,3,letters")
 
+    @classmethod
+    def parse(cls, parts: list[str]) -> CutRule:
+        words = comma_separated(parts[0]) if len(parts) == 1 else []
+        letters = words[-1:] == ["letters"]
+        counts = words[:-1] if letters else words
+        require(_are_numbers(counts), "cut is written with numbers of characters, as in cut:2,3,letters")
+        return cls(tuple(map(int, counts)), letters)
+
     def __str__(self) -> str:
-        return f"cut:{','.join([*map(str, self.counts), *(['letters'] if self.letters else [])])}"
+        return f"cut:{joined(self.counts)}{',letters' if self.letters else ''}"
 
-    def labels(self, column: Column) -> list[exp.Expr]:
-        """Return what is left of a code at each level but the root; of nothing, the root."""
+    @property
+    def height(self) -> int:
+        return len(self.counts) + self.letters + 1
+
+    def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
+        """Return the rest of a code at each level; of an empty rest, the root."""
+        del facts
         code = compared_value(sql.column(VALUE), column.family)
-        kept = [exp.Sub(this=exp.Length(this=code.copy()), expression=sql.literal(count)) for count in self.counts]
-        cut: list[exp.Expr] = [
-            exp.Left(this=code.copy(), expression=sql.greatest([length, sql.literal(0)])) for length in kept
-        ]
+        cut: list[exp.Expr] = []
+        for count in self.counts:
+            kept = exp.Sub(this=exp.Length(this=code.copy()), expression=sql.literal(count))
+            cut.append(exp.Left(this=code.copy(), expression=sql.greatest([kept, sql.literal(0)])))
         if self.letters:
-            cut.append(
-                exp.RegexpReplace(this=cut[-1].copy(), expression=sql.literal("[^A-Z].*$"), replacement=sql.literal(""))
-            )
-        return [
-            exp.Coalesce(this=exp.Nullif(this=label, expression=sql.literal("")), expressions=[sql.literal(ROOT)])
-            for label in cut
-        ]
-
-
-def parse_cut(parts: list[str]) -> CutRule:
-    words = comma_separated(parts[0]) if len(parts) == 1 else []
-    letters = words[-1:] == ["letters"]
-    counts = words[:-1] if letters else words
-    written = all(re.fullmatch(r"[0-9]+", count) for count in counts)
-    require(written, "cut is written with numbers of characters, as in cut:2,3,letters")
-    return CutRule(tuple(map(int, counts)), letters)
+            others, nothing = sql.literal("[^A-Z].*$"), sql.literal("")
+            cut.append(exp.RegexpReplace(this=cut[-1].copy(), expression=others, replacement=nothing))
+        return [sql.selected("hierarchy/texts", "cut", columns={"text": label}) for label in cut]
 
 
 _LONGEST = 64  # characters whose prefixes are counted
@@ -89,7 +168,7 @@ _FEWER = 4  # a level has at most this part of the labels of the one below it
 
 
 @dataclass(frozen=True)
-class PrefixesRule:
+class PrefixesRule(BuiltRule):
     """Texts that begin alike.
 
     Attributes:
@@ -97,6 +176,8 @@ class PrefixesRule:
     """
 
     lengths: tuple[int, ...] = ()
+    families: ClassVar = frozenset({"text"})
+    needs: ClassVar = "longest"
 
     def __post_init__(self) -> None:
         require(
@@ -104,42 +185,46 @@ class PrefixesRule:
             "the lengths of prefixes must fall and be greater than 0, as in prefixes:3,1",
         )
 
-    def __str__(self) -> str:
-        return f"prefixes:{','.join(map(str, self.lengths))}" if self.lengths else "prefixes"
+    @classmethod
+    def parse(cls, parts: list[str]) -> PrefixesRule:
+        require(len(parts) <= 1, "after the lengths nothing may follow, as in prefixes:3,1")
+        return cls(whole_numbers(parts))
 
-    def settled(self, engine: Engine, source: exp.Table, column: Column, longest: int) -> PrefixesRule:
-        """Return the rule with the lengths that the data ask for; with none where no prefix tells texts apart.
+    def __str__(self) -> str:
+        return f"prefixes:{joined(self.lengths)}" if self.lengths else "prefixes"
+
+    def settled(self, column: Column, facts: ColumnExtremes) -> BuiltRule:
+        del column, facts
+        return self if self.lengths else FlatRule()  # no length was worth a level
+
+    def bind(
+        self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
+    ) -> tuple[PrefixesRule, str, tuple[str, ...]]:
+        """Return the rule with the lengths that the data ask for; with none if no prefix tells texts apart.
 
         From the longest prefix down, a length becomes a level if it has at most a quarter of the labels of the level
         below it; if none has, the first character is the one level.
         """
-        counted_lengths = range(1, min(longest, _LONGEST))
-        if not counted_lengths:
-            return self
-        counts = engine.row(_prefix_query(counted_lengths, column, source), f"prefixes of {column.name}")
-        values, *labels = (int(count) for count in counts)
-        lengths, last = [], values
-        for length, count in sorted(zip(counted_lengths, labels, strict=True), reverse=True):
-            if 1 < count <= last // _FEWER:
-                lengths.append(length)
-                last = count
-        if not lengths and 1 < labels[0] < values:
-            lengths = [1]
-        return replace(self, lengths=tuple(lengths))
+        if self.lengths:
+            return self, str(self), ()
+        lengths: list[int] = []
+        if counted := range(1, min(facts.longest, _LONGEST)):
+            counts = engine.row(_prefix_query(counted, column, source), f"prefixes of {column.name}")
+            values, *labels = (int(count) for count in counts)
+            last = values
+            for length, count in sorted(zip(counted, labels, strict=True), reverse=True):
+                if 1 < count <= last // _FEWER:
+                    lengths.append(length)
+                    last = count
+            if not lengths and 1 < labels[0] < values:
+                lengths = [1]
+        found = replace(self, lengths=tuple(lengths))
+        note = "its prefixes were chosen by the data: give their lengths to have the same for other data"
+        return found, f"{found} (lengths chosen by the data)", (note,)
 
-    def labels(self) -> list[exp.Expr]:
-        value = sql.column(VALUE)
-        return [
-            root_if_null(value.copy()).else_(
-                sql.concatenated("", exp.Left(this=value.copy(), expression=sql.literal(length)), ROOT)
-            )
-            for length in self.lengths
-        ]
-
-
-def parse_prefixes(parts: list[str]) -> PrefixesRule:
-    require(len(parts) <= 1, "after the lengths nothing may follow, as in prefixes:3,1")
-    return PrefixesRule(tuple(int(length) for length in comma_separated(parts[0])) if parts else ())
+    def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
+        del column, facts
+        return [_part("prefix", sql.column(VALUE), length=length) for length in self.lengths]
 
 
 def _prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Query:
@@ -159,8 +244,8 @@ class PrefixRule:
         path: the file; its values are prefixes.
         lengths: of the prefixes that stand below the file's levels, longest first; the last is looked up.
         hide: whether the prefixes are no levels.
-        values: a regular expression for what a value must look like, as it is compared; None: anything.
-        name: of a ready-made hierarchy; None for a file of the person's own.
+        values: a regular expression for values, as they are compared; None: anything.
+        name: of a ready-made hierarchy; None for another file.
     """
 
     path: Path
@@ -174,6 +259,15 @@ class PrefixRule:
         require(falls, "the lengths of prefixes must fall, as in prefix:3,2:provinces.csv")
         require(not self.hide or len(self.lengths) == 1, "prefixes that are no levels have one length")
 
+    @classmethod
+    def parse(cls, parts: list[str], directory: Path) -> PrefixRule:
+        lengths, *rest = parts or [""]
+        hide = rest[:1] == ["hide"] and len(rest) > 1
+        file = ":".join(rest[1:] if hide else rest)  # a path may have a colon
+        is_written = bool(file) and _are_numbers(comma_separated(lengths))
+        require(is_written, "prefix needs a number of characters and a file, as in prefix:3:codes.csv")
+        return cls(directory / file, whole_numbers([lengths]), hide)
+
     def __str__(self) -> str:
         return f"{READY}{self.name}" if self.name is not None else self.with_path(seen_from_here(self.path))
 
@@ -181,16 +275,7 @@ class PrefixRule:
         return str(self) if self.name is not None else self.with_path(str(self.path.absolute()))
 
     def with_path(self, path: str) -> str:
-        return f"prefix:{','.join(map(str, self.lengths))}{':hide' if self.hide else ''}:{path}"
-
-
-def parse_prefix(parts: list[str], directory: Path) -> PrefixRule:
-    lengths, *rest = parts or [""]
-    hide = rest[:1] == ["hide"] and len(rest) > 1
-    file = ":".join(rest[1:] if hide else rest)  # a path may have a colon
-    written = bool(file) and all(re.fullmatch(r"[0-9]+", length) for length in comma_separated(lengths))
-    require(written, "prefix needs a number of characters and a file, as in prefix:3:codes.csv")
-    return PrefixRule(directory / file, tuple(int(length) for length in comma_separated(lengths)), hide)
+        return f"prefix:{joined(self.lengths)}{':hide' if self.hide else ''}:{path}"
 
 
 _PREFIX = "prefix"

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.base import written_name
 from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule, parse_rule
+from kanon_sql.hierarchy.rules import FlatRule
+from kanon_sql.hierarchy.rules.dates import DateRule
+from kanon_sql.hierarchy.rules.intervals import IntervalRule
+from kanon_sql.hierarchy.rules.texts import MaskRule
+from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.schema import FIRST_LINE
 
 if TYPE_CHECKING:

@@ -35,8 +35,9 @@ from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, SourceError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules import FlatRule
 from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, FlatRule, LevelsRule, require_in_files
+from kanon_sql.hierarchy.spec import FileRule, LevelsRule, require_in_files
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
