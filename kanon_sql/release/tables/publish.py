@@ -8,12 +8,11 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from sqlglot import exp
 
@@ -42,7 +41,6 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
 
     from kanon_sql.release.ledger.store import ReleaseKind
     from kanon_sql.release.publish.publisher import InPlace
@@ -79,7 +77,7 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
         raise UsageError(f"{name!r} cannot be the schema of a release: give another name.")
     targets = {member.name: sql.relation(member.relation.name, name) for member in members}
     _require_own_names(members)
-    sources = {(folded(one.relation.db or engine.current_schema()), folded(one.relation.name)) for one in members}
+    sources = {tuple(map(folded, release.opened.place_of(one.relation))) for one in members}
     for target in targets.values():
         if (folded(target.db), folded(target.name)) in sources:
             raise UsageError(
@@ -89,8 +87,7 @@ def to_schema(release: FoundTables, name: str, *, replace: bool, ignore_ledger: 
             raise UsageError(
                 f"There is a {name}.{target.name} already: give another schema, or replace it (--replace)."
             )
-    publishing = publishing_of(release, ignore=ignore_ledger)
-    publishing.open(required=True)
+    publishing = publishing_of(release, ignore=ignore_ledger).open(required=True)
     with alone(engine), engine.keeping():
         publishing.check()
         schema = exp.Create(this=exp.Table(db=sql.identifier(name)), kind="SCHEMA", exists=True)
@@ -130,8 +127,7 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
     _require_free(release, path, replace=replace)
     require_no_log(path)
     _require_own_names(members)
-    publishing = publishing_of(release, ignore=ignore_ledger)
-    publishing.open(required=False)
+    publishing = publishing_of(release, ignore=ignore_ledger).open(required=False)
     with workspace(path) as directory:
         attached = engine.attach_new(directory / "new.duckdb")
         try:
@@ -143,12 +139,9 @@ def to_database(release: FoundTables, path: Path, *, replace: bool, ignore_ledge
             engine.detach(attached)
         finally:
             engine.abandon(attached)
-        lift_deadlines()
-        with alone(engine), publishing.recording():
-            publishing.check()
-            prints = dict.fromkeys(targets, fingerprint.of_file(directory / "new.duckdb"))
-            publishing.remember("file", dict.fromkeys(targets, (None, str(path.resolve()))), prints)
-            _named(lambda: take_name(directory / "new.duckdb", path), path)
+        new = directory / "new.duckdb"
+        files = dict.fromkeys(targets, (path, fingerprint.of_file(new)))
+        publishing.take_path(path, files, lambda: take_name(new, path))
     return PublishedTables(str(path), "database", verification, release.seconds, publishing.unwritable)
 
 
@@ -164,8 +157,7 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
             f"{wrong[0]!r} cannot be the name of a file: release the tables to a database (--out) or to a schema "
             "(--into-schema)."
         )
-    publishing = publishing_of(release, ignore=ignore_ledger)
-    publishing.open(required=False)
+    publishing = publishing_of(release, ignore=ignore_ledger).open(required=False)
     with private_directory(path.parent) as private:
         made = private.path / path.name
         made.mkdir()
@@ -178,23 +170,15 @@ def to_directory(release: FoundTables, path: Path, *, format_name: Format, ignor
                 types = {column.name: column.type for column in release.rows.published_columns(member)}
                 outputs[member.name] = file_as_rows(files[member.name], format_name, types)
         verification = publishing.verified(outputs)
-        prints = {name: fingerprint.of_file(file) for name, file in files.items()}
-        lift_deadlines()
-        places = {name: (None, str((path / file.name).resolve())) for name, file in files.items()}
-        with alone(engine), publishing.recording():
-            publishing.check()
-            publishing.remember("file", places, prints)
+
+        def take_directory() -> None:
             if path.is_dir():
                 path.rmdir()
-            _named(lambda: os.replace(made, path), path)  # noqa: PTH105 - Path.replace says no more
+            made.replace(path)
+
+        placed = {name: (path / file.name, fingerprint.of_file(file)) for name, file in files.items()}
+        publishing.take_path(path, placed, take_directory)
     return PublishedTables(str(path), "directory", verification, release.seconds, publishing.unwritable)
-
-
-def _named(rename: Callable[[], object], path: Path) -> None:
-    try:
-        rename()
-    except OSError as error:
-        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def _require_free(release: FoundTables, path: Path, *, replace: bool) -> None:
@@ -238,27 +222,24 @@ class TablesPublishing:
     def seed(self) -> int:
         return self.release.policy.seed or 0
 
-    def open(self, *, required: bool) -> None:
+    def open(self, *, required: bool) -> Self:
         """Open the database for writing; if that is not ``required``, note why it cannot be."""
         release = self.release
         if release.writable:
-            return
+            return self
         try:
             changed = release.opened.engine.make_writable()
         except SourceError as error:
             if required or (isinstance(error, InUseError) and not self.ignore):
                 raise
             self.unwritable = str(error)
-            return
+            return self
         if changed:
             raise VerificationError(
                 f"Another process changed {release.opened.place} after it was read; nothing was written. Run it again."
             )
         release.writable = True
-
-    def recording(self) -> AbstractContextManager[object]:
-        """Return a transaction of the ledger; none if it cannot be written."""
-        return nullcontext() if self.unwritable is not None else self.release.opened.engine.keeping()
+        return self
 
     def check(self) -> None:
         """Raise if any of the tables has an earlier release."""
@@ -292,6 +273,19 @@ class TablesPublishing:
             verification = found.verified(release.counts)
         verification.require()
         return verification
+
+    def take_path(self, path: Path, files: Mapping[str, tuple[Path, str]], take: Callable[[], object]) -> None:
+        """Remember the files of a release with their fingerprints, and give it its path: both or none."""
+        lift_deadlines()
+        engine = self.release.opened.engine
+        with alone(engine), nullcontext() if self.unwritable is not None else engine.keeping():
+            self.check()
+            places = {name: (None, str(file.resolve())) for name, (file, _) in files.items()}
+            self.remember("file", places, {name: own for name, (_, own) in files.items()})
+            try:
+                take()
+            except OSError as error:
+                raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
     def fingerprints(self, targets: Mapping[str, exp.Table]) -> dict[str, str]:
         engine, title = self.release.opened.engine, "fingerprint of the release"

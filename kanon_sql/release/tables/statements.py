@@ -190,7 +190,9 @@ class ReleasedRows:
         labels = [one.column.name for one in member.hierarchies]
         through = sql.column(THROUGH, _ROWS)
         columns: list[exp.Expr] = [through if labels else sql.named(through, EVENT)]
-        columns += [sql.column(name, _ROWS) for name in self._unlabelled(member)]
+        of_labels = {column.name for column in member.quasi_identifiers}
+        others = [member.names[column.name] for column in member.published if column.name not in of_labels]
+        columns += [sql.column(name, _ROWS) for name in others]
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         if self._is_numbered(member):
             kinds = sql.query(
@@ -232,7 +234,8 @@ class ReleasedRows:
         A row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to.
         """
         opened, reference = self.opened, member.reference
-        referred, key, through = self.people, PERSON, _no_kind()
+        referred, key = self.people, PERSON
+        through: exp.Expr = sql.cast(exp.null(), "BIGINT")
         alias = beside(member.name, _REFERRED)
         if isinstance(member.policy.person, Through):
             further = opened.member(member.policy.person.table)
@@ -250,11 +253,6 @@ class ReleasedRows:
             names={"referred": alias},
             joins={"referred": [(sql.aliased(referred, alias), refers), *lookups]},
         )
-
-    def _unlabelled(self, member: Member) -> list[str]:
-        """Return what is published of a row of events beside its labels."""
-        labelled = {column.name for column in member.quasi_identifiers}
-        return [member.names[column.name] for column in member.published if column.name not in labelled]
 
     def _count(self, table: exp.Table, title: str) -> int:
         return int(self.opened.engine.row(sql.select_count(table), title)[0])
@@ -311,10 +309,11 @@ class ReleasedRows:
         engine, k = self.opened.engine, self.opened.policy.k
         others = [f"another_{number}" for number in range(2, events + 1)]
         together = ["counted", *others]
-        joins = [
-            (sql.aliased(sql.relation("counted"), own), self._is_another(before, own))
-            for before, own in zip(together, others, strict=False)
-        ]
+        joins = []
+        for before, own in zip(together, others, strict=False):
+            same_person = sql.column(PERSON_NUMBER, own).eq(sql.column(PERSON_NUMBER, "counted"))
+            is_another = exp.and_(same_person, sql.column(EVENT, own) > sql.column(EVENT, before))
+            joins.append((sql.aliased(sql.relation("counted"), own), is_another))
         ranked = [exp.Array(expressions=[sql.column("people", own), sql.column(EVENT, own)]) for own in together]
         rarest: exp.Expr = sql.column(EVENT, "counted")
         if others:  # the first of two lists is the one whose first number that differs is less
@@ -339,11 +338,6 @@ class ReleasedRows:
             while further:
                 (further,) = engine.row(through, "leave out what goes through it")
         return int(left_out)
-
-    def _is_another(self, before: str, own: str) -> exp.Expr:
-        """Return the condition that joins one more event of the same person."""
-        person = exp.EQ(this=sql.column(PERSON_NUMBER, own), expression=sql.column(PERSON_NUMBER, "counted"))
-        return exp.and_(person, exp.GT(this=sql.column(EVENT, own), expression=sql.column(EVENT, before)))
 
     def _leave_out_rows(self) -> None:
         for member in self.opened.events:
@@ -453,10 +447,6 @@ def kept_value(column: Column, table: str) -> exp.Expr:
     own: exp.Expr = sql.column(column.name, table)
     kind = published_type(column)
     return own if kind == column.type else sql.cast(own, kind)
-
-
-def _no_kind() -> exp.Expr:
-    return sql.cast(exp.null(), "BIGINT")
 
 
 def _alike(names: Sequence[str], own: str, other: str) -> exp.Expr:

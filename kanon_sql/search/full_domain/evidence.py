@@ -56,6 +56,17 @@ _SKETCHED = 100_000  # tuples from which telling people apart takes longer than 
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
 
 
+def require_not_stopped(stopped: Stopped | None) -> None:
+    """Raise if a search without a result was stopped."""
+    if stopped == "interrupt":
+        raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
+    if stopped == "time limit":
+        raise TimeLimitError(
+            "The time limit ended the search before a first release was found; nothing was written: give it more time "
+            "(--time-limit), or leave the limit out."
+        )
+
+
 @dataclass
 class Evidence:
     """Node tests and their consequences.
@@ -169,13 +180,7 @@ class Evidence:
         self.measure_promising()
         if self.best is not None:
             return self.best
-        if stopped == "interrupt":
-            raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
-        if stopped == "time limit":
-            raise TimeLimitError(
-                "The time limit ended the search before a first release was found; nothing was written: give it more "
-                "time (--time-limit), or leave the limit out."
-            )
+        require_not_stopped(stopped)
         raise NoSolutionError(
             f"Every full-domain recoding suppresses more than {self.problem.limit:,} of the "
             f"{self.problem.frequency.rows:,} rows under these privacy models: {self._advice()}."

@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.classes.lattice import Lattice, with_level
 from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, until
-from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError, counted
+from kanon_sql.errors import NoSolutionError, counted
 from kanon_sql.measures.base import IMPOSSIBLE
-from kanon_sql.search.full_domain.evidence import Evidence
+from kanon_sql.search.full_domain.evidence import Evidence, require_not_stopped
 from kanon_sql.search.full_domain.optimal import neighbours
 
 if TYPE_CHECKING:
@@ -161,14 +161,8 @@ class TablesSearch:
                 self._lower_for_free()
         except (KeyboardInterrupt, DeadlineReachedError) as reason:
             self.stopped = "interrupt" if isinstance(reason, KeyboardInterrupt) else "time limit"
-        if self.best is None and self.stopped == "interrupt":
-            raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
-        if self.best is None and self.stopped is not None:
-            raise TimeLimitError(
-                "The time limit ended the search before a first release was found; nothing was written: give it more "
-                "time (--time-limit), or leave the limit out."
-            )
         if self.best is None:
+            require_not_stopped(self.stopped)
             raise NoSolutionError(
                 "Every recoding of these tables suppresses too much of one of them: ask for less, or allow more to be "
                 "suppressed (max_suppressed in the policy)."
