@@ -64,10 +64,20 @@ class Pseudonyms:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    @property
-    def secrets(self) -> Mapping[str, Secret]:
-        """What the placeholders of the statements are bound to."""
-        return {INNER: self.key.inner, OUTER: self.key.outer}
+    def make(self, engine: Engine) -> None:
+        """Make pseudonyms, unless profiling is on: the plan in a profile shows the key that is bound."""
+        require_unprofiled(engine)
+        table, *others = self.statements()
+        engine.rows(table, "pseudonyms of each value, by a key that is not shown", secrets_of(self.key))
+        for statement in others:
+            engine.run(statement, "the source with pseudonyms in the place of values")
+
+    def forget(self, engine: Engine) -> None:
+        """Drop pseudonyms, and the values that they stand for."""
+        engine.run(sql.drop(self.view, "VIEW"), "drop the source with pseudonyms")
+        engine.run(sql.drop(self.table), "drop the pseudonyms of each value")
+        if self.rounds:
+            engine.run(sql.drop(self.left_out), "drop the pseudonyms that were left out")
 
     def statements(self) -> tuple[exp.Create, ...]:
         """Return the statement that makes the pseudonyms, with placeholders for the key, and those that use them."""
@@ -146,18 +156,9 @@ def published_columns(columns: Sequence[Column], roles: Roles) -> tuple[Column, 
     )
 
 
-def make_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
-    """Run the statements that make pseudonyms: the one place where the key is used.
-
-    Refused where the owner of the connection has profiling on: the plan in a profile shows what is bound.
-    """
-    if pseudonyms is None:
-        return
-    require_unprofiled(engine)
-    table, *others = pseudonyms.statements()
-    engine.rows(table, "pseudonyms of each value, by a key that is not shown", pseudonyms.secrets)
-    for statement in others:
-        engine.run(statement, "the source with pseudonyms in the place of values")
+def secrets_of(key: Key) -> Mapping[str, Secret]:
+    """Return what the placeholders of statements are bound to."""
+    return {INNER: key.inner, OUTER: key.outer}
 
 
 def require_unprofiled(engine: Engine) -> None:
@@ -166,15 +167,6 @@ def require_unprofiled(engine: Engine) -> None:
         raise UsageError(
             "The connection profiles its statements, which shows the key: turn it off (PRAGMA disable_profiling)."
         )
-
-
-def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
-    """Drop pseudonyms, and the values that they stand for."""
-    if pseudonyms is not None:
-        engine.run(sql.drop(pseudonyms.view, "VIEW"), "drop the source with pseudonyms")
-        engine.run(sql.drop(pseudonyms.table), "drop the pseudonyms of each value")
-        if pseudonyms.rounds:
-            engine.run(sql.drop(pseudonyms.left_out), "drop the pseudonyms that were left out")
 
 
 def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:

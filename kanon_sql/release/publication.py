@@ -6,17 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import published, published_type
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.release.pseudonyms import INNER, OUTER, forget_pseudonyms, make_pseudonyms, require_unprofiled
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlglot import exp
 
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Engine
@@ -130,28 +129,14 @@ def levels_joined(publication: Publication) -> dict[str, tuple[int, ...]]:
 
 def make_replaced(engine: Engine, publication: Publication) -> None:
     """Make the view with columns published by rules, and over it the one with pseudonyms."""
-    rules = publication.rules
-    if rules is not None:
-        secrets = {INNER: rules.key.inner, OUTER: rules.key.outer}
-        if rules.keyed:
-            require_unprofiled(engine)
-        *tables, view = rules.statements()
-        title = "values of columns that are published by a rule"
-        for table in tables:
-            bound = secrets if next(table.find_all(exp.Placeholder), None) is not None else None
-            engine.rows(table, title, bound)
-            if rules.bench is not None:
-                rules.bench.send(table.this, rules.origin, {}, title)
-        rules.holder(engine).run(view, "the source with columns published by rules")
-    make_pseudonyms(engine, publication.pseudonyms)
+    for replaced in (publication.rules, publication.pseudonyms):
+        if replaced is not None:
+            replaced.make(engine)
 
 
 @contextmanager
 def with_replaced(engine: Engine, publication: Publication) -> Iterator[None]:
     """Have what ``make_replaced`` makes while values are looked at, before the release is made."""
-    if publication.rules is None and publication.pseudonyms is None:
-        yield
-        return
     make_replaced(engine, publication)
     try:
         yield
@@ -161,9 +146,6 @@ def with_replaced(engine: Engine, publication: Publication) -> Iterator[None]:
 
 def forget_replaced(engine: Engine, publication: Publication) -> None:
     """Drop what ``make_replaced`` made, and the values that were replaced."""
-    forget_pseudonyms(engine, publication.pseudonyms)
-    rules = publication.rules
-    if rules is not None:
-        rules.holder(engine).run(sql.drop(rules.view, "VIEW"), "drop the source with columns published by rules")
-        for table in dict.fromkeys(rules.tables.values()):
-            engine.run(sql.drop(table), "drop the values of columns that are published by a rule")
+    for replaced in (publication.pseudonyms, publication.rules):
+        if replaced is not None:
+            replaced.forget(engine)

@@ -41,6 +41,8 @@ from kanon_sql.release.pseudonyms import (
     not_a_pseudonym,
     pseudonyms_query,
     require_canonical,
+    require_unprofiled,
+    secrets_of,
 )
 from kanon_sql.sql import build as sql
 
@@ -127,6 +129,24 @@ class PublishedRules:
                 made[table] = self._lookup_query(ruled)
         tables = (sql.create_table(table.copy(), query, temporary=True) for table, query in made.items())
         return (*tables, self._view_statement())
+
+    def make(self, engine: Engine) -> None:
+        if self.keyed:
+            require_unprofiled(engine)
+        *tables, view = self.statements()
+        title = "values of columns that are published by a rule"
+        for table in tables:
+            is_keyed = next(table.find_all(exp.Placeholder), None) is not None
+            engine.rows(table, title, secrets_of(self.key) if is_keyed else None)
+            if self.bench is not None:
+                self.bench.send(table.this, self.origin, {}, title)
+        self.holder(engine).run(view, "the source with columns published by rules")
+
+    def forget(self, engine: Engine) -> None:
+        """Drop the view, and the values that were replaced."""
+        self.holder(engine).run(sql.drop(self.view, "VIEW"), "drop the source with columns published by rules")
+        for table in dict.fromkeys(self.tables.values()):
+            engine.run(sql.drop(table), "drop the values of columns that are published by a rule")
 
     def summary(self) -> list[dict[str, Any]]:
         """Return what a summary says of each column."""

@@ -192,13 +192,7 @@ class Release:
     ) -> Published:
         """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
 
-        Args:
-            name: of the view.
-            replace: as for ``to_table``.
-            ignore_ledger: as for ``to_table``.
-            materialized: whether it keeps its rows until it is refreshed, which PostgreSQL has.
-
-        Raises what ``to_table`` does.
+        One that is ``materialized`` (PostgreSQL) keeps its rows until it is refreshed. All else is as for ``to_table``.
         """
         kind: Kind = "materialized-view" if materialized else "view"
         return self.publish(Destination(into=name, kind=kind, replace=replace), ignore_ledger=ignore_ledger)
@@ -219,23 +213,12 @@ class Release:
         The database of a source is opened for writing, to remember the release there; where that cannot be,
         ``not_remembered`` of what is returned says why.
 
-        Args:
-            path: of the file.
-            replace: as for ``to_table``.
-            ignore_ledger: as for ``to_table``.
-            spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
-            delimiter: what separates values in a CSV file; by default a tab in .tsv, what the source has where it is a
-                CSV file, and a comma elsewhere.
-            encoding: of a CSV file; by default that of the source where it is a CSV file, and UTF-8 elsewhere.
-            decimal: the decimal sign in a CSV file; by default that of the source where it is a CSV file, and a point
-                elsewhere.
+        Settings of CSV files are those of ``Destination``; everything else is as for ``to_table``.
 
         Raises:
             UsageError: the suffix is not known, or the file exists; or a setting of CSV files for another one; or the
                 encoding lacks characters of the release.
             SourceError: the file cannot be written.
-
-        Further errors are those of ``to_table``.
         """
         as_csv: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
         where = Destination(out=Path(path), replace=replace, spreadsheet_safe=spreadsheet_safe, **as_csv)
@@ -261,8 +244,8 @@ class Release:
         Raises:
             UsageError: the source is no table of a file, or something rests on its rows.
             SourceError: a file cannot be written, or another process has it open.
-            VerificationError: the output is not what it should be; the file is as it was.
-            JointReleaseError: it says too much beside an earlier release of the table; the file is as it was.
+
+        After these and the errors of ``to_table``, the file is as it was.
         """
         where = Destination(in_place=True, backup=decided_backup(backup) or False, dry_run=dry_run)
         return self.publish(where, ignore_ledger=ignore_ledger)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -43,7 +43,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.models.base import PrivacyModel
@@ -51,22 +51,22 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
 
 
+_TITLES = {
+    "foreign": "verify that pseudonyms are what is published",
+    "people": "verify that pseudonyms count people",
+    "net": "verify that pseudonyms make no net",
+    "signatures": "verify how many share what the pseudonyms of {} tie together",
+    "named": "verify the rows that have a pseudonym",
+}
+
+
 @dataclass(frozen=True)
-class TieChecks:
-    """The statements that check the pseudonyms of a release."""
+class TieCheck:
+    """A statement that checks the pseudonyms of a column, or of two, by a kind of check (see ``_problems``)."""
 
-    signatures: tuple[exp.Select, ...] = ()  # for each column, how many pseudonyms share a signature
-    foreign: tuple[exp.Select, ...] = ()  # for each column, values that are no pseudonyms
-    # for each column, people with several pseudonyms, and pseudonyms of no person; none without an entity
-    people: tuple[exp.Select, ...] = ()
-    # for each two columns, rows that they tie to different rows, and pseudonyms that stand in both
-    nets: tuple[exp.Select, ...] = ()
-    # for each column, the models of sensitive columns in the rows that have a pseudonym
-    named: tuple[exp.Select, ...] = ()
-
-    def statements(self) -> tuple[exp.Select, ...]:
-        """Return all of them, in the order in which they are run."""
-        return (*self.foreign, *self.people, *self.nets, *self.signatures, *self.named)
+    kind: str
+    names: tuple[str, ...]
+    query: exp.Select
 
 
 def k_of_rows(models: Sequence[PrivacyModel]) -> int:
@@ -74,24 +74,23 @@ def k_of_rows(models: Sequence[PrivacyModel]) -> int:
     return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
 
 
-def tie_checks_of(publication: Publication, output: exp.Expr) -> TieChecks:
-    """Return the statements that check the pseudonyms of a release; none where there are no pseudonyms."""
+def tie_checks_of(publication: Publication, output: exp.Expr) -> tuple[TieCheck, ...]:
+    """Return the statements that check the pseudonyms of a release, in the order in which they are run."""
     pseudonyms = publication.pseudonyms
     if pseudonyms is None:
-        return TieChecks()
-    names, entity = pseudonyms.names, publication.roles.entity
-    others = [name for name in names if entity is None or name != entity.name]
-    sensitive = _models_of_named(publication)
-    return TieChecks(
-        signatures=tuple(
-            signature_query(output, publication.published_quasi_identifiers, names, name, k_of_rows(publication.models))
-            for name in names
-        ),
-        foreign=tuple(_foreign_query(pseudonyms, name, output) for name in names),
-        people=() if entity is None else tuple(_people_query(publication, name, entity.name) for name in others),
-        nets=tuple(net_query(one, other, output) for one, other in combinations(names, 2)),
-        named=tuple(_named_query(publication, name, output) for name in names) if sensitive else (),
-    )
+        return ()
+    names, entity, k = pseudonyms.names, publication.roles.entity, k_of_rows(publication.models)
+    columns = publication.published_quasi_identifiers
+    queries: dict[tuple[str, ...], exp.Select] = {}
+    queries |= {("foreign", name): _foreign_query(pseudonyms, name, output) for name in names}
+    if entity is not None:
+        own = [name for name in names if name != entity.name]
+        queries |= {("people", name): _people_query(publication, name, entity.name) for name in own}
+    queries |= {("net", *two): net_query(*two, output) for two in combinations(names, 2)}
+    queries |= {("signatures", name): signature_query(output, columns, names, name, k) for name in names}
+    if _models_of_named(publication):
+        queries |= {("named", name): _named_query(publication, name, output) for name in names}
+    return tuple(TieCheck(kind, tuple(of), query) for (kind, *of), query in queries.items())
 
 
 def signature_query(
@@ -284,33 +283,54 @@ def _or_zero(number: exp.Expr) -> exp.Expr:
     return sql.cast(exp.Coalesce(this=number, expressions=[sql.literal(0)]), "BIGINT")
 
 
-def check_ties(engine: Engine, publication: Publication, checks: TieChecks) -> tuple[tuple[Tied, ...], str | None]:
+def check_ties(
+    engine: Engine, publication: Publication, checks: Sequence[TieCheck]
+) -> tuple[tuple[Tied, ...], str | None]:
     """Return what was found of the pseudonyms of a release, and what is wrong with them; None if nothing is."""
-    if publication.pseudonyms is None:
-        return (), None
-    names, entity = publication.pseudonyms.names, publication.roles.entity
-    problems = [
-        *_foreign(engine, names, checks),
-        *_of_people(engine, [name for name in names if entity is None or name != entity.name], checks),
-        *_nets(engine, names, checks),
-    ]
-    found = tied_of(engine, names, checks.signatures)
-    problems += [too_rare(tied, k_of_rows(publication.models)) for tied in found if tied.failing]
+    rows = [(check, engine.row(check.query, _TITLES[check.kind].format(*check.names))) for check in checks]
+    problems: dict[str, list[str]] = {kind: [] for kind in _TITLES}
+    for check, row in rows:
+        problems[check.kind] += _problems(publication, check, row)
+    found = tuple(Tied(check.names[0], *row) for check, row in rows if check.kind == "signatures")
     beyond = [model for model in publication.models if not isinstance(model, KAnonymity)]
-    problems += [
+    problems["signatures"] += [
         f"{tied.several:,} pseudonyms of column {tied.column!r} stand on several rows, of which {beyond[0].name} says "
         "nothing together; make one row of each person, ask for k-anonymity alone, or publish no pseudonyms"
         for tied in found
         if beyond and tied.several
     ]
-    problems += _of_named(engine, publication, names, checks)
-    return found, next(iter(problems), None)
+    return found, next((problem for kind in problems.values() for problem in kind), None)
+
+
+def _problems(publication: Publication, check: TieCheck, row: Sequence[Any]) -> Iterator[str]:
+    name = check.names[0]
+    if check.kind == "foreign" and row[0]:
+        yield f"{row[0]:,} values of column {name!r} are no pseudonyms; did the table change meanwhile?"
+    elif check.kind == "people" and any(row):
+        yield (
+            f"pseudonyms of column {name!r} do not count people: {row[0]:,} people have several, and {row[1]:,} stand "
+            "on rows that name no person; pseudonymize the column that names the person instead"
+        )
+    elif check.kind == "net" and any(row):
+        yield (
+            f"{row[0]:,} rows are tied to some rows by column {name!r} and to others by column {check.names[1]!r}, and "
+            f"{row[1]:,} pseudonyms stand in both: what such a net tells has no bound; pseudonymize one of them only"
+        )
+    elif check.kind == "signatures" and (tied := Tied(name, *row)).failing:
+        yield too_rare(tied, k_of_rows(publication.models))
+    elif check.kind == "named":
+        for result in read_verification([*row], _models_of_named(publication)).models:
+            if not result.holds:
+                yield (
+                    f"{result.model} does not hold in {result.classes_failing:,} classes once the rows without a "
+                    f"pseudonym in column {name!r} are left aside; fill the column, or leave the pseudonyms out"
+                )
 
 
 def tied_of(engine: Engine, names: Sequence[str], signatures: Sequence[exp.Select]) -> tuple[Tied, ...]:
     """Return what was found of the pseudonyms of some columns, by their ``signature_query``."""
     return tuple(
-        Tied(name, *engine.row(query, f"verify how many share what the pseudonyms of {name} tie together"))
+        Tied(name, *engine.row(query, _TITLES["signatures"].format(name)))
         for name, query in zip(names, signatures, strict=True)
     )
 
@@ -323,50 +343,3 @@ def too_rare(tied: Tied, k: int) -> str:
         "generalize what differs between the rows of a person, leave the pseudonyms out, or use --algorithm optimal or "
         "local with k-anonymity alone: these leave such people out, within --max-suppressed"
     )
-
-
-def _foreign(engine: Engine, names: Sequence[str], checks: TieChecks) -> list[str]:
-    counts = [engine.row(query, "verify that pseudonyms are what is published")[0] for query in checks.foreign]
-    return [
-        f"{foreign:,} values of column {name!r} are no pseudonyms; did the table change meanwhile?"
-        for name, foreign in zip(names, counts, strict=True)
-        if foreign
-    ]
-
-
-def _of_people(engine: Engine, names: Sequence[str], checks: TieChecks) -> list[str]:
-    problems = []
-    for name, query in zip(names, checks.people, strict=False):
-        several, nobody = engine.row(query, "verify that pseudonyms count people")
-        if several or nobody:
-            problems.append(
-                f"pseudonyms of column {name!r} do not count people: {several:,} people have several, and {nobody:,} "
-                "stand on rows that name no person; pseudonymize the column that names the person instead"
-            )
-    return problems
-
-
-def _nets(engine: Engine, names: Sequence[str], checks: TieChecks) -> list[str]:
-    problems = []
-    for (one, other), query in zip(combinations(names, 2), checks.nets, strict=True):
-        rows, both = engine.row(query, "verify that pseudonyms make no net")
-        if rows or both:
-            problems.append(
-                f"{rows:,} rows are tied to some rows by column {one!r} and to others by column {other!r}, and "
-                f"{both:,} pseudonyms stand in both: what such a net tells has no bound; pseudonymize one of them only"
-            )
-    return problems
-
-
-def _of_named(engine: Engine, publication: Publication, names: Sequence[str], checks: TieChecks) -> list[str]:
-    models = _models_of_named(publication)
-    problems = []
-    for name, query in zip(names, checks.named, strict=False):
-        verified = read_verification(engine.row(query, "verify the rows that have a pseudonym"), models)
-        problems += [
-            f"{result.model} does not hold in {result.classes_failing:,} classes once the rows without a pseudonym in "
-            f"column {name!r} are left aside; fill the column, or leave the pseudonyms out"
-            for result in verified.models
-            if not result.holds
-        ]
-    return problems

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -36,7 +36,7 @@ from kanon_sql.release.verify.classes import (
     read_verification,
     summary_values,
 )
-from kanon_sql.release.verify.pseudonyms import TieChecks, check_ties, tie_checks_of
+from kanon_sql.release.verify.pseudonyms import TieCheck, check_ties, tie_checks_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -129,13 +129,13 @@ class Checks:
     classes: exp.Select
     labels: exp.Query | None
     people: exp.Select | None
-    ties: TieChecks = field(default_factory=TieChecks)
+    ties: Sequence[TieCheck] = ()
     rules: exp.Select | None = None
     ruled: Sequence[RuledColumn] = ()
 
     def statements(self) -> tuple[exp.Expr, ...]:
         """Return the statements there are, in the order in which they are run."""
-        checks = (self.classes, self.labels, self.people, *self.ties.statements(), self.rules)
+        checks = (self.classes, self.labels, self.people, *(tie.query for tie in self.ties), self.rules)
         return tuple(query for query in checks if query is not None)
 
 
