@@ -177,7 +177,7 @@ def test_searches_in_which_few_people_are_told_apart_find_the_same(case: Case) -
     found = []
     for tuples in (10**9, 0):  # from which they do so
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(evidence, "_SKETCHED", tuples)
+            patched.setattr(evidence, "TUPLES_PER_STATEMENT", tuples)
             try:
                 with anonymize(case, connection, person) as release:
                     found.append((release.levels, release.rows_suppressed, release.loss))
@@ -189,7 +189,7 @@ def test_searches_in_which_few_people_are_told_apart_find_the_same(case: Case) -
 @pytest.mark.parametrize("tuples", [0, 10**9])
 def test_people_and_rows_are_required_together(monkeypatch: pytest.MonkeyPatch, tuples: int) -> None:
     """Half of all rows are of a class of 150 rows and two people, which both levels suppress."""
-    monkeypatch.setattr(evidence, "_SKETCHED", tuples)
+    monkeypatch.setattr(evidence, "TUPLES_PER_STATEMENT", tuples)
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i AS pid, ['a1', 'a2'][1 + i % 2] AS a FROM range(150) numbers(i)")
     connection.execute("INSERT INTO t SELECT i % 2, 'b1' FROM range(150) numbers(i)")

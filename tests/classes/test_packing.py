@@ -187,7 +187,7 @@ def test_the_release_is_the_same_however_values_are_counted(
 ) -> None:
     """Also where the table is so large that nodes are rolled up; and no relation of a search is left behind."""
     if large:
-        monkeypatch.setattr("kanon_sql.search.full_domain.evidence._LARGE", 1)
+        monkeypatch.setattr("kanon_sql.search.full_domain.evidence.TUPLES_PER_STATEMENT", 1)
         monkeypatch.setattr("kanon_sql.search.full_domain.roll_ups._SMALL", 1)
         monkeypatch.setattr("kanon_sql.search.full_domain.roll_ups._PRICE", 1)
     connection.execute("SELECT setseed(0.7)")

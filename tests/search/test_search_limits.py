@@ -114,15 +114,19 @@ def test_what_is_found_early_is_never_better_than_what_is_proven(wide: tuple[pd.
 
 
 @pytest.mark.thorough
-@given(cases(), st.integers(1, 3))
+@given(cases(), st.integers(1, 3), st.booleans())
 @examples(30)
-def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_answer(case: Case, price: int) -> None:
+def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_answer(
+    case: Case, price: int, large: bool
+) -> None:
     """What large tables and lattices switch on, switched on for small ones, against the exhaustive search."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kanon_sql.search.full_domain.optimal._PATIENCE", 3)
-        patch.setattr(evidence, "_WORTH_JOINING", 1)
-        patch.setattr(evidence, "_LARGE", 0)
-        patch.setattr(evidence, "_FEW", 2)
+        if large:
+            patch.setattr(evidence, "TUPLES_PER_STATEMENT", 0)
+        else:  # nodes are tested together
+            patch.setattr(evidence, "MOST_TOGETHER", 2)
+        patch.setattr(evidence, "MIN_TUPLES_PER_CLASS_TO_ROLL_UP", 2)
         patch.setattr(roll_ups, "_SMALL", 0)
         patch.setattr(roll_ups, "_PRICE", price)
         connection, person = load(case)
@@ -144,9 +148,9 @@ def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_a
 def test_nodes_that_are_tested_together_change_nothing_of_the_search(case: Case) -> None:
     connection, person = load(case)
     found = []
-    for lattice in (1, 10**9):
+    for nodes in (2, 10**9):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(evidence, "_WORTH_JOINING", lattice)
+            patch.setattr(evidence, "MOST_TOGETHER", nodes)
             try:
                 release = anonymize(case, connection, person)
             except kanon.NoSolutionError:

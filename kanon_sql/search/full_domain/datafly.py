@@ -15,24 +15,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql.classes.lattice import with_level
 from kanon_sql.errors import NoSolutionError
-from kanon_sql.measures.labels import code_in_key
-from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.measures.labels import Labels
     from kanon_sql.search.full_domain.evidence import Evidence
-    from kanon_sql.search.problem import Problem, SearchProgress
+    from kanon_sql.search.problem import SearchProgress
 
 
 def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     """Return the first node on Datafly's way up that suppresses no more than is allowed."""
     problem = evidence.problem
-    distinct = _distinct_values(problem)
+    distinct = problem.costs.labels
     node = problem.lattice.start
     # 1. Too many rows stand out; at the top none does.
     while evidence.test(node) > problem.limit:
@@ -47,21 +42,3 @@ def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
         if progress is not None:
             progress(evidence.nodes_tested, None, None)
     return node
-
-
-def _distinct_values(problem: Problem) -> list[list[int]]:
-    """Return, for each column and level, how many different labels the rows of the table have; NULL is one."""
-    frequency = problem.frequency
-    counted = sql.union_all([_distinct_codes(column, frequency.relation) for column in problem.labels])
-    present = dict(frequency.engine.rows(counted, "distinct values of the columns"))
-    return [[present[column.number], *problem.costs.labels[column.number][1:]] for column in problem.labels]
-
-
-def _distinct_codes(column: Labels, relation: exp.Table) -> exp.Select:
-    codes = [
-        sql.named(code_in_key(placement, placement.word.mask(0)), f"code_{number}")
-        for number, placement in enumerate(column.placements)
-    ]
-    present = exp.select(*codes).distinct().from_(relation.copy()).subquery("present")
-    number = sql.named(sql.literal(column.number), "number")
-    return exp.select(number, sql.named(sql.count_rows(), "n")).from_(present)

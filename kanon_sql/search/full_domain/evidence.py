@@ -32,7 +32,7 @@ from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
+from kanon_sql.search.full_domain.roll_ups import MIN_TUPLES_PER_CLASS_TO_ROLL_UP, RollUp, RollUps
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -45,15 +45,11 @@ if TYPE_CHECKING:
     from kanon_sql.search.full_domain.known_nodes import KnownNodes
     from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
-_LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
-_IN_A_UNION = 16  # nodes that are tested in one statement, where each statement is a job
-_FEWEST = 4  # nodes that are tested in one statement at first, and where most were not needed
-_TOGETHER = 12  # nodes that are tested in one statement, at most, where planning it is what takes long
-_WORTH_JOINING = 100  # nodes of a lattice; in a smaller one few are tested, each by a statement that is easy to read
-_READ = 300_000  # tuples that such a statement reads, one time for each node
-_WORTH_JOINED = 30_000  # tuples, at most, that are joined to the masks of nodes; more are grouped by a query for each
-_SKETCHED = 100_000  # tuples from which telling people apart takes longer than planning a longer statement
-_FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
+TUPLES_PER_STATEMENT = 300_000
+"""Tuples that are read in about the time that planning a statement takes: of fewer, several nodes are tested together;
+of more, a probe, a table of the classes or telling few people apart is worth a statement of its own."""
+MOST_TOGETHER = 12
+"""Nodes that are tested in one statement. In a lattice of few times as many, each has one that is easy to read."""
 
 
 def require_not_stopped(stopped: Stopped | None) -> None:
@@ -98,7 +94,7 @@ class Evidence:
         self._joins_masks = (
             problem.frequency.engine.joins_masks
             and known_subsets_of(problem.models) is None
-            and problem.lattice.size >= _WORTH_JOINING
+            and problem.lattice.size >= MOST_TOGETHER**2
             and problem.shared_tests is None  # which are remembered for each k
             and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
         )
@@ -114,8 +110,6 @@ class Evidence:
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
         self._screens_ahead: dict[Node, int] = {}
-        self._looked_at: list[Node] = []
-        self._together = _FEWEST
 
     def expect_many(self) -> None:
         """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
@@ -255,7 +249,7 @@ class Evidence:
         return f"{why}: {self._advice()}."
 
     def satisfies(self, node: Node) -> bool:
-        """Tell whether a node suppresses no more than is allowed; without a test where the answer is known."""
+        """Return True if a node suppresses no more than is allowed; without a test if the answer is known."""
         limit = self.problem.limit
         return self.suppresses_at_least(node) <= limit and self.test(node) <= limit
 
@@ -277,11 +271,11 @@ class Evidence:
         return self.tested[node]
 
     def _count(self, node: Node, classes: RollUp | None) -> int:
-        if node not in self.tested and not self.problem.lattice.allows(node):
-            self.tested[node] = self.problem.frequency.rows + 1  # more than any limit, and so is all below
-            self._mark(node, self.tested[node])
         if node not in self.tested:
-            suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
+            if self.problem.lattice.allows(node):
+                suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
+            else:  # more than any limit, and so is all below
+                suppressed = below = self.problem.frequency.rows + 1
             self.tested[node] = suppressed
             self._mark(node, below)
         return self.tested[node]
@@ -337,94 +331,71 @@ class Evidence:
         What is found is kept until a node is tested; it changes nothing of what is searched, or counted as tested.
         """
         unknown = (node for node in nodes if not self.knows(node))
-        if self.problem.frequency.engine.tests_together:
-            self._test_in_a_union(list(islice(unknown, _IN_A_UNION)))
-        elif self._joins_masks and (first := next(unknown, None)) is not None:
+        if (first := next(unknown, None)) is not None and (several := self._most_together(first)) > 1:
             source = self.roll_ups.source(first)
-            needed = sum(node not in self._ahead for node in self._looked_at)
-            self._together = min(max(_FEWEST, 3 * needed), _TOGETHER)  # fewer where guesses were wrong
             alike = (node for node in unknown if self.roll_ups.source(node) is source)
-            self._looked_at = [first, *islice(alike, self._worth_joining(source) - 1)]
-            if source.tuples > _WORTH_JOINED and self.problem.only_counts_rows:
-                self._test_in_a_union(self._looked_at)
-            else:
-                self._join_masks(source, self._looked_at)
+            if len(some := [first, *islice(alike, several - 1)]) > 1:
+                self._test_together(source, some)
 
     def knows(self, node: Node) -> bool:
-        """Tell whether a node was tested, or looked at ahead; of one that is not allowed, there is nothing to know."""
+        """Return True if a node was tested, or looked at ahead; of one that is not allowed, nothing is to be known."""
         return node in self.tested or node in self._ahead or not self.problem.lattice.allows(node)
 
     @property
     def most_together(self) -> int:
         """How many nodes are worth testing in one statement, where all of them are needed."""
-        if self.problem.frequency.engine.tests_together:
-            return _IN_A_UNION
-        return self._worth_joining(self.roll_ups.source(self.problem.lattice.top), _TOGETHER)
+        return self._most_together(self.problem.lattice.top)
 
     def looks_ahead(self, node: Node) -> bool:
-        """Tell whether a node should be tested in one statement with others that will probably be needed."""
-        return not self.knows(node) and self._worth_joining(self.roll_ups.source(node)) > 1
+        """Return True if a node should be tested in one statement with others that will probably be needed."""
+        return not self.knows(node) and self._joins_masks and self._most_together(node) > 1
 
-    def _worth_joining(self, source: RollUp, most: int | None = None) -> int:
-        """Return how many nodes are worth testing in one statement: planning it costs more than reading few tuples."""
-        return max(1, min(most or self._together, _READ // max(1, source.tuples))) if self._joins_masks else 1
+    def _most_together(self, node: Node) -> int:
+        """Return how many nodes, counted where this one is, are worth testing in one statement."""
+        if self.problem.frequency.engine.tests_together:
+            return MOST_TOGETHER
+        tuples = max(1, self.roll_ups.source(node).tuples)
+        return max(1, min(MOST_TOGETHER, TUPLES_PER_STATEMENT // tuples)) if self._joins_masks else 1
 
-    def _test_in_a_union(self, nodes: list[Node]) -> None:
-        if len(nodes) <= 1:
-            return
-        problem = self.problem
-        relations = [self.roll_ups.source(node).relation for node in nodes]
-        masks = [
-            {f"{mask_name(key)}_{number}": mask for key, mask in enumerate(problem.frequency.masks(node))}
-            for number, node in enumerate(nodes)
-        ]
-        shape = (
-            "union",
-            *(relation.name for relation in relations),
-            *(bool(mask) for own in masks for mask in own.values()),
-        )
-        if shape not in self._statements:
-            tests = [
-                node_query(
-                    relation,
-                    [exp.Placeholder(this=name) if mask else 0 for name, mask in own.items()],
-                    problem.models,
-                    with_sizes=not self.bounds_are_free,
-                ).select(sql.named(sql.literal(number), NODE), copy=False)
-                for number, (relation, own) in enumerate(zip(relations, masks, strict=True))
-            ]
-            self._statements[shape] = sql.union_all(tests)
-        values = {name: mask for own in masks for name, mask in own.items() if mask}
-        titled = f"test nodes {', '.join(map(str, nodes))}"
-        for *found, number in problem.frequency.engine.rows(self._statements[shape], titled, values):
-            self._ahead[nodes[number]] = tuple(found)
-
-    def _join_masks(self, source: RollUp, nodes: list[Node]) -> None:
-        if len(nodes) == 1:
-            return
-        frequency = self.problem.frequency
-        shape = ("nodes", source.relation.name, ())
-        if shape not in self._statements:
+    def _test_together(self, source: RollUp, nodes: list[Node]) -> None:
+        """Test nodes by one statement: tuples are joined to the masks of each, or each has a query of its own."""
+        problem, relation, with_sizes = self.problem, source.relation, not self.bounds_are_free
+        masks = [problem.frequency.masks(node) for node in nodes]
+        if self._joins_masks:
+            shape: tuple[Any, ...] = ("nodes", relation.name)
+            values: dict[str, Any] = listed(masks)
+        else:
+            shape = ("union", relation.name, *(bool(mask) for own in masks for mask in own))
+            values = {
+                f"{mask_name(key)}_{place}": mask for place, own in enumerate(masks) for key, mask in enumerate(own)
+            }
+        if shape not in self._statements and self._joins_masks:
             self._statements[shape] = nodes_query(
-                source.relation,
-                frequency.keys,
-                self.problem.models,
-                with_sizes=not self.bounds_are_free,
-                packing=self._packing,
+                relation, problem.frequency.keys, problem.models, with_sizes=with_sizes, packing=self._packing
             )
-        masks = listed([frequency.masks(node) for node in nodes])
-        rows = frequency.engine.rows(self._statements[shape], f"test nodes {', '.join(map(str, nodes))}", masks)
-        for number, *found in rows:
-            if not self.monotone:
-                self._screens_ahead[nodes[number]] = int(found.pop())
-            self._ahead[nodes[number]] = tuple(found)
+        elif shape not in self._statements:
+            tests = []
+            for place, own in enumerate(masks):
+                bound = [
+                    exp.Placeholder(this=f"{mask_name(key)}_{place}") if mask else 0 for key, mask in enumerate(own)
+                ]
+                test = node_query(relation, bound, problem.models, with_sizes=with_sizes)
+                test.set("expressions", [sql.named(sql.literal(place), NODE), *test.selects])
+                tests.append(test)
+            self._statements[shape] = sql.union_all(tests)
+        bound_values = values if self._joins_masks else {name: mask for name, mask in values.items() if mask}
+        title = f"test nodes {', '.join(map(str, nodes))}"
+        for place, *found in problem.frequency.engine.rows(self._statements[shape], title, bound_values):
+            if self._joins_masks and not self.monotone:
+                self._screens_ahead[nodes[place]] = int(found.pop())
+            self._ahead[nodes[place]] = tuple(found)
 
     def worth_probing(self, node: Node) -> bool:
-        """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
+        """Return True if a node may have so many classes that a probe is far cheaper than a test."""
         if self.known is not None:
             return False
         source = self.roll_ups.source(node)
-        return source.tuples >= _LARGE and node not in self._probed and self._most_classes(node) > source.tuples / _FEW
+        return source.tuples >= TUPLES_PER_STATEMENT and node not in self._probed and not self._has_few_classes(node)
 
     def probe(self, node: Node) -> None:
         """Count one class in several of a node: it suppresses at least what is suppressed among these."""
@@ -538,7 +509,11 @@ class Evidence:
         _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
-            self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
+            published, *squares = map(int, sizes)
+            rows, k = self.problem.frequency.rows, self.problem.k
+            # A class that fails a model may be as large as the table, unless k rows are all that it needs.
+            too_small = k - 1 if self.problem.only_counts_rows else rows
+            self._sizes[node] = ClassSizes(rows, k, too_small, published, int(suppressed), *squares)
         return int(suppressed), int(below)
 
     def _source(self, node: Node, classes: RollUp | None) -> tuple[RollUp, bool]:
@@ -548,11 +523,11 @@ class Evidence:
         return source, same and self.problem.frequency.has_people_once
 
     def _sketches_people(self, source: RollUp, *, merged: bool = False) -> bool:
-        """Tell whether ``people_query`` tests nodes on a relation; not where that has each person in a class once."""
+        """Return True if ``people_query`` tests nodes on a relation; not if that has each person in a class once."""
         problem = self.problem
         return (
             not merged
-            and source.tuples >= _SKETCHED
+            and 3 * source.tuples >= TUPLES_PER_STATEMENT  # to tell people apart takes longer
             and problem.frequency.has_people_once
             and problem.k <= MOST_SKETCHED
             and problem.frequency.engine.joins_masks
@@ -594,13 +569,6 @@ class Evidence:
             shared.suppressed[node] = tuple(map(int, found))
         return shared.suppressed[node][shared.sizes.index(self.problem.k)]
 
-    def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
-        problem = self.problem
-        rows, k = problem.frequency.rows, problem.k
-        # A class that fails a model may be as large as the table, unless k rows are all that it needs.
-        too_small = k - 1 if problem.only_counts_rows else rows
-        return ClassSizes(rows, k, too_small, published, suppressed, squares, suppressed_squares)
-
     def _exact_cost(self, node: Node, suppressed: int, classes: RollUp | None) -> Cost | float:
         problem = self.problem
         if (measure := problem.objective.of_classes) is not None:
@@ -624,18 +592,17 @@ class Evidence:
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]
 
-    def _most_classes(self, node: Node) -> int:
-        """Return a number of classes that a node cannot exceed."""
-        return math.prod(labels[level] for labels, level in zip(self.problem.costs.labels, node, strict=True))
+    def _has_few_classes(self, node: Node) -> bool:
+        """Return True if a table of the classes of a node costs next to nothing, beside counting them."""
+        most = math.prod(labels[level] for labels, level in zip(self.problem.costs.labels, node, strict=True))
+        return most <= self.roll_ups.source(node).tuples / MIN_TUPLES_PER_CLASS_TO_ROLL_UP
 
     def _roll_up_if_small(self, node: Node) -> RollUp | None:
-        """Return the classes of a node as a table, where that costs no more than to count them and serves twice."""
+        """Return the classes of a node as a table, if that costs no more than to count them and serves twice."""
         source = self.roll_ups.source(node)
-        if self.known is not None or source.tuples < _LARGE or self._sketches_people(source):
+        if self.known is not None or source.tuples < TUPLES_PER_STATEMENT or self._sketches_people(source):
             return None  # a test is cheaper
-        if self._most_classes(node) > source.tuples / _FEW:
-            return None
-        return self.roll_ups.make(node)
+        return self.roll_ups.make(node) if self._has_few_classes(node) else None
 
     def _keep_if_best(self, classes: RollUp | None, *, became_best: bool) -> None:
         if became_best and self._best_classes is not None:

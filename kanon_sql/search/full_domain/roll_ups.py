@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Lattice, Node
     from kanon_sql.classes.packing import Packing
 
+MIN_TUPLES_PER_CLASS_TO_ROLL_UP = 8
 _SMALL = 100_000  # tuples below which a scan costs no more than planning the statement
 _PRICE = 8  # scans of the source, below a node, after which its roll-up is considered
 _SHRINKS_TO = 0.5  # of its source: what a roll-up must reach to be made

@@ -251,7 +251,7 @@ def test_optimum(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fracti
     expected = exhaustive(tables, k, limit)
     with pytest.MonkeyPatch.context() as patch:
         if large:
-            for name, few in (("_LARGE", 0), ("_SKETCHED", 0), ("_FEW", 1000)):
+            for name, few in (("TUPLES_PER_STATEMENT", 0), ("MIN_TUPLES_PER_CLASS_TO_ROLL_UP", 1000)):
                 patch.setattr(evidence, name, few)
         try:
             with anonymize_tables(make_database(tables), policy) as release:
