@@ -90,6 +90,10 @@ class Through:
     column: str
     table: str
 
+    def setting(self) -> dict[str, str]:
+        """Return it as kanon.toml has it."""
+        return {"through": self.column, "to": self.table}
+
 
 @dataclass(frozen=True)
 class TablePolicy:
@@ -365,8 +369,7 @@ def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
 
 
 def _table_document(table: TablePolicy, old: Path, new: Path) -> dict[str, Any]:
-    through = table.person
-    person = {"through": through.column, "to": through.table} if isinstance(through, Through) else through
+    person = table.person.setting() if isinstance(table.person, Through) else table.person
     columns = {name: list(getattr(table.columns, name)) for name in _ROLES}
     hierarchies = {name: moved_rule(rule, old, new) for name, rule in table.hierarchies.items()}
     document = {"person": person, "key": table.key, **columns, "rest": table.columns.rest, "hierarchies": hierarchies}

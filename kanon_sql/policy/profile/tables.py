@@ -39,7 +39,7 @@ from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import OpenDatabase
@@ -83,7 +83,7 @@ class TableProposal:
             "name": self.table.name,
             "rows": self.table.rows,
             "rows_are": self.rows,
-            "person": {"through": person.column, "to": person.table} if isinstance(person, Through) else person,
+            "person": person.setting() if isinstance(person, Through) else person,
             "key": self.key,
             "columns": [{"name": one.name, "role": one.role, "reason": one.reason} for one in columns],
             "notes": list(self.notes),
@@ -430,8 +430,8 @@ def _table(one: TableProposal, profile: Profile, where: Sequence[str], *, decide
     yield f"[tables.{toml_key(one.table.name)}]\n"
     yield toml_line("rows", one.rows if one.rows != "undecided" else "events" if decided else "")
     if isinstance(one.person, Through):
-        person: Mapping[str, str] = {"through": one.person.column, "to": one.person.table}
-        yield f"person = {{ {', '.join(f'{name} = {toml_value(value)}' for name, value in person.items())} }}\n"
+        way = ", ".join(f"{name} = {toml_value(value)}" for name, value in one.person.setting().items())
+        yield f"person = {{ {way} }}\n"
     elif one.person is not None:
         yield toml_line("person", one.person)
     if one.key is not None:

@@ -521,24 +521,23 @@ def open_released(
             "their files: name the one or the other."
         )
     opened = _as_described(database, policy, lambda place, table: _released(place, table, schema))
-    alike = str if isinstance(opened.engine, Workbench) else folded  # PostgreSQL compares names with their case
+    is_file, is_warehouse = directory is not None, isinstance(opened.engine, Workbench)
+    alike = str if is_warehouse else folded  # PostgreSQL compares names with their case
     where = alike(schema or database.schema)
     named = {(alike(own.db) or where, alike(own.name)) for own in (member.relation for member in opened.members)}
     schemas = {own for own, _ in named}
-    no_more: set[tuple[str, str]] = set()
     with closed_on_error(opened.engine):
-        there = database.relations() if directory is None else database.tables
-        if directory is None and not isinstance(opened.engine, Workbench):
-            no_more = views_of_release(opened.engine, named, database.schema)
-    others = [pair for pair in there if (alike(pair[0]), alike(pair[1])) not in named]
+        there = database.tables if is_file else database.relations()
+        views = set() if is_file or is_warehouse else views_of_release(opened.engine, named, database.schema)
+    others = [(own, name) for own, name in there if (alike(own), alike(name)) not in named]
     beside_them = [
         name if schemas == {where} else f"{own}.{name}"
         for own, name in others
-        if alike(own) in schemas and (alike(own), alike(name)) not in no_more
+        if alike(own) in schemas and (alike(own), alike(name)) not in views
     ]
     return replace(
         opened,
-        schema=(schema or database.schema) if directory is None and schemas == {where} else None,
+        schema=(schema or database.schema) if not is_file and schemas == {where} else None,
         not_in_policy=tuple(beside_them),
         elsewhere=dict(Counter(own for own, _ in others if alike(own) not in schemas)),
     )

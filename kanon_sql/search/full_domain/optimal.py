@@ -47,7 +47,7 @@ from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.problem import LISTABLE, require_sizes_enough
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.classes.lattice import Lattice, Node
     from kanon_sql.measures.base import Cost
@@ -255,15 +255,14 @@ def _next_tests(evidence: Evidence, intervals: list[Interval]) -> Iterator[Node]
 
 def _halves(evidence: Evidence, bound: Cost, lower: Node, upper: Node) -> Iterator[tuple[Cost, Node, Node]]:
     """Return the halves of an interval that may hold a better node than the best, each after its bound."""
-    for half in _split(evidence, lower, upper):
+    for half in split(evidence.problem.costs.totals, lower, upper):
         least = evidence.least_cost(half[0], evidence.suppresses_at_least(half[1]))
         if least < evidence.best_cost and not isinstance(least, float):
             yield max(bound, least), *half
 
 
-def _split(evidence: Evidence, lower: Node, upper: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
+def split(totals: Sequence[Sequence[int]], lower: Node, upper: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
     """Return the two halves of an interval: the upper one has a higher lower end, the lower one a lower upper end."""
-    totals = evidence.problem.costs.totals
     open_columns = [column for column in range(len(lower)) if lower[column] < upper[column]]
     column = max(open_columns, key=lambda i: (totals[i][upper[i]] - totals[i][lower[i]], upper[i] - lower[i]))
     levels = range(lower[column], upper[column])

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,7 +37,7 @@ from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, unti
 from kanon_sql.errors import NoSolutionError, counted
 from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.search.full_domain.evidence import Evidence, require_not_stopped
-from kanon_sql.search.full_domain.optimal import neighbours
+from kanon_sql.search.full_domain.optimal import neighbours, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,10 +100,6 @@ class Part:
 
     def least_cost(self, lower: Node, suppressed: int) -> Cost | float:
         return self.evidence.least_cost(self.node(lower), suppressed) * self.weight
-
-    def total(self, place: int, level: int) -> int:
-        """Return what all rows cost in one of its own columns at a level."""
-        return self.costs.totals[self.columns.index(place)][level] * self.weight
 
     def least_of_column(self, place: int, level: int, suppressed: int) -> int:
         column = self.columns.index(place)
@@ -192,7 +189,7 @@ class TablesSearch:
                 continue
             self._measure_if_better(upper_end)
             # 5. Split it.
-            for half in self._halves(lower, upper_end) if lower != upper_end else ():
+            for half in split(self._totals, lower, upper_end) if lower != upper_end else ():
                 least = max(bound, self._least(*half), self._least_measured(half[0], upper_end))
                 if least < self._best_cost and not isinstance(least, float):
                     heapq.heappush(waiting, (least, -next(arrival), *half))
@@ -280,19 +277,14 @@ class TablesSearch:
                 narrowed = with_level(narrowed, place, narrowed[place] - 1)
         return narrowed
 
-    def _halves(self, lower: Node, upper: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
-        widest = max(
-            ((part, place) for part in self.parts for place in part.own if lower[place] < upper[place]),
-            key=lambda one: (
-                one[0].total(one[1], upper[one[1]]) - one[0].total(one[1], lower[one[1]]),
-                upper[one[1]] - lower[one[1]],
-            ),
-        )
-        part, place = widest
-        half = part.total(place, lower[place]) + part.total(place, upper[place])
-        below = [level for level in range(lower[place], upper[place]) if 2 * part.total(place, level) <= half]
-        middle = max(below, default=lower[place])
-        return (with_level(lower, place, middle + 1), upper), (lower, with_level(upper, place, middle))
+    @cached_property
+    def _totals(self) -> list[list[int]]:
+        """The cost of all rows in each column of the lattice at each of its levels."""
+        owners = {place: (part, part.columns.index(place)) for part in self.parts for place in part.own}
+        return [
+            [total * part.weight for total in part.costs.totals[column]]
+            for part, column in (owners[place] for place in range(len(owners)))
+        ]
 
     def _cost(self, node: Node) -> Cost | float:
         """Return the exact cost of a node."""
