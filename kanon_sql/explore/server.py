@@ -121,7 +121,7 @@ class Guard:
         await (answer or self._app)({**scope, "root_path": self.path}, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return what is answered instead of a page; None where the page may be served."""
+        """Return what is answered instead of a page; None if the page may be served."""
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
@@ -177,7 +177,7 @@ class Shown:
 
     Attributes:
         limit: rows that may be suppressed.
-        best: the optimum; None where it is not known yet.
+        best: the optimum; None if it is not known yet.
     """
 
     state: State

@@ -80,7 +80,7 @@ _NARROW = 0.004  # of the rows: a label of fewer is too narrow to be drawn
 
 @dataclass(frozen=True)
 class NodeFigures:
-    """What a node does: rows that it suppresses, and what the measure says; None where it suppresses every row."""
+    """What a node does: rows that it suppresses, and what the measure says; None if it suppresses every row."""
 
     node: Node
     suppressed: int
@@ -431,7 +431,7 @@ class Workspace:
     Attributes:
         source: as it was pointed at.
         table: in a database.
-        given: the policy that was given; None where one is proposed from the profile.
+        given: the policy that was given; None if one is proposed from the profile.
         taken: names of relations beside the table, in a database file.
         profile: what the columns are; None until it is known.
     """

@@ -133,66 +133,13 @@ def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> N
 
 
 def typed_query(column: Column) -> exp.Query:
-    """Return the query of the values of a file, ``$texts``, as values of the type of the column.
-
-    Of each its place among them, from 1; its rank in the order of the typed values, the same for equal ones, NULL for
-    what cannot be read as the type; and whether it is a number or a date, maybe beyond what the type can hold.
-    """
-    whole = exp.select(sql.named(sql.cast(exp.Placeholder(this="texts"), "VARCHAR[]"), "texts")).subquery("whole")
-    texts = sql.column("texts")
-    given = exp.select(
-        sql.named(exp.Explode(this=texts), "text"),
-        sql.named(exp.Anonymous(this="generate_subscripts", expressions=[texts.copy(), sql.literal(1)]), "place"),
-    ).from_(whole)
-    text = sql.column("text")
+    """Return the query of the values of a file, ``$texts``, as values of the type of the column."""
     readable, wider = (
-        exp.TryCast(this=text.copy(), to=exp.DataType.build(kind, dialect="duckdb"))
+        exp.TryCast(this=sql.column("text"), to=exp.DataType.build(kind, dialect="duckdb"))
         for kind in (column.lookup_type, _WIDER.get(column.family, column.lookup_type))
     )
-    typed = exp.select("place", sql.named(readable, "typed"), sql.named(wider, "wider")).from_(given.subquery("given"))
-    has_type = sql.column("typed").is_(exp.null()).not_()
-    rank = exp.Case().when(has_type, sql.over(exp.DenseRank(), order=["typed"]))
-    return exp.select(
-        "place", sql.named(rank, "rank"), sql.named(sql.column("wider").is_(exp.null()).not_(), "is_of_kind")
-    ).from_(typed.subquery("values_of_file"))
-
-
-def _missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
-    """Return the query that counts what a hierarchy misses: rows, distinct values, and near misses.
-
-    Near misses are values that would be found without surrounding spaces, or as numbers.
-    """
-    value = sql.column("value", "present")
-    known = sql.column(VALUE, "lookup")
-    present = (
-        exp.select(sql.named(sql.column(column.name, "source"), "value"), sql.named(sql.count_rows(), "n"))
-        .from_(sql.aliased(source, "source"))
-        .group_by(sql.column(column.name, "source"))
-    )
-    spaces = exp.EQ(this=exp.Trim(this=_text(value)), expression=exp.Trim(this=_text(known)))
-    numbers = exp.EQ(this=_number(value), expression=_number(known))
-    found = exp.select("1").from_(sql.aliased(lookup, "lookup"))
-
-    def near(condition: exp.Expr) -> exp.Expr:
-        hit = exp.Exists(this=found.copy().where(condition))
-        return sql.where(sql.count_rows(), hit)
-
-    return (
-        exp.select(
-            sql.named(
-                sql.cast(
-                    exp.Coalesce(this=exp.Sum(this=sql.column("n", "present")), expressions=[sql.literal(0)]),
-                    "BIGINT",
-                ),
-                "rows_missing",
-            ),
-            sql.named(sql.count_rows(), "values_missing"),
-            sql.named(near(spaces), "found_without_spaces"),
-            sql.named(near(numbers), "found_as_numbers"),
-        )
-        .from_(present.subquery("present"))
-        .where(exp.Exists(this=found.copy().where(sql.same(known.copy(), value.copy()))).not_())
-    )
+    given = {"texts": exp.Placeholder(this="texts"), "typed": readable, "wider": wider}
+    return sql.query("hierarchy/typed", values=given)
 
 
 @dataclass(frozen=True)
@@ -213,34 +160,28 @@ def missing_messages(engine: Engine, source: exp.Table, hierarchies: Iterable[Hi
 def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:
     """Return what a hierarchy lacks of its column."""
     column = hierarchy.column
-    query = _missing_query(source, hierarchy.relation, column)
-    rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
-    counts = (int(rows), int(values), int(spaces), int(numbers))
-    advice = _MAKE_AGAIN if hierarchy.stored is not None else _ADD_LINES if hierarchy.definition is None else _WIDEN
-    return Missing(
-        counts[1], counts[0], _describe_missing(column, hierarchy.origin, counts, advice) if values else None
+    query = sql.query(
+        "hierarchy/missing",
+        values={"value": [sql.named(sql.column(column.name, "source"), "value")]},
+        tables={"source": source, "lookup": hierarchy.relation},
     )
-
-
-def _describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
-    rows, values, spaces, numbers = counts
-    text = (
-        f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "
-        f"the column ({_plural(rows, 'row', 'rows')} of the table). "
-    )
+    found = engine.row(query, f"values that the hierarchy of {column.name} misses")
+    rows, values, spaces, numbers = map(int, found)
+    if not values:
+        return Missing(0, 0, None)
     if spaces == values:
-        return text + "All are there but for surrounding spaces: trim the column."
-    if numbers == values:
-        return text + f"All are there as numbers but the column is {column.type}: cast it, or write the values alike."
-    return text + advice
-
-
-def _text(expression: exp.Expr) -> exp.Expr:
-    return sql.cast(expression.copy(), "VARCHAR")
-
-
-def _number(expression: exp.Expr) -> exp.Expr:
-    return exp.TryCast(this=_text(expression), to=exp.DataType.build("DOUBLE"))
+        advice = "All are there but for surrounding spaces: trim the column."
+    elif numbers == values:
+        advice = f"All are there as numbers but the column is {column.type}: cast it, or write the values alike."
+    elif hierarchy.stored is not None:
+        advice = _MAKE_AGAIN
+    else:
+        advice = _ADD_LINES if hierarchy.definition is None else _WIDEN
+    message = (
+        f"The hierarchy of column {column.name!r} ({hierarchy.origin}) has no row for "
+        f"{_plural(values, 'value', 'values')} of the column ({_plural(rows, 'row', 'rows')} of the table). {advice}"
+    )
+    return Missing(values, rows, message)
 
 
 def _early_roots(lookup: exp.Table, level: int, height: int) -> exp.Select:

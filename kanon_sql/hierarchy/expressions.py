@@ -134,7 +134,7 @@ def _scale(column: Column) -> int:
 
 
 def no_number(column: Column) -> exp.Expr:
-    """Return whether a value is NULL, infinite or NaN, which is greater than all numbers."""
+    """Return True if a value is NULL, infinite or NaN, which is greater than all numbers."""
     missing = exp.Is(this=sql.column(VALUE), expression=exp.null())
     if column.family != "float":
         return missing

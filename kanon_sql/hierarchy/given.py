@@ -340,7 +340,7 @@ _AS_WRITTEN = re.compile(r"0|-?[1-9][0-9]{0,38}")
 def _in_order_of_integers(column: Column, values: Sequence[str | None]) -> list[int] | None:
     """Return the places of whole numbers in their order, NULL before all others, without a statement.
 
-    None where that needs DuckDB: of another type, or a value is written in another way than DuckDB writes it, twice, or
+    None if that needs DuckDB: of another type, or a value is written in another way than DuckDB writes it, twice, or
     beyond what the type can hold.
     """
     bounds = bounds_of(column) if column.family == "integer" else None

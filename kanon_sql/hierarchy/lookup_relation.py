@@ -60,13 +60,13 @@ class Hierarchy:
         relation: the lookup relation with values, levels and codes.
         root: label of the root.
         origin: what it was made from, in the words of the person who gave it.
-        definition: the query that makes values and levels from the source; None where a file gave them.
+        definition: the query that makes values and levels from the source; None if a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
         chosen: whether it was chosen here because none was given.
         format: of the file that it was read from.
         notes: what is to be said of it.
         rule: what gives a value the same labels in another table: a rule that leaves nothing to the data, or a file;
-            None where there is no such rule.
+            None if there is no such rule.
     """
 
     column: Column

@@ -109,7 +109,7 @@ def shape_of_hierarchy(engine: Engine, made: Hierarchy) -> Shape:
 
 
 def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
-    """Return whether the hierarchy that ``make`` reads or builds fits: it is a tree with a row for every value."""
+    """Return the fit of the hierarchy that ``make`` reads or builds: it is a tree with a row for every value."""
     try:
         hierarchy = make()
     except HierarchyError as error:

@@ -31,7 +31,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.rules import ColumnExtremes
     from kanon_sql.hierarchy.spec import Rule
 
@@ -44,26 +44,12 @@ class _Present:
     """Values of a column, NULL not counted.
 
     Attributes:
-        labels: different labels that a hierarchy gives them at its first level; None where they were not counted.
+        labels: different labels that a hierarchy gives them at its first level; None if not counted.
     """
 
     values: int
     rows: int
     labels: int | None = None
-
-
-def _entries_for(column: Column) -> list[ReadyMade]:
-    """Return the ready-made hierarchies that a column of this type can have."""
-    return [entry for entry in catalogue().values() if _fits_type(entry, column)]
-
-
-def _load_known(engine: Engine, entries: Iterable[ReadyMade]) -> exp.Table:
-    """Return a temporary table of the values that ready-made files have: ``(hierarchy, value, label)``."""
-    known = engine.temporary_name("kanon_ready")
-    rows = _known_rows(entries)
-    loaded = {name: [row[place] for row in rows] for place, name in enumerate(_KNOWN)}
-    engine.load(known, loaded, "ready-made values")
-    return known
 
 
 def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
@@ -73,27 +59,16 @@ def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
 
 
 def _known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
-    """Return the statement that makes the table of ``_load_known``, for a script."""
+    """Return the statement that makes the table of ready-made values, for a script."""
     values = sql.values("known", list(_KNOWN), _known_rows(entries))
     query = exp.select(*(sql.column(name) for name in _KNOWN)).from_(values)
     return sql.create_table(known.copy(), query, temporary=True)
 
 
-def _count_covered(
-    engine: Engine, source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
-) -> tuple[_Present, dict[str, _Present]]:
-    """Return what a column has, and how much of it each of some ready-made hierarchies has that has some of it."""
-    rows = engine.rows(
-        _ready_coverage_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
-    )
-    found = {name: _Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
-    return found.pop(_ALL), found
-
-
 def _ready_coverage_query(
     source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
 ) -> exp.Query:
-    """Return the query behind ``_count_covered``: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
+    """Return the query of what hierarchies have: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
     own = sql.column(column.name, "source")
     value = sql.cast(own, "VARCHAR")
     present = (
@@ -111,7 +86,9 @@ def _ready_coverage_query(
         joined = exp.select(hierarchy, *_counts(label)).from_("coded").join(sql.aliased(known, "known"), on=same)
         parts.append(joined.where(hierarchy.copy().isin(*exact)).group_by(hierarchy.copy()))
     parts += [_by_pattern(entry, known) for entry in entries if entry.prefix or entry.values is not None]
-    parts += [_if_equally_long(entry) for entry in entries if _needs_one_length(entry)]
+    length = exp.Length(this=sql.column("value", "coded"))
+    equal = exp.EQ(this=exp.Min(this=length), expression=exp.Max(this=length.copy()))
+    parts += [_counted(entry.name).having(equal) for entry in entries if _needs_one_length(entry)]
     query: exp.Query = sql.union_all(parts)
     return query.with_("present", as_=present, copy=False).with_("coded", as_=coded, copy=False)
 
@@ -146,12 +123,6 @@ def _by_pattern(entry: ReadyMade, known: exp.Table) -> exp.Select:
             exp.Exists(this=exp.select("1").from_(sql.aliased(known, "known")).where(own, same)), copy=False
         )
     return query
-
-
-def _if_equally_long(entry: ReadyMade) -> exp.Select:
-    length = exp.Length(this=sql.column("value", "coded"))
-    equal = exp.EQ(this=exp.Min(this=length), expression=exp.Max(this=length.copy()))
-    return _counted(entry.name).having(equal, copy=False)
 
 
 def _needs_one_length(entry: ReadyMade) -> bool:
@@ -199,7 +170,7 @@ class Suggestion:
         covers: whether it has every value of the column. NULL goes to the root in any case.
         values_missing: distinct values of the column that it does not have.
         rows_missing: rows of the table with such a value.
-        distinct: distinct values of the column, NULL not counted; None where they were not counted.
+        distinct: distinct values of the column, NULL not counted; None if not counted.
         by_name: whether the name of the column speaks for it.
         reason: why it is suggested.
         score: how much speaks for it; the rule that the type gives has 0.
@@ -243,16 +214,11 @@ def suggest_hierarchies(
 
 
 def columns_to_suggest(source: Source, names: Sequence[str] | None) -> list[Column]:
-    """Return the columns that were named; where none was, all but those that identify a person by their names."""
+    """Return the named columns; by default all but those whose names identify a person."""
     if names:
         return list(dict.fromkeys(resolve_columns(names, source.columns, source.name)))
-    return [column for column in source.columns if not _is_identifying(column.name)]
-
-
-def _is_identifying(name: str) -> bool:
-    """Tell whether the name of a column identifies a person: such a column gets no hierarchy."""
-    kinds = kinds_of_name(name)
-    return bool(kinds) and role_of_kind(kinds[0]) == "identifying"
+    kinds = {column: kinds_of_name(column.name) for column in source.columns}
+    return [column for column, own in kinds.items() if not own or role_of_kind(own[0]) != "identifying"]
 
 
 def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
@@ -266,7 +232,7 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
 
 
 def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
-    """Return the best of some suggestions that has every value: what ``kanon init`` writes, and ``anonymize`` takes."""
+    """Return the best suggestion that has every value: what ``kanon init`` writes, and ``anonymize`` takes."""
     return next(suggestion for suggestion in found if suggestion.covers)
 
 
@@ -289,15 +255,19 @@ def _suggestions_in(
     """Return the suggestions; ``to_choose``, values are not counted of a column where every entry has all of them."""
     engine = source.engine
     fitting_entries = _candidates(columns)
-    known = _load_known(engine, chain.from_iterable(fitting_entries.values()))
+    known = engine.temporary_name("kanon_ready")
+    values = _known_rows(chain.from_iterable(fitting_entries.values()))
+    engine.load(known, {name: [row[place] for row in values] for place, name in enumerate(_KNOWN)}, "ready-made values")
     found = {}
     for column in columns:
         ready: list[Suggestion] = []
         if entries := fitting_entries.get(column):
-            present, covered = _Present(0, 0), dict[str, _Present]()
+            covered = {_ALL: _Present(0, 0)}
             if not (to_choose and all(entry.has_every_value for entry in entries)):
-                present, covered = _count_covered(engine, source.relation, column, entries, known)
-            ready = _ready_made(column, entries, present, covered)
+                query = _ready_coverage_query(source.relation, column, entries, known)
+                rows = engine.rows(query, f"which ready-made hierarchies fit {column.name}?")
+                covered = {name: _Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
+            ready = _ready_made(column, entries, covered)
         found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
     return found
 
@@ -320,37 +290,35 @@ def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp
 
 
 def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
-    fitting = {column: [entry for entry in _entries_for(column) if _may_fit(entry, column)] for column in columns}
+    """Return the ready-made hierarchies that columns may have, by their types and names."""
+    fitting = {
+        column: [entry for entry in catalogue().values() if _fits_type(entry, column) and _may_fit(entry, column)]
+        for column in columns
+    }
     return {column: entries for column, entries in fitting.items() if entries}
 
 
 def _may_fit(entry: ReadyMade, column: Column) -> bool:
-    """Tell whether a column may have an entry: its name agrees, or says nothing and the values say enough."""
-    return bool(_kinds_shared(entry, column)) or (
-        entry.path is not None and not entry.weak and not kinds_of_name(column.name)
-    )
+    """Return True if the name of a column agrees, or says nothing and the values say enough."""
+    says_enough = entry.path is not None and not entry.weak
+    return bool(_kinds_shared(entry, column)) or (says_enough and not kinds_of_name(column.name))
 
 
-def _ready_made(
-    column: Column, entries: Sequence[ReadyMade], present: _Present, covered: dict[str, _Present]
-) -> list[Suggestion]:
-    found = []
+def _ready_made(column: Column, entries: Sequence[ReadyMade], covered: dict[str, _Present]) -> list[Suggestion]:
+    present, found = covered[_ALL], []
     for entry in entries:
         by_rule = entry.rule is not None and not entry.weak
         had = present if by_rule else covered.get(entry.name, _Present(0, 0))
         kinds = _kinds_shared(entry, column)
         share = had.values / present.values if present.values else 1.0
-        if kinds:
-            fits = share >= _SHARE_WITH_NAME
-        else:
-            fits = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and not _is_no_help(entry, had)
-        if fits:
+        enough = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and not _is_no_help(entry, had)
+        if share >= _SHARE_WITH_NAME if kinds else enough:
             found.append(_suggestion(entry, column, present, had, kinds))
     return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
 
 
 def _is_no_help(entry: ReadyMade, had: _Present) -> bool:
-    """Tell whether an entry gives all values the same label at once, where it has more labels than the root."""
+    """Return True if an entry gives all values the same label at once, where it has more labels than the root."""
     return had.labels == 1 and len({label for _, label in _file_values(entry)}) > 1
 
 

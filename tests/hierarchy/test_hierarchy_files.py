@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
 from each import each
-from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kanon_sql.errors import HierarchyError, SourceError
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.separated import _split
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,13 +146,6 @@ def test_byte_order_mark_tabs_quotes_and_line_breaks_in_quotes(tmp_path: Path) -
 def test_what_is_wrong_with_a_file_is_said_without_its_values(tmp_path: Path, content: str | bytes, says: str) -> None:
     with pytest.raises(HierarchyError, match=says):
         read(tmp_path, content)
-
-
-@given(st.text(alphabet=" ab;,*\u00a0é\r\n\t", max_size=60), st.sampled_from(";,\t"))
-@examples(100)
-def test_lines_without_quotes_are_split_as_csv_splits_them(text: str, separator: str) -> None:
-    raw = list(StringIO(text, newline=""))
-    assert _split(raw, separator, whole=True, plain=True) == _split(raw, separator, whole=True, plain=False)
 
 
 def test_a_file_that_does_not_exist(tmp_path: Path) -> None:

@@ -188,28 +188,19 @@ def _rows(number: int) -> str:
     return f"{number:,} {'row' if number == 1 else 'rows'}"
 
 
-@dataclass(frozen=True)
-class Pair:
-    place: str
-    child: str | None
-    parent: str
-
-
-def rows_of_pairs(pairs: Iterable[Pair], name: str, *, header: bool = False) -> HierarchyRows:
+def rows_of_pairs(pairs: Iterable[Line], name: str, *, header: bool = False) -> HierarchyRows:
     """Return the rows of a tree of child,parent pairs: a row for every child that is no parent."""
     parents: dict[str | None, str] = {}
     places: dict[str | None, str] = {}
     for pair in pairs:
-        if pair.child == pair.parent:
+        child, (parent,) = pair.value, pair.labels
+        if child == parent:
             continue
-        if not pair.parent:
+        if not parent:
             raise BrokenError(pair.place, "the parent is missing")
-        if parents.setdefault(pair.child, pair.parent) != pair.parent:
-            raise BrokenError(
-                pair.place,
-                f"this label already has another parent ({places[pair.child]}). Keep one of the two",
-            )
-        places.setdefault(pair.child, pair.place)
+        if parents.setdefault(child, parent) != parent:
+            raise BrokenError(pair.place, f"this label already has another parent ({places[child]}). Keep one of them")
+        places.setdefault(child, pair.place)
     _require_no_circle(parents, places)
     inner = set(parents.values())
     lines = [Line(places[child], child, _ancestors(parents, child)) for child in parents if child not in inner]

@@ -9,7 +9,7 @@ import csv
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, Pair, line_place, rows_of, rows_of_pairs
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, line_place, rows_of, rows_of_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,8 @@ _SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 def read_separated(text: str, column: str) -> HierarchyRows:
     """Return the rows of a text; a first line that begins with the name of the column is a header."""
     raw = list(StringIO(text, newline=""))
-    plain = _is_plain(text, raw)
-    separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate, plain=plain)))
-    lines = _split(raw, separator, whole=True, plain=plain)
+    separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate)))
+    lines = _split(raw, separator, whole=True)
     header = bool(lines) and _is_header(lines, column)
     body = lines[1:] if header else lines
     jagged = len({len(line.labels) for line in body}) > 1
@@ -40,8 +39,7 @@ def rows_of_lines(lines: Sequence[Line], name: str, *, header: bool = False) -> 
             None, "has one field per line. A line needs the value and at least one level, separated by ; or ,"
         )
     if _are_pairs(lines):
-        pairs = (Pair(line.place, line.value, line.labels[0]) for line in lines)
-        return rows_of_pairs(pairs, "child,parent pairs", header=header)
+        return rows_of_pairs(lines, "child,parent pairs", header=header)
     return rows_of(lines, name, header=header)
 
 
@@ -52,30 +50,31 @@ def _name(separator: str, *, header: bool, jagged: bool) -> str:
     return f"levels between {_SEPARATORS[separator]}{''.join(more)}"
 
 
-def _sample(raw: list[str], separator: str, *, plain: bool) -> list[Line]:
+def _sample(raw: list[str], separator: str) -> list[Line]:
     """Return the first lines; of a longer file without the last record, which may go on beyond them."""
     try:
-        lines = _split(raw[:_SAMPLE], separator, whole=False, plain=plain)
+        lines = _split(raw[:_SAMPLE], separator, whole=False)
     except BrokenError:
         return []
     return lines if len(raw) <= _SAMPLE else lines[:-1]
 
 
-def _split(raw: list[str], separator: str, *, whole: bool, plain: bool) -> list[Line]:
-    if plain:
-        return _split_plain(raw, separator)
-    reader = csv.reader(raw, delimiter=separator, quotechar='"', doublequote=True)
+def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
+    reader = csv.reader(raw, delimiter=separator)
+    known: dict[str, tuple[str, ...]] = {}  # many lines without quotes have the same labels
     lines, first, begun, written = [], 1, 1, ""
     try:
         for record in reader:
-            begun, written = first, "".join(raw[first - 1 : reader.line_num])
+            begun, first, written = first, reader.line_num + 1, "".join(raw[first - 1 : reader.line_num])
+            if not any(record):
+                continue
+            value, *rest = record
+            if '"' in written:
+                labels = tuple(_label(label, written) for label in rest)
+            elif (labels := known.get(after := written[len(value) :])) is None:  # type: ignore[assignment]
+                labels = known[after] = tuple(map(str.strip, rest))
             # An empty field without quotes is no value; an empty text is written "".
-            quoted = written.lstrip(" ").startswith('"')
-            if any(record):
-                value = record[0] if record[0] or quoted else None
-                labels = tuple(_label(label, written) for label in record[1:])
-                lines.append(Line(first, value, labels))
-            first = reader.line_num + 1
+            lines.append(Line(begun, value if value or written.lstrip(" ").startswith('"') else None, labels))
     except csv.Error as error:
         raise BrokenError(line_place(first), f"this cannot be read as CSV ({error})") from None
     if whole and written.count('"') % 2 and _is_open(written, separator):
@@ -83,26 +82,8 @@ def _split(raw: list[str], separator: str, *, whole: bool, plain: bool) -> list[
     return lines
 
 
-def _is_plain(text: str, raw: list[str]) -> bool:
-    """Tell whether lines are split by nothing but their separators, as a file without quotes is."""
-    return '"' not in text and "\0" not in text and max(map(len, raw), default=0) <= csv.field_size_limit()
-
-
-def _split_plain(raw: list[str], separator: str) -> list[Line]:
-    """Return what ``csv`` makes of lines without quotes: what follows a value is split once, however many have it."""
-    lines: list[Line] = []
-    known: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate(raw, start=1):
-        value, found, rest = line.rstrip("\r\n").partition(separator)
-        if (labels := known.get(rest)) is None:
-            labels = known[rest] = tuple(label.strip() for label in rest.split(separator))
-        if value or rest.strip(separator):
-            lines.append(Line(number, value or None, labels if found else ()))
-    return lines
-
-
 def _is_open(record: str, separator: str) -> bool:
-    """Tell whether a record ends inside quotes: nothing but the end of the file can end it then."""
+    """Return True if a record ends inside quotes: nothing but the end of the file can end it then."""
     return len(list(csv.reader([record, f"{separator}\n"], delimiter=separator))) == 1
 
 
@@ -145,7 +126,7 @@ def _fields(line: Line) -> list[str]:
 
 
 def _are_pairs(lines: Sequence[Line]) -> bool:
-    """Tell whether lines are child,parent pairs: two fields, and some parent is itself a child."""
+    """Return True if lines are child,parent pairs: two fields, and some parent is itself a child."""
     if any(len(line.labels) != 1 for line in lines):
         return False
     children = {line.value for line in lines if line.value != line.labels[0]}

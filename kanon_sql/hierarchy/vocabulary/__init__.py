@@ -371,7 +371,7 @@ def _kinds_of(name_words: tuple[str, ...], words: Words) -> tuple[str, ...]:
 
 
 def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
-    """Tell whether a name is that of a key to what a kind is about: a ``drug_id`` is no drug, but stands for one.
+    """Return True if a name is that of a key to what a kind is about: a ``drug_id`` is no drug, but stands for one.
 
     The key of a town is as well known as the town; a phrase such as "national id" has the word of the key in it, and is
     no key to anything.
@@ -390,7 +390,7 @@ def parts_of_name(name: str) -> tuple[str, ...]:
 
 
 def is_number(words: Sequence[str]) -> bool:
-    """Tell whether words say a number or a key, and not of what: ``id``, ``number``, ``key``."""
+    """Return True if words say a number or a key, and not of what: ``id``, ``number``, ``key``."""
     return bool(words) and all(word in _all_words().numbers for word in words)
 
 
@@ -410,7 +410,7 @@ def is_of_person(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_person(name: str) -> bool:
-    """Tell whether a name says a person and nothing about her.
+    """Return True if a name says a person and nothing about her.
 
     >>> is_person("PATIENT"), is_person("patient_age"), is_person("id")
     (True, False, False)
@@ -465,7 +465,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
 
 
 def _rank(entry: _Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
-    """Return how good the place of a phrase in a name is; None where it may not stand there."""
+    """Return how good the place of a phrase in a name is; None if it may not stand there."""
     if entry.place in {"whole", "person"}:
         return None
     if entry.place == "compound" and (start == 0 or tokens[start - 1] not in words.compounds):

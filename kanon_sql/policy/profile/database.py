@@ -135,7 +135,7 @@ class DatabaseProfile:
 
 
 def _compared(table: TableProfile) -> str:
-    """Return whether the ways of a table lead to the same people, as a sentence."""
+    """Say whether the ways of a table lead to the same people, as a sentence."""
     others = table.rows_of_others
     if None in others:
         return "They end at columns that do not refer to each other: which one a row is about, the columns do not say."

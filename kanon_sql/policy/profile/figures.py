@@ -87,7 +87,7 @@ class ColumnFigures:
         classes: different values in them, NULL being one.
         uniques: rows that are alone with their value.
         largest: rows of the most frequent value.
-        separation: the share of pairs of rows that differ in the column; None where there is no pair.
+        separation: the share of pairs of rows that differ in the column; None if there is no pair.
         average_length: of the distinct values, in characters.
         longest: the length of the longest value.
         shares: by the name of a pattern, the share of the distinct values that are of it.
@@ -258,7 +258,7 @@ def _figures(
 def who_is_alone(
     engine: Engine, table: exp.Table, quasi: Sequence[Column], entity: Column | None, members: int
 ) -> Subsets | None:
-    """Return the classes by subsets of the quasi-identifiers; None where there is none.
+    """Return the classes by subsets of the quasi-identifiers; None if there is none.
 
     Where people are counted, the uniques of a subset are the people who are alone in one class by it at least.
     ``members`` are the rows or people in the table.
@@ -370,5 +370,5 @@ def _usable(figures: ColumnFigures) -> bool:
 
 
 def _repeats(tells: ColumnFigures, told: ColumnFigures) -> bool:
-    """Tell whether a column repeats often enough, and the other varies enough, to rule out chance."""
+    """Return True if a column repeats often enough, and the other varies enough, to rule out chance."""
     return tells.looked_at - tells.classes >= _SHARED and told.largest <= _SKEWED * told.looked_at

@@ -149,12 +149,12 @@ BY_KIND = {pattern.kind: pattern for pattern in PATTERNS}
 
 
 def has_patterns(column: Column) -> bool:
-    """Tell whether values of a column can look like something: texts and whole numbers, and types of the engine."""
+    """Return True if values of a column can look like something: texts and whole numbers, and types of the engine."""
     return column.family in {"text", "integer", "other"} and not has_inner_values(column) and column.type != "BLOB"
 
 
 def has_inner_values(column: Column) -> bool:
-    """Tell whether a value of a column has values in it: lists, structs, maps, JSON, variants."""
+    """Return True if a value of a column has values in it: lists, structs, maps, JSON, variants."""
     kind = column.type.upper()
     return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "TUPLE", "JSON", "VARIANT"))
 

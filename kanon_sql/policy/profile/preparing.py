@@ -105,7 +105,7 @@ def _note_on_codes(name: str, codes: Mapping[str, int], before: Rules) -> str:
 
 
 def _is_no_number(name: str) -> bool:
-    """Tell whether a name says a code, or a number that is a name: of a telephone, of a person."""
+    """Return True if a name says a code, or a number that is a name: of a telephone, of a person."""
     return any(kind in NO_NUMBERS or role_of_kind(kind) == "identifying" for kind in kinds_of_name(name)[:1])
 
 
@@ -249,7 +249,7 @@ def _as_read(column: Column, rules: Rules) -> Value:
 
 
 def _all_read(value: Value) -> exp.Expr:
-    """Return whether a rule reads all values of a column."""
+    """Return True if a rule reads all values of a column."""
     *_, (_, before, after) = value.read
     return exp.EQ(this=exp.Count(this=before.copy()), expression=exp.Count(this=after.copy()))
 

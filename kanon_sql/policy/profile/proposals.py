@@ -55,7 +55,7 @@ class Proposal:
 
     Attributes:
         role: the role.
-        kind: what the column is taken to be; None where nothing says it.
+        kind: what the column is taken to be; None if nothing says it.
         reason: why, in words without a value.
     """
 
@@ -123,7 +123,7 @@ def _by_values(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -
 
 
 def _is_code(kind: str, figures: ColumnFigures) -> bool:
-    """Tell whether values are codes of a kind: short ones are found by accident, and need more than to match."""
+    """Return True if values are codes of a kind: short ones are found by accident, and need more than to match."""
     share = figures.shares.get(kind, 0)
     match kind:
         case "icd10":
@@ -135,7 +135,7 @@ def _is_code(kind: str, figures: ColumnFigures) -> bool:
 
 
 def _may_be(kind: str, column: Column, named: tuple[str, ...]) -> bool:
-    """Tell whether values that look like a kind are of it: whole numbers look like many things."""
+    """Return True if values that look like a kind are of it: whole numbers look like many things."""
     if kind == "phone":
         return not _says_otherwise(named, "phone") and (column.family == "text" or kind in named)
     if kind in {"national_id", "postcode"}:
@@ -144,7 +144,7 @@ def _may_be(kind: str, column: Column, named: tuple[str, ...]) -> bool:
 
 
 def _says_otherwise(named: tuple[str, ...], kind: str) -> bool:
-    """Tell whether a name speaks of something else, that is no number of anything."""
+    """Return True if a name speaks of something else, that is no number of anything."""
     return bool(named) and kind not in named and named[0] != "reference"
 
 
@@ -185,7 +185,7 @@ def _by_name(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> 
 
 
 def _is_choice(kind: str, figures: ColumnFigures) -> bool:
-    """Tell whether a column is a choice between a handful, whatever it is called."""
+    """Return True if a column is a choice between a handful, whatever it is called."""
     most = 0 if kind in _NEVER_CHOICES else _FEW if kind in _ALSO_CHOICES else 2
     return figures.rows >= _MANY_ROWS and 1 < figures.distinct <= most
 

@@ -51,9 +51,9 @@ class ColumnProfile:
         nulls: rows without a value.
         null_share: their share of the rows.
         distinctness: distinct values by rows that have a value.
-        separation: the share of pairs of rows that differ in it; None where there is no pair.
+        separation: the share of pairs of rows that differ in it; None if there is no pair.
         uniques: rows that are alone with their value, of those that were looked at.
-        kind: what it is taken to be, a kind of ``kanon_sql.hierarchy.vocabulary``; None where nothing says it.
+        kind: what it is taken to be, a kind of ``kanon_sql.hierarchy.vocabulary``; None if nothing says it.
         role: that is proposed, or was named; ``undecided`` where neither name nor values say one.
         reason: why, in words.
         named: whether a person named the role.
@@ -87,7 +87,7 @@ class PreparedColumn:
     Attributes:
         name: of the column.
         rules: in their order.
-        reason: why, in words; None where a person gave the rules.
+        reason: why, in words; None if a person gave the rules.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Profile:
         counted: what the members of a class are.
         members: rows or people that were looked at.
         columns: in the order of the table.
-        subsets: classes by the quasi-identifiers, by every pair and triple of them; None where there are none.
+        subsets: classes by the quasi-identifiers, by every pair and triple of them; None if there are none.
         dependencies: columns that tell each other.
         hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
             none for a table without rows, of whose values nothing is known.

@@ -85,7 +85,7 @@ def smallest_class_for(k: int | None, standards: Iterable[str]) -> int:
 
 
 def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None], column: Column) -> bool:
-    """Tell whether a column that would be published, or may be, is against a rule as it is."""
+    """Return True if a column that would be published, or may be, is against a rule as it is."""
     if found.role == "identifying":
         return False
     words, is_of = set(parts_of_name(found.name)), bool(kinds.intersection(rule.kinds))
