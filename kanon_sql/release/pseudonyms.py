@@ -86,10 +86,6 @@ class Pseudonyms:
         pseudonyms = pseudonyms_query(self.columns, self.origin)
         return sql.create_table(self.table.copy(), pseudonyms, temporary=True), *left_out, self._view_statement()
 
-    def known(self) -> exp.Select:
-        """Return the query of all pseudonyms."""
-        return exp.select(sql.column(_PSEUDONYM)).from_(self.table.copy())
-
     def _view_statement(self) -> exp.Create:
         query = exp.select().from_(sql.aliased(self.origin, "source"))
         for column in self.taken:

@@ -151,6 +151,7 @@ CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, s
 CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
 CREATE TABLE measured AS FROM (VALUES (30, 2, 1), (40, 1, 3)) measured(age, n, measure_0);
 CREATE TABLE known AS FROM (VALUES ('f'), ('*')) known(label);
+CREATE TABLE pseudonyms AS FROM (VALUES ('f')) pseudonyms(pseudonym);
 CREATE TABLE kept AS FROM (VALUES (30, 'f')) kept(age, sex);
 -- What the people of classes are counted by: two classes, the second with rows to choose from.
 CREATE TABLE original AS FROM (VALUES ('ann'), ('ann'), ('bob'), (NULL)) original(column_1);
@@ -372,6 +373,12 @@ LISTS = {
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},
     "verify/known": {"labels": "age, sex"},
+    "verify/signatures": {"pseudonym": "sex", "labels": "age", "places": "age", "flags": "one_1"}
+    | {"ends": "MIN(age) AS first_1, MAX(age) AS last_1", "one_value": "MIN(first_1) = MAX(last_1) AS one_1"},
+    "verify/rare_pseudonyms": {"flags": "pseudonym"},
+    "verify/net": {"one": "sex", "other": "age"},
+    "verify/foreign_pseudonyms": {"column": "sex"},
+    "verify/people_of_pseudonyms": {"pseudonym": "sex", "person": "n"},
     "verify/people": {
         "generalized": "source.age, source.sex, source.n AS person",
         "labels": "age, sex",

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.release.pseudonyms import Pseudonyms
     from kanon_sql.release.publication import Publication
 
 
@@ -82,10 +81,15 @@ def tie_checks_of(publication: Publication, output: exp.Expr) -> tuple[TieCheck,
     names, entity, k = pseudonyms.names, publication.roles.entity, k_of_rows(publication.models)
     columns = publication.published_quasi_identifiers
     queries: dict[tuple[str, ...], exp.Select] = {}
-    queries |= {("foreign", name): _foreign_query(pseudonyms, name, output) for name in names}
+    for name in names:
+        relations = {"release": output, "pseudonyms": sql.aliased(pseudonyms.table, "known")}
+        values = {"column": sql.column(name)}
+        queries["foreign", name] = sql.select("verify/foreign_pseudonyms", values=values, relations=relations)
     if entity is not None:
-        own = [name for name in names if name != entity.name]
-        queries |= {("people", name): _people_query(publication, name, entity.name) for name in own}
+        for name in (name for name in names if name != entity.name):
+            values = {"pseudonym": sql.column(name), "person": sql.column(entity.name)}
+            relations = {"source": publication.source}
+            queries["people", name] = sql.select("verify/people_of_pseudonyms", values=values, relations=relations)
     queries |= {("net", *two): net_query(*two, output) for two in combinations(names, 2)}
     queries |= {("signatures", name): signature_query(output, columns, names, name, k) for name in names}
     if _models_of_named(publication):
@@ -101,37 +105,51 @@ def signature_query(
     Five numbers: pseudonyms, those on several rows, signatures, the pseudonyms of the rarest, and the pseudonyms that
     are among fewer than k.
     """
-    steps, flags, shared = _signatures(output, quasi_identifiers, names, column)
-    # 4. How many share each.
-    several = sql.where(sql.count_rows(), exp.GT(this=sql.column("tied_rows"), expression=sql.literal(1)))
-    alike = exp.select(sql.named(sql.count_rows(), "pseudonyms"), sql.named(several, "several")).from_(steps[-1][0])
-    alike = alike.group_by(sql.column("signature"), *map(sql.column, flags))
-    counted = sql.column("pseudonyms")
-    too_few = exp.LT(this=counted.copy(), expression=sql.literal(k))
-    query = exp.select(
-        sql.named(_or_zero(exp.Sum(this=counted)), "pseudonyms"),
-        sql.named(_or_zero(exp.Sum(this=sql.column("several"))), "on_several_rows"),
-        sql.named(sql.count_rows(), "signatures"),
-        sql.named(exp.Min(this=counted.copy()), "fewest_alike"),
-        sql.named(_or_zero(sql.where(exp.Sum(this=counted.copy()), too_few)), "among_too_few"),
-    ).from_(shared)
-    for name, step in [*steps, (shared, alike)]:
-        query = query.with_(name, as_=step)
-    return query
+    others = [name for name in names if name != column]
+    tables = [table.name for table in output.find_all(exp.Table)]
+    labels = [written(sql.column(label.name), label) for label in quasi_identifiers]
+    labels += [sql.column(name).is_(exp.null()) for name in others]
+    places = [f"label_{place}" for place in range(1, len(labels) + 1)]
+    ends, one_value = [], []
+    for place, name in enumerate(others, start=1):
+        first, last = exp.Min(this=sql.column(f"first_{place}")), exp.Max(this=sql.column(f"last_{place}"))
+        one_value.append(sql.named(exp.EQ(this=first, expression=last), f"one_{place}"))
+        ends += [
+            sql.named(exp.Min(this=sql.column(name)), f"first_{place}"),
+            sql.named(exp.Max(this=sql.column(name)), f"last_{place}"),
+        ]
+    return sql.select(
+        "verify/signatures",
+        values={
+            "pseudonym": sql.column(column),
+            "labels": [sql.named(label, place) for label, place in zip(labels, places, strict=True)],
+            "ends": ends,
+            "places": [*map(sql.column, places)],
+            "one_value": one_value,
+            "flags": _flags(names),
+            "k": k,
+        },
+        relations={"release": output},
+        names={step: unused_name(step, tables) for step in ("tied", "numbered", "signatures", "shared")},
+    )
+
+
+def _flags(names: Sequence[str]) -> list[exp.Expr]:
+    """Return what else is part of a signature: for each other column, whether it has one value."""
+    return [sql.column(f"one_{place}") for place in range(1, len(names))]
 
 
 def rare_query(
     output: exp.Expr, quasi_identifiers: Sequence[Column], names: Sequence[str], column: str, k: int
 ) -> exp.Select:
     """Return the query of the pseudonyms of a column whose signature fewer than k share; arguments as above."""
-    steps, flags, counted = _signatures(output, quasi_identifiers, names, column)
-    same = [sql.column(name) for name in ("signature", *flags)]
-    alike = sql.named(exp.Window(this=sql.count_rows(), partition_by=same), "alike")
-    query = exp.select("pseudonym").from_(counted)
-    query = query.where(exp.LT(this=sql.column("alike"), expression=sql.literal(k)))
-    for name, step in [*steps, (counted, exp.select("pseudonym", alike).from_(steps[-1][0]))]:
-        query = query.with_(name, as_=step)
-    return query
+    *steps, shared = signature_query(output, quasi_identifiers, names, column, k).ctes
+    return sql.select(
+        "verify/rare_pseudonyms",
+        values={"flags": _flags(names), "k": k},
+        steps={"signatures": [(step.alias, step.this) for step in steps]},
+        names={"signatures": steps[-1].alias, "counted": shared.alias},
+    )
 
 
 def leaving_out(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
@@ -164,107 +182,10 @@ def leave_out(engine: Engine, publication: Publication, lookups: Mapping[str, ex
     return left_out
 
 
-def _signatures(
-    output: exp.Expr, quasi_identifiers: Sequence[Column], names: Sequence[str], column: str
-) -> tuple[list[tuple[str, exp.Query]], list[str], str]:
-    """Return the steps up to the signature of each pseudonym, what else is part of it, and a name for one step more."""
-    others = [name for name in names if name != column]
-    tables = [table.name for table in output.find_all(exp.Table)]
-    tied, numbered, signatures, shared = (
-        unused_name(name, tables) for name in ("tied", "numbered", "signatures", "shared")
-    )
-    pseudonym, n, number = sql.column("pseudonym"), sql.column("n"), sql.column("class")
-    # 1. In which classes a pseudonym stands, and on how many rows of each; the other pseudonyms there.
-    labels = [written(sql.column(label.name), label) for label in quasi_identifiers]
-    labels += [sql.column(name).is_(exp.null()) for name in others]
-    label_names = [f"label_{place}" for place in range(1, len(labels) + 1)]
-    ends = [(f"first_{place}", f"last_{place}", name) for place, name in enumerate(others, start=1)]
-    in_classes = exp.select(
-        sql.named(sql.column(column), "pseudonym"),
-        *(sql.named(label, name) for label, name in zip(labels, label_names, strict=True)),
-        sql.named(sql.count_rows(), "n"),
-        *(sql.named(exp.Min(this=sql.column(name)), first) for first, _, name in ends),
-        *(sql.named(exp.Max(this=sql.column(name)), last) for _, last, name in ends),
-    )
-    in_classes = in_classes.from_(output.copy()).where(sql.column(column).is_(exp.null()).not_())
-    in_classes = in_classes.group_by(sql.column(column), *(label.copy() for label in labels))
-    # 2. The classes by number.
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in label_names])
-    rank = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
-    classes = exp.select("*", sql.named(rank, "class")).from_(tied)
-    # 3. The signature of each pseudonym.
-    part = sql.concatenated(sql.cast(number, "VARCHAR"), sql.cast(n, "VARCHAR"), by=":")
-    listed = exp.GroupConcat(
-        this=exp.Order(this=part, expressions=[exp.Ordered(this=number.copy())]), separator=sql.literal(",")
-    )
-    one_value = [
-        exp.EQ(this=exp.Min(this=sql.column(first)), expression=exp.Max(this=sql.column(last)))
-        for first, last, _ in ends
-    ]
-    flags = [f"one_{place}" for place in range(1, len(ends) + 1)]
-    of_pseudonyms = exp.select(
-        pseudonym,
-        sql.named(listed, "signature"),
-        *(sql.named(same, flag) for same, flag in zip(one_value, flags, strict=True)),
-        sql.named(exp.Sum(this=n.copy()), "tied_rows"),
-    )
-    of_pseudonyms = of_pseudonyms.from_(numbered).group_by(pseudonym.copy())
-    return [(tied, in_classes), (numbered, classes), (signatures, of_pseudonyms)], flags, shared
-
-
 def net_query(one: str, other: str, output: exp.Expr) -> exp.Select:
     """Return the query of the rows that two columns tie to different rows, and of the pseudonyms that stand in both."""
-    columns = [one, other]
-
-    def rows_with(*names: str) -> exp.Expr:
-        return exp.Window(this=sql.count_rows(), partition_by=[sql.column(name) for name in names])
-
-    there = [sql.column(name).is_(exp.null()).not_() for name in columns]
-    counted = exp.select(
-        sql.named(rows_with(one), "rows_of_one"),
-        sql.named(rows_with(other), "rows_of_other"),
-        sql.named(rows_with(one, other), "rows_of_both"),
-        sql.named(exp.and_(*there), "both_there"),
-    ).from_(output.copy())
-    alone, beside, both = (sql.column(f"rows_of_{which}") for which in ("one", "other", "both"))
-    ties = [exp.GT(this=number.copy(), expression=sql.literal(1)) for number in (alone, beside)]
-    differ = exp.or_(exp.NEQ(this=both, expression=alone), exp.NEQ(this=both.copy(), expression=beside))
-    torn = sql.where(sql.count_rows(), exp.and_(sql.column("both_there"), *ties, differ))
-    of_each = [
-        exp.select(sql.named(sql.column(name), "pseudonym")).from_(output.copy()).where(condition.copy())
-        for name, condition in zip(columns, there, strict=True)
-    ]
-    in_both = exp.select(sql.count_rows()).from_(exp.intersect(*of_each, distinct=True).subquery("in_both"))
-    return exp.select(sql.named(torn, "rows_tied_twice"), sql.named(in_both.subquery(), "pseudonyms_in_both")).from_(
-        counted.subquery("counted")
-    )
-
-
-def _foreign_query(pseudonyms: Pseudonyms, column: str, output: exp.Expr) -> exp.Select:
-    """Return the query of how many values of a column of a release are no pseudonyms."""
-    found = exp.select(sql.named(sql.column(column), "pseudonym")).distinct().from_(output.copy())
-    value = sql.column("pseudonym", "published")
-    known = exp.select("1").from_(pseudonyms.known().subquery("known"))
-    known = known.where(exp.EQ(this=sql.column("pseudonym", "known"), expression=value))
-    foreign = exp.and_(value.copy().is_(exp.null()).not_(), exp.Exists(this=known).not_())
-    return exp.select(sql.named(sql.where(sql.count_rows(), foreign), "foreign_values")).from_(
-        found.subquery("published")
-    )
-
-
-def _people_query(publication: Publication, column: str, entity: str) -> exp.Select:
-    """Return the query of the people that have several pseudonyms, and of the pseudonyms on rows of no person."""
-    pseudonym, person = sql.column(column), sql.column(entity)
-    pairs = exp.select(sql.named(pseudonym, "pseudonym"), sql.named(person, "person")).distinct()
-    pairs = pairs.from_(publication.source.copy()).where(pseudonym.copy().is_(exp.null()).not_())
-    counted = exp.select(sql.column("person"), sql.named(sql.count_rows(), "n"))
-    counted = counted.from_(pairs.subquery("pairs")).group_by(sql.column("person"))
-    nobody = sql.column("person").is_(exp.null())
-    more = exp.and_(exp.not_(nobody.copy()), exp.GT(this=sql.column("n"), expression=sql.literal(1)))
-    return exp.select(
-        sql.named(sql.where(sql.count_rows(), more), "people_with_several"),
-        sql.named(_or_zero(sql.where(exp.Sum(this=sql.column("n")), nobody)), "pseudonyms_of_nobody"),
-    ).from_(counted.subquery("counted"))
+    values = {"one": sql.column(one), "other": sql.column(other)}
+    return sql.select("verify/net", values=values, relations={"release": output})
 
 
 def _models_of_named(publication: Publication) -> tuple[PrivacyModel, ...]:
@@ -277,10 +198,6 @@ def _named_query(publication: Publication, column: str, output: exp.Expr) -> exp
     columns, models = publication.published_quasi_identifiers, _models_of_named(publication)
     rows = named.subquery("with_pseudonym")
     return ClassCheck(rows, columns, models, whole=publication.source, trees=publication.trees).query()
-
-
-def _or_zero(number: exp.Expr) -> exp.Expr:
-    return sql.cast(exp.Coalesce(this=number, expressions=[sql.literal(0)]), "BIGINT")
 
 
 def check_ties(
