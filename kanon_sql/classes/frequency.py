@@ -51,10 +51,7 @@ class Placement:
     """Where a word of a column's codes stands in the keys of the frequency set.
 
     Attributes:
-        column: number of the quasi-identifier.
         number: number of the word among those of the column's codes.
-        word: the layout of that word.
-        key: number of the key that holds it.
         shift: its place in the key.
     """
 
@@ -74,11 +71,7 @@ class FrequencySet:
     """The frequency set of a table, at the bottom of the lattice or rolled up to a node.
 
     Attributes:
-        engine: holds the relation.
-        relation: the temporary table.
         placements: where the codes of the columns are.
-        keys: number of keys.
-        rows: rows of the table.
         tuples: rows of the frequency set.
         counts_people: whether members of a class are people.
         sensitive: the sensitive columns that it has codes of.
@@ -180,13 +173,8 @@ def build_frequency(
 ) -> FrequencySet:
     """Return the frequency set of a table.
 
-    Args:
-        engine: holds the table.
-        source: the table.
-        hierarchies: of the quasi-identifiers.
-        entity: the column that names the person, where people are counted.
-        sensitive: columns that privacy models are about.
-        weight: the column that says how many rows a row of the table stands for; None if each is one.
+    ``entity``: the column that names the person, where people are counted; ``weight``: the column that says how many
+    rows a row of the table stands for; None if each is one.
     """
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
@@ -220,14 +208,9 @@ def frequency_of_coded(
 ) -> FrequencySet:
     """Return the frequency set of rows that have codes already.
 
-    Args:
-        engine: holds them.
-        coded: the rows.
-        codes: for each quasi-identifier, the columns that have the words of its codes.
-        hierarchies: of the quasi-identifiers.
-        entity: the column that has the number of the person, where people are counted. Nearly all of them have several
-            tuples, and none is NULL.
-        missing: returns what to say of values without a code.
+    ``codes``: for each quasi-identifier, the columns that have the words of its codes; ``entity``: the column that has
+    the number of the person, where people are counted. Nearly all of them have several tuples, and none is NULL;
+    ``missing``: returns what to say of values without a code.
     """
     placements = place_codes(hierarchies)
     relation = engine.temporary_name("kanon_frequency")
@@ -283,13 +266,9 @@ def roll_up_query(
 ) -> exp.Select:
     """Return the frequency set of a node, made from that of a node below it (Incognito's roll-up).
 
-    Args:
-        frequency: the frequency set.
-        relation: the one that it is made from.
-        node: the node.
-        counts: aggregates that take the place of the sensitive values.
-        people_together: whether all people of a class are counted in ``persons``: then no node above it can be made of
-            this.
+    ``relation``: the one that it is made from; ``counts``: aggregates that take the place of the sensitive values;
+    ``people_together``: whether all people of a class are counted in ``persons``: then no node above it can be made of
+    this.
     """
     masked = [
         sql.named(exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask)), key_name(key))
@@ -325,10 +304,8 @@ class SensitiveColumn:
     """A sensitive column in the frequency set.
 
     Attributes:
-        column: the column of the table.
         code: the column of the frequency set that holds the codes of its values.
         shares: the relation of its values.
-        values: how many there are.
         spellings: of how many values they are spellings: texts that differ in case or in spaces around them alone.
         features: for each distance that a model compares by, what values are compared by.
     """
@@ -356,13 +333,8 @@ def code_sensitive(
 ) -> tuple[SensitiveColumn, ...]:
     """Make the frequency set from one that still has sensitive values, with their codes instead.
 
-    Args:
-        engine: holds both.
-        staged: the frequency set with values, each under the name of its ``code_column``.
-        relation: the one that is made.
-        columns: the sensitive columns.
-        others: the other columns of the frequency set.
-        n: the one of them that holds the rows of a tuple.
+    ``staged``: the frequency set with values, each under the name of its ``code_column``; ``relation``: the one that is
+    made; ``columns``: the sensitive columns; ``n``: the one of them that holds the rows of a tuple.
 
     Returns:
         How each column is coded.

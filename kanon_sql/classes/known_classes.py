@@ -76,13 +76,7 @@ class Classes:
 
 
 def shared_members(classes: Classes, m: int, k: int) -> Numbers:
-    """Return, for each class, the members of the smallest class by m columns that it is part of; 0 if it is left out.
-
-    Args:
-        classes: by all columns.
-        m: how many columns are known.
-        k: the fewest members of a class by m columns.
-    """
+    """Return, for each class, the members of the smallest class by m columns that it is part of, or 0."""
     left = left_of(classes, m, k)
     shared = np.zeros(len(left), dtype=np.int64)
     own = classes.some(left)
@@ -171,12 +165,8 @@ def dense(key: Numbers, size: int) -> tuple[Numbers, int]:
 def fetched(engine: Engine, tuples: exp.Select, codes: Sequence[exp.Expr], title: str, *, people: bool) -> Classes:
     """Return tuples of a frequency set as classes, of which several may have the same codes.
 
-    Args:
-        engine: holds them.
-        tuples: the query of them, which selects nothing yet.
-        codes: the whole numbers that they have in each column.
-        title: what is fetched, in words.
-        people: whether members are people.
+    ``tuples``: the query of them, which selects nothing yet; ``codes``: the whole numbers that they have in each
+    column.
     """
     query = tuples.select(*codes, sql.column(N))
     if people:  # who has one tuple has no number there

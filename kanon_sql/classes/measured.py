@@ -63,8 +63,6 @@ class Members:
         n: the rows that a member stands for; None where a member is a row.
         measure: the measure of a model of rows, over the members.
         value: the sensitive value of a member, as a model of that column has it.
-        shares: for each sensitive column the relation (value, share, values) of the table's values.
-        features: the features of a model that asks for the distance between values.
         populations: for a model that compares with a population, the relation of its classes under the same names, with
             their rows as ``n``.
         null_safe: whether a class may have NULLs in what makes it.
@@ -113,8 +111,6 @@ class Columns:
     """How the columns of the answer are called.
 
     Attributes:
-        n: rows of the class.
-        measures: of each model.
         tuples: members of the class, or their weights; None where they are not wanted.
         bounds: of each model, the rows of a class that could be published at most; None where they are not wanted.
         kept: whether the answer is kept in a table, for which a sum is wider than it needs to be.
@@ -142,13 +138,9 @@ class References:
     ) -> None:
         """Make the steps.
 
-        Args:
-            models: what is measured; those of rows need nothing.
-            table: the whole table.
-            value: the value of a sensitive column in it, by the column's name.
-            rows: the rows of a group of it, as an aggregate.
-            trees: the hierarchies of sensitive columns, where the distance in them counts.
-            taken: names that steps must not have.
+        ``table``: the whole table; ``value``: the value of a sensitive column in it, by the column's name; ``rows``:
+        the rows of a group of it, as an aggregate; ``trees``: the hierarchies of sensitive columns, where the distance
+        in them counts; ``taken``: names that steps must not have.
         """
         self.steps: list[tuple[str, exp.Query]] = []
         self._shares: dict[str, str] = {}
@@ -210,13 +202,7 @@ class _Part:
 
 
 def measured_query(members: Members, models: Sequence[PrivacyModel], columns: Columns) -> exp.Select:
-    """Return the query of the classes of members, with their rows and the measure of each model.
-
-    Args:
-        members: what classes are made of.
-        models: what is measured.
-        columns: how the columns of the answer are called.
-    """
+    """Return the query of the classes of members, with their rows and the measure of each model."""
     steps, query = measured_steps(members, models, columns)
     for name, step in steps:
         query = query.with_(name, as_=step, copy=False)
@@ -291,10 +277,7 @@ class _Steps:
     ) -> list[_Part]:
         """Add the classes with the measures of models of one sensitive column.
 
-        Args:
-            models: the models, by their number.
-            of_rows: models of rows that are measured along with them.
-            with_rows: whether rows are counted here too.
+        ``of_rows``: models of rows that are measured along with them; ``with_rows``: whether rows are counted here too.
         """
         members, columns, names = self.members, self.columns, self.names
         first = next(iter(models.values()))
@@ -461,14 +444,7 @@ _WEIGHED_COLUMNS = {"n": _OWN, "class_n": _CLASS_N, "share": "share", "values": 
 
 
 def packed_query(members: Members, packing: Packing, models: Sequence[PrivacyModel], columns: Columns) -> exp.Select:
-    """Return the query of the classes of members, with their rows and the measure of each model.
-
-    Args:
-        members: what classes are made of; their rows are counted.
-        packing: where counts stand.
-        models: what is measured.
-        columns: how the columns of the answer are called.
-    """
+    """Return the query of the classes of members, with their rows and the measure of each model."""
     # 1. Rows of each class, and its counts side by side.
     counted = [sql.named(members.rows_of_members(), _CLASS_N)]
     if columns.tuples is not None:

@@ -100,17 +100,12 @@ def classes_query(
 ) -> exp.Select:
     """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
 
-    Args:
-        relation: the frequency set, or one rolled up from it to a node below.
-        masks: of each key; a key masked away altogether is left out of the grouping.
-        models: measured as ``measure_0``, ``measure_1``, ...
-        probe: whether to count one class in ``PROBED`` only.
-        bounds: whether to tell also, as ``bound_0``, ``bound_1``, ..., how many rows of a class could be published at
-            most
-            by models that are not monotone.
-        packing: where counts stand in the relation, if they stand side by side.
-        nodes: of several nodes, the relation of the masks of each with its number: see ``nodes_query``.
-        merged: whether the relation is the frequency set of this very node (see ``FrequencySet.has_people_once``).
+    ``masks``: of each key; a key masked away altogether is left out of the grouping; ``probe``: whether to count one
+    class in ``PROBED`` only; ``bounds``: whether to tell also, as ``bound_0``, ``bound_1``, ..., how many rows of a
+    class could be published at most by models that are not monotone; ``packing``: where counts stand in the relation,
+    if they stand side by side; ``nodes``: of several nodes, the relation of the masks of each with its number: see
+    ``nodes_query``; ``merged``: whether the relation is the frequency set of this very node (see
+    ``FrequencySet.has_people_once``).
     """
     masked = _masked_keys(masks)
     numbered = [] if nodes is None else [sql.column(NODE)]

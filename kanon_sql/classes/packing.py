@@ -49,9 +49,7 @@ class ComparedValues:
         adding: what a row of a value adds to each number.
         code: the column of the frequency set that has the codes of the values.
         packs: the first of the numbers that hold the counts, and the one after the last.
-        values: how many values the table has.
         by_features: whether features are counted, not single values.
-        total: the sum of the shares.
         scale: what a sum of differences of features is divided by.
     """
 
@@ -84,7 +82,6 @@ class Packing:
     """What is counted side by side.
 
     Attributes:
-        width: bits of a count.
         compared: by the relation of the values' shares or features.
     """
 
@@ -128,12 +125,7 @@ class Packing:
 
 
 def pack(frequency: FrequencySet, models: Sequence[PrivacyModel]) -> Packing | None:
-    """Return how the values are counted that models are about; None where they are better counted one by one.
-
-    Args:
-        frequency: the frequency set.
-        models: what is measured, knowing how its columns are coded.
-    """
+    """Return how the values are counted that models are about; None where they are better counted one by one."""
     about = [model for model in models if isinstance(model, SensitiveModel)]
     # People do not add up over tuples, and a population is joined class by class.
     plain = not frequency.counts_people and all(isinstance(model, SensitiveModel | RowModel) for model in models)

@@ -71,11 +71,7 @@ class Recoding:
 
 @dataclass(frozen=True)
 class FullDomain(Recoding):
-    """Every value of a column is generalized to the same level; rows in classes that fail a model are suppressed.
-
-    Attributes:
-        node: the level of each quasi-identifier.
-    """
+    """Every value of a column is generalized to the same level; rows in classes that fail a model are suppressed."""
 
     node: Node
     leaves_out_classes: ClassVar[bool] = True
@@ -94,9 +90,6 @@ class Local(Recoding):
 
     At each step the rows whose class, among those that are left, satisfies the models are published and leave; what is
     left after the last step is suppressed.
-
-    Attributes:
-        steps: the nodes, in their order.
     """
 
     steps: tuple[Node, ...]
@@ -120,12 +113,7 @@ class Multidimensional(Recoding):
     what is published of each box.
 
     Attributes:
-        cutting: how the table was cut.
-        boxes: how many there are.
         cuts: how many cuts led to them; they have the numbers from 1 on, and boxes those after them.
-        rounds: of cuts.
-        cuts_table: the temporary table of cuts.
-        boxes_table: that of boxes.
         orders: for each column of texts, the temporary table of its order; else None.
         types: for each column, the type of its labels; None where every box has one value of it.
         nulls: for each column, whether boxes tell that they have NULLs.
@@ -212,7 +200,6 @@ class Cutting:
             label of their "tree" over all of them, by which they are cut then.
         every_cut: whether all places are compared, or only the median of each column.
         pairs: of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together.
-        seed: of random choices.
     """
 
     choose: Choose = "range"

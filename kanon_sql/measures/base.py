@@ -49,7 +49,6 @@ class ClassSizes:
     """The sizes of the classes of a node.
 
     Attributes:
-        rows: rows of the table.
         k: rows that a published class has at least.
         too_small: rows that a suppressed class has at most.
         published: classes that satisfy all models.

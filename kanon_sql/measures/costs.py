@@ -40,8 +40,6 @@ class Costs:
     """What a measure charges for the levels of each column, in whole numbers of one common unit.
 
     Attributes:
-        measure: the measure.
-        rows: rows of the table.
         totals: for each column and level, the cost of all rows at that level.
         largest: for each column and level, the largest cost of a label that has rows.
         labels: for each column and level, how many labels there are.
@@ -193,17 +191,10 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
 
     Original values cost nothing by most measures, and are not looked up then.
 
-    Args:
-        frequency: the frequency set.
-        relation: from which the classes of the node are counted.
-        node: the node.
-        models: under which they are suppressed.
-        labels: of each quasi-identifier.
-        costs: what is charged.
-        packing: where counts stand in the relation, if they stand side by side.
-        statements: keeps statements for later nodes; they differ by levels and masks, which are bound.
-        merged: whether the relation is the frequency set of this very node.
-        few_apart: whether classes are tested by ``people_query``.
+    ``relation``: from which the classes of the node are counted; ``models``: under which they are suppressed;
+    ``packing``: where counts stand in the relation, if they stand side by side; ``statements``: keeps statements for
+    later nodes; they differ by levels and masks, which are bound; ``merged``: whether the relation is the frequency set
+    of this very node; ``few_apart``: whether classes are tested by ``people_query``.
     """
     lowest = 0 if costs.measure.charges_originals else 1
     charged = {number for number, weight in enumerate(costs.weights) if weight and node[number] >= lowest}

@@ -26,11 +26,7 @@ from kanon_sql.sql import build as sql
 
 @dataclass(frozen=True)
 class AlphaKAnonymity(SensitiveModel):
-    """Every value of the sensitive column has at most a share ``alpha`` of every class.
-
-    Attributes:
-        alpha: from a millionth to 1.
-    """
+    """Every value of the sensitive column has at most a share ``alpha`` of every class."""
 
     alpha: float
     name: ClassVar[str] = "(alpha,k)-anonymity"

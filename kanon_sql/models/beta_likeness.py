@@ -62,11 +62,7 @@ class _BetaLikeness(SensitiveModel):
 
 @dataclass(frozen=True)
 class BasicBetaLikeness(_BetaLikeness):
-    """No sensitive value gains more than ``beta`` times its share of the table in any class.
-
-    Attributes:
-        beta: above 0.
-    """
+    """No sensitive value gains more than ``beta`` times its share of the table in any class."""
 
     name: ClassVar[str] = "basic beta-likeness"
     file: ClassVar[str] = "models/basic_beta_likeness"
@@ -78,11 +74,7 @@ class BasicBetaLikeness(_BetaLikeness):
 
 @dataclass(frozen=True)
 class EnhancedBetaLikeness(_BetaLikeness):
-    """No value gains more than ``beta`` times its share, nor more than ``-ln`` of its share, in any class.
-
-    Attributes:
-        beta: above 0.
-    """
+    """No value gains more than ``beta`` times its share, nor more than ``-ln`` of its share, in any class."""
 
     name: ClassVar[str] = "enhanced beta-likeness"
     file: ClassVar[str] = "models/enhanced_beta_likeness"

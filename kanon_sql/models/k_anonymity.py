@@ -24,7 +24,6 @@ class KAnonymity(ModelInFile):
     """Every class has at least ``k`` members.
 
     Attributes:
-        k: the smallest class that may be published.
         entity: the column that names the person that a row is about. With it, members are distinct people, not
             rows; a row without a name (NULL) counts for no person.
     """

@@ -40,11 +40,7 @@ from kanon_sql.sql.dialects import sum_of_largest
 
 @dataclass(frozen=True)
 class DistinctLDiversity(SensitiveModel):
-    """Every class has at least ``l`` different values of the sensitive column.
-
-    Attributes:
-        l: the fewest values that a published class may have.
-    """
+    """Every class has at least ``l`` different values of the sensitive column."""
 
     l: int  # noqa: E741 - the name that the field has in the literature
     name: ClassVar[str] = "distinct l-diversity"

@@ -65,12 +65,6 @@ class Prepared:
     """A table that was encoded once and can be searched.
 
     Attributes:
-        source: the table.
-        roles: the role of each column.
-        hierarchies: of the quasi-identifiers, in their order.
-        frequency: the frequency set.
-        labels: what the labels of each hierarchy stand for.
-        lattice: the generalization lattice.
         seconds: what it took, by step.
         sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
         population: the table that models compare with, and its frequency set.

@@ -39,7 +39,6 @@ class SharedTests:
     """What node tests found for several k at once, where searches differ in nothing else.
 
     Attributes:
-        sizes: the k.
         suppressed: for each node that was tested, the rows that it suppresses with each k.
         optima: the optimum of each k that was searched for, the last one first.
     """
@@ -54,11 +53,7 @@ class Problem:
     """A table, what its release must satisfy and what it should lose least of.
 
     Attributes:
-        frequency: the frequency set of the table.
-        lattice: the nodes to choose from.
         models: what every published class must satisfy.
-        objective: what is minimized.
-        labels: the labels of each quasi-identifier.
         limit: how many rows may be suppressed.
         options: the settings that this algorithm takes and others do not.
         cutting: how the table is cut into parts; None for algorithms that do not.
@@ -114,8 +109,6 @@ class SearchResult:
     """The recoding that an algorithm chose, and what is proven about it.
 
     Attributes:
-        recoding: the recoding.
-        suppressed: rows that it suppresses.
         cost: its cost, in units of ``Problem.objective``; None of a local recoding without a bound.
         bound: no recoding of its kind costs less than this; None where nothing is proven.
         nodes_tested: lattice nodes whose classes were counted.

@@ -40,8 +40,6 @@ class PropensityScore:
     """How well a model distinguishes records of a release from those of its original.
 
     Attributes:
-        logistic: pMSE of the logistic regression.
-        tree: pMSE of the tree.
         highest: c (1 - c), what pMSE is if all records are distinguished.
         pairs: whether the regression had products of features.
         records: how many there were of original and release together.
@@ -59,7 +57,6 @@ class Prediction:
     """How often a target was predicted, of rows of the original.
 
     Attributes:
-        target: the column.
         tested: rows that were predicted.
         control: whether these are of people who are not in the release; else they are in it too.
         most_frequent: the share that the most frequent value of the original has among them.
@@ -105,14 +102,7 @@ def propensity_score(original: Records, released: Records) -> PropensityScore:
 
 
 def predict(number: int, original: Records, released: Records, tested: Records) -> tuple[float, float, float]:
-    """Return the shares of ``Prediction``: by the most frequent value, from the original, and from the release.
-
-    Args:
-        number: of the target.
-        original: records to learn from.
-        released: records to learn from.
-        tested: records to predict.
-    """
+    """Return the shares of ``Prediction``: by the most frequent value, from the original, and from the release."""
     values, counts = np.unique(original.places[number], return_counts=True)
     most_frequent = float(np.mean(tested.places[number] == values[np.argmax(counts)]))
     return most_frequent, _accuracy(number, original, tested), _accuracy(number, released, tested)

@@ -88,7 +88,6 @@ class QueryErrors:
     """Relative errors of counting queries.
 
     Attributes:
-        queries: how many were counted.
         median: half of the queries have at most this error.
         ninth_decile: nine in ten have at most this error.
     """

@@ -65,7 +65,6 @@ class UtilitySettings:
 
     Attributes:
         spread: how the rows of a label are spread over the values that it covers.
-        target: the column that is to be predicted, if any.
     """
 
     spread: Spread = "even"
@@ -100,8 +99,6 @@ class Dimension:
 
     Attributes:
         values: the temporary table of its values, whose ``value`` is that of the original at each place.
-        bins: ``kanon_bins_...``
-        spread: ``kanon_spread_...``
     """
 
     number: int
@@ -138,12 +135,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Comparable:
-    """An original and its release, in temporary tables that ``drop`` drops.
-
-    Attributes:
-        rows_in: rows of the original.
-        rows_out: rows of the release.
-    """
+    """An original and its release, in temporary tables that ``drop`` drops."""
 
     engine: Engine
     dimensions: tuple[Dimension, ...]

@@ -34,9 +34,6 @@ class Utility:
     """What a release is still good for.
 
     Attributes:
-        columns: what was compared: quasi-identifiers, and columns that are published as they are.
-        spread: how rows of a label are spread over what it covers: ``even`` or ``marginal``.
-        marginals: k-marginals; None where the original or the release has no rows.
         queries: errors of counting queries; None where there are no rows, or no query is of enough of them.
         propensity_score: how well a model distinguishes release and original; None where there are no rows, or there is
             no scikit-learn.
@@ -87,14 +84,9 @@ def utility_of(
 ) -> Utility:
     """Return what a release is good for; all tables are in one engine.
 
-    Args:
-        engine: of the tables.
-        original: the original.
-        release: the release.
-        columns: what to compare; quasi-identifiers come first, in their order.
-        settings: the target is one of ``columns``.
-        control: a table like the original, of people who are not in the release, to test predictions on.
-        tell: called with what is done, as the work goes on.
+    ``columns``: what to compare; quasi-identifiers come first, in their order; ``settings``: the target is one of
+    ``columns``; ``control``: a table like the original, of people who are not in the release, to test predictions on;
+    ``tell``: called with what is done, as the work goes on.
 
     Raises:
         UsageError: a label stands for nothing, or the target cannot be predicted.

@@ -73,11 +73,8 @@ class Evidence:
     classes do.
 
     Attributes:
-        problem: what is searched.
         proven: no node costs less than this; None until something is proven.
         sets: evidence of what the cells of disjoint sets of columns cost, if there are any (``of_columns``).
-        best: the best node so far, its suppressed rows and its cost.
-        tested: suppressed rows of every tested node.
         promising: the node of the least ``estimate`` that was not measured yet, after its estimate.
     """
 

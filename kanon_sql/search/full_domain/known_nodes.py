@@ -30,7 +30,6 @@ class KnownNodes:
     """Tests nodes on arrays of the frequency set, and tells the database what it found.
 
     Attributes:
-        model: what is required.
         tuples: the frequency set, with its keys as codes.
     """
 

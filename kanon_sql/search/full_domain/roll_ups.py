@@ -35,8 +35,6 @@ class RollUp:
 
     Attributes:
         steps: the node, as steps in the lattice.
-        relation: the temporary table.
-        tuples: its rows.
     """
 
     steps: int

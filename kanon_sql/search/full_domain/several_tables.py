@@ -121,10 +121,7 @@ class TablesSearch:
     """A search, and its result.
 
     Attributes:
-        parts: the summands of costs.
-        lattice: of the columns of all tables.
         measure: of nodes; None if they cost what the parts cost by themselves.
-        bound: no node costs less.
         stopped: why it ended before the proof was complete.
     """
 

@@ -112,11 +112,8 @@ def prove(
 ) -> tuple[int, Stopped | None]:
     """Return a cost that no local recoding of a problem is below, in units of its costs; and what ended it early.
 
-    Args:
-        problem: the problem.
-        found: what the best recoding costs that is known, which the bound is not above.
-        deadline: when to stop, on the clock of ``time.monotonic``; the bound is what is proven by then.
-        progress: called with the bound as it rises.
+    ``found``: what the best recoding costs that is known, which the bound is not above; ``deadline``: when to stop, on
+    the clock of ``time.monotonic``; the bound is what is proven by then.
     """
     costs = problem.costs
     tables: list[_Prices] = []

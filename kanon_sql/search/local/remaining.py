@@ -50,7 +50,6 @@ class Publishable:
     """What could be published at a node.
 
     Attributes:
-        rows: rows, or about as many.
         tuples: tuples of the frequency set; None where that is not known.
     """
 

@@ -115,7 +115,6 @@ class _ArrayColumn:
 
     Attributes:
         number: as the cuts have it, from 1.
-        places: of all tuples.
         null: the place that is cut from all others; None where there is none.
         nodes: for each level, the first and the last place under the label of a place, where cuts are made at nodes.
         cost: what a row of each group costs in this column; None where every row costs the same.
@@ -145,8 +144,6 @@ class _Groups:
 
     Attributes:
         up_to: rows of each group and those before it.
-        total: rows of its part.
-        known: what is known of each.
         before: ... of each and those before it.
         after: ... of each and those after it.
     """
