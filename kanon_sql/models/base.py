@@ -1,13 +1,13 @@
 """What a privacy model is to the search and to the published SQL.
 
 The statement that verifies a release by one model is its file ``sql/models/<model>.sql``. Its measure, its condition
-and which class is the worst are taken from there (``ModelInFile``), for statements about several models, too.
+and which class is the worst are taken from there, for statements about several models, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -17,91 +17,64 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class PrivacyModel(Protocol):
+class PrivacyModel:
     """A condition on every equivalence class: a measure of the class, and what it has to be.
 
     ``RowModel`` measures a class from its rows alone, ``SensitiveModel`` from the values of a sensitive column in it,
-    ``PopulationModel`` against the same class of a larger table.
+    ``PopulationModel`` against the same class of a larger table. Measure, condition and worst class are those of a
+    file; a model that has none says all three in Python.
 
-    Nearly all models have the property of unions (``unites``): where two classes satisfy it, so does their union.
-    Only where merging keeps a satisfied class satisfied *also when the other class was not* (``monotone``) do
+    Nearly all models have the property of unions (``unites``): if two classes satisfy it, so does their union.
+    Only if merging keeps a satisfied class satisfied *also when the other class was not* (``monotone``) do
     suppressed rows become fewer upwards. Where it does not, a model says how many rows of a class could at most be
     published by any recoding that generalizes less (``SensitiveModel.most``), and the search prunes by that.
     """
 
+    unites = True
+
     @property
     def name(self) -> str:
         """As it is called in reports."""
+        raise NotImplementedError
 
     @property
     def letter(self) -> str:
         """The name of its threshold, as in ``k = 5``."""
+        raise NotImplementedError
 
     @property
     def required(self) -> int | float:
         """The threshold."""
-
-    @property
-    def least_rows(self) -> int:
-        """Rows that a class has at least that satisfies the model."""
-
-    @property
-    def entity(self) -> str | None:
-        """The column that names a person, where the model counts people."""
-
-    @property
-    def sensitive(self) -> str | None:
-        """The sensitive column that the model is about; None of a model of rows, and where it was not said yet."""
+        raise NotImplementedError
 
     @property
     def monotone(self) -> bool:
         """Whether a class that satisfies the model still does after it was merged with any other."""
+        return False
 
     @property
-    def unites(self) -> bool:
-        """Whether a union of classes that satisfy the model satisfies it."""
+    def least_rows(self) -> int:
+        """Rows that a class has at least that satisfies the model."""
+        return 1
 
-    def counting(self, entity: str) -> PrivacyModel:
-        """Return the model with people as members, named by this column; the same model if it counts no members."""
+    @property
+    def entity(self) -> str | None:
+        """The column that names a person, if the model counts people."""
+        return None
 
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return the condition that a class of this measure satisfies the model."""
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the aggregate that picks the measure of the worst class."""
-
-
-@runtime_checkable
-class RowModel(PrivacyModel, Protocol):
-    """A model whose measure is one aggregate over the rows of a class.
-
-    It exists twice: over the rows of the frequency set that fall into the class (``coded_measure``, for the search) and
-    over the rows of the table (``readable_measure``, for what is published and verified). Both give the same number.
-    """
-
-    def coded_measure(self, *, merged: bool = False) -> exp.Expr:
-        """Return the class's measure as an aggregate over the frequency set.
-
-        ``merged`` says that the rows of the class are of different people: the frequency set of its own node.
-        """
-
-    def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
-        """Return the class's measure as an aggregate over rows; ``entity`` is the column that names a person."""
-
-    def measure_of(self, rows: exp.Expr) -> exp.Expr:
-        """Return the measure of a class of so many rows, where the model counts rows."""
-
-    def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
-        """Return the class's measure as an aggregate over combinations of values that stand for ``n`` rows each."""
-
-
-class ModelInFile:
-    """A model whose measure, condition and worst class are those of a file."""
+    @property
+    def sensitive(self) -> str | None:
+        """The sensitive column that the model is about; None for a model of rows, and until it is named."""
+        return None
 
     @property
     def file(self) -> str:
-        """The file in ``sql/``, without its suffix; a model that has none says all three in Python."""
+        """The file in ``sql/``, without its suffix."""
         raise NotImplementedError
+
+    def counting(self, entity: str) -> PrivacyModel:  # noqa: ARG002 - a model of rows takes it
+        """Return the model with people as members, named by this column; the same model if it counts no members."""
+        return self
 
     def measured(self, columns: Mapping[str, exp.Expr]) -> exp.Expr:
         """Return the measure of a class, from what stands for the columns that the file measures."""
@@ -124,6 +97,33 @@ class ModelInFile:
         """The numbers that the model has, under the names of the file's placeholders."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
         return {name: value for name, value in held.items() if isinstance(value, int | float)}
+
+
+class RowModel(PrivacyModel):
+    """A model whose measure is one aggregate over the rows of a class.
+
+    It exists twice: over the rows of the frequency set that fall into the class (``coded_measure``, for the search) and
+    over the rows of the table (``readable_measure``, for what is published and verified). Both give the same number.
+    """
+
+    def coded_measure(self, *, merged: bool = False) -> exp.Expr:
+        """Return the class's measure as an aggregate over the frequency set.
+
+        ``merged`` says that the rows of the class are of different people: the frequency set of its own node.
+        """
+        raise NotImplementedError
+
+    def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
+        """Return the class's measure as an aggregate over rows; ``entity`` is the column that names a person."""
+        raise NotImplementedError
+
+    def measure_of(self, rows: exp.Expr) -> exp.Expr:
+        """Return the measure of a class of so many rows, if the model counts rows."""
+        raise NotImplementedError
+
+    def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
+        """Return the class's measure as an aggregate over combinations of values that stand for ``n`` rows each."""
+        raise NotImplementedError
 
 
 N = "n"

@@ -6,13 +6,13 @@ rows or distinct entities. So a class that reached k keeps it upwards, and suppr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.models.base import ENTITY, PERSONS, ModelInFile, N
+from kanon_sql.models.base import ENTITY, PERSONS, N, RowModel
 from kanon_sql.sql import build as sql
 
 LARGEST = 2**62
@@ -20,7 +20,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class KAnonymity(ModelInFile):
+class KAnonymity(RowModel):
     """Every class has at least ``k`` members.
 
     Attributes:
@@ -30,11 +30,9 @@ class KAnonymity(ModelInFile):
 
     k: int
     entity: str | None = None
-    name: str = field(default="k-anonymity", init=False)
-    letter: str = field(default="k", init=False)
-    sensitive: None = field(default=None, init=False)
-    unites: bool = field(default=True, init=False)
-    monotone: bool = field(default=True, init=False)
+    name: ClassVar[str] = "k-anonymity"
+    letter: ClassVar[str] = "k"
+    monotone: ClassVar[bool] = True
     file: ClassVar[str] = "models/k_anonymity"
 
     def __post_init__(self) -> None:
@@ -72,7 +70,6 @@ class KAnonymity(ModelInFile):
         return self.measured({}) if entity is None else sql.count_distinct(entity)
 
     def measure_of(self, rows: exp.Expr) -> exp.Expr:
-        """Return the rows."""
         return rows
 
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:

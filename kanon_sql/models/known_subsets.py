@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from kanon_sql.errors import counted
-from kanon_sql.models.base import ModelInFile
+from kanon_sql.models.base import PrivacyModel
 from kanon_sql.models.options import ModelOption
 from kanon_sql.models.population import KMap
 from kanon_sql.models.sensitive import checked_count
@@ -37,13 +37,11 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.models.base import PrivacyModel
-
 _NAMED = "k-anonymity of any "
 
 
 @dataclass(frozen=True)
-class KnownSubsets(ModelInFile):
+class KnownSubsets(PrivacyModel):
     """Every class by ``m`` quasi-identifiers has at least ``k`` members; by fewer, then, too.
 
     Attributes:
@@ -56,9 +54,7 @@ class KnownSubsets(ModelInFile):
     k: int | None = None
     entity: str | None = None
 
-    sensitive: ClassVar[None] = None
     letter: ClassVar[str] = "k"
-    unites: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
     file: ClassVar[str] = "models/k_anonymity"
 

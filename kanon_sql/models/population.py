@@ -23,12 +23,11 @@ not those with classes that were suppressed: the model is not monotone.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from kanon_sql.errors import UsageError
-from kanon_sql.models.base import ModelInFile
+from kanon_sql.models.base import PrivacyModel
 from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import checked_count, checked_number
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PopulationModel(ModelInFile, ABC):
+class PopulationModel(PrivacyModel):
     """A condition on every class and the same class of the population.
 
     Attributes:
@@ -46,47 +45,10 @@ class PopulationModel(ModelInFile, ABC):
 
     population: exp.Table | None = field(default=None, repr=False, compare=False)
 
-    entity: ClassVar[None] = None
-    sensitive: ClassVar[None] = None
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """As it is called in reports."""
-
-    @property
-    @abstractmethod
-    def letter(self) -> str:
-        """The name of its threshold."""
-
-    @property
-    @abstractmethod
-    def required(self) -> int | float:
-        """The threshold."""
-
-    @property
-    @abstractmethod
-    def monotone(self) -> bool:
-        """Whether a class that satisfies the model still does after it was merged with any other."""
-
-    @property
-    def unites(self) -> bool:
-        """Whether a union of classes that satisfy the model satisfies it; classes of the population come along."""
-        return True
-
     @property
     def covers(self) -> bool:
         """Whether a class of the population that has no row in the release fails the model."""
         return False
-
-    @property
-    def least_rows(self) -> int:
-        """Rows that a class has at least that satisfies the model."""
-        return 1
-
-    def counting(self, entity: str) -> Self:  # noqa: ARG002 - a model of rows takes it
-        """Return the model: rows are compared."""
-        return self
 
     def coded(self, population: exp.Table) -> Self:
         """Return the model, knowing the frequency set of the population."""
@@ -132,7 +94,6 @@ class DeltaPresence(PopulationModel):
     delta_max: float
     file: ClassVar[str] = "models/delta_presence"
     letter: ClassVar[str] = "delta_max"
-    monotone: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_number(self.delta_min, "delta_min", least=0, most=1)

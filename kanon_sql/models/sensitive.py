@@ -23,7 +23,7 @@ from typing import ClassVar, Self
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.models.base import ModelInFile
+from kanon_sql.models.base import PrivacyModel
 from kanon_sql.models.k_anonymity import LARGEST
 from kanon_sql.sql import build as sql
 
@@ -84,7 +84,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitiveModel(ModelInFile, ABC):
+class SensitiveModel(PrivacyModel, ABC):
     """A condition on the values of a sensitive column in every class.
 
     Attributes:
@@ -95,31 +95,8 @@ class SensitiveModel(ModelInFile, ABC):
     sensitive: str | None = None
     facts: SensitiveFacts | None = field(default=None, repr=False, compare=False)
 
-    entity: ClassVar[None] = None
-    monotone: ClassVar[bool] = False
-    unites: ClassVar[bool] = True
     compares_shares: ClassVar[bool] = False
     """Whether the shares that values have of a class are compared with those that they have of the table."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """As it is called in reports."""
-
-    @property
-    @abstractmethod
-    def letter(self) -> str:
-        """The name of its threshold."""
-
-    @property
-    @abstractmethod
-    def required(self) -> int | float:
-        """The threshold."""
-
-    @property
-    def least_rows(self) -> int:
-        """Rows that a class has at least that satisfies the model."""
-        return 1
 
     @property
     def coding(self) -> SensitiveFacts:
@@ -132,10 +109,6 @@ class SensitiveModel(ModelInFile, ABC):
     def ranks_values(self) -> bool:
         """Whether a search needs the rank of each value in its class."""
         return False
-
-    def counting(self, entity: str) -> Self:  # noqa: ARG002 - a model of rows takes it
-        """Return the model: values are counted in rows."""
-        return self
 
     def about(self, column: str) -> Self:
         """Return the model about a sensitive column."""

@@ -21,7 +21,7 @@ from kanon_sql.sql.dialects import render
 
 if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.models.base import ModelInFile, PrivacyModel
+    from kanon_sql.models.base import PrivacyModel
 
 ALL = {**MODELS, "k": kanon.KAnonymity(3), "recursive": kanon.RecursiveCLDiversity(c=3, l=3)}
 ALL["presence"] = kanon.DeltaPresence(delta_min=0, delta_max=0.9)  # without classes that the release lacks
@@ -43,7 +43,7 @@ def run(model: PrivacyModel) -> exp.Select:
     return query
 
 
-def in_file(model: ModelInFile) -> exp.Select:
+def in_file(model: PrivacyModel) -> exp.Select:
     """Return the statement in a model's file, about the same table."""
 
     def labels(step: str | None = None) -> list[exp.Expr]:
@@ -86,7 +86,7 @@ def test_the_file_of_a_model_is_the_statement_of_its_check(name: str) -> None:
     model = ALL[name]
     if isinstance(model, SensitiveModel):
         model = model.about("disease")
-    ran, file = run(model), in_file(cast("ModelInFile", model))
+    ran, file = run(model), in_file(model)
     steps = {step.alias for step in file.ctes}
     # A step that a model does not need is made for all models, and numbered since there may be several.
     ran.args["with_"].set("expressions", [one for one in ran.ctes if re.sub(r"_\d$", "", one.alias) in steps])
@@ -95,5 +95,5 @@ def test_the_file_of_a_model_is_the_statement_of_its_check(name: str) -> None:
 
 
 def test_every_model_has_a_file_and_every_file_a_model() -> None:
-    files = {cast("ModelInFile", model).file for model in ALL.values()}
+    files = {model.file for model in ALL.values()}
     assert files == {f"models/{path.stem}" for path in (REPOSITORY / "sql" / "models").glob("*.sql")}
