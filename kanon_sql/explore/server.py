@@ -17,8 +17,9 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from itertools import chain, count, product
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.explore.workspace import Bench, Found, NodeFigures, Point
     from kanon_sql.policy.policy import Policy
+    from kanon_sql.risks.attacks.verdicts import Outcome
 
 ADDRESS = "127.0.0.1"
 PAGES = {
@@ -85,6 +87,7 @@ _STATIC = {
 _PATIENCE = 1.0  # seconds that the first page waits for the profile
 _MOST_BYTES = 1_000_000  # of a form
 _DRAWN_WHOLE = 120  # nodes of a lattice that is drawn as a whole
+_FEW_COLUMNS = 5  # of which nodes two steps away are drawn: 20 above
 _AT_ONCE = 40  # nodes that are tested for a picture before it is shown
 _OF_LARGE = 500_000  # tuples from which one node is
 _FORM_TOKEN = "form_token"  # noqa: S105 - the name of a field
@@ -235,14 +238,20 @@ class Application:
 
         return answer
 
-    def _answered(self, page: Callable[[State, Request], Response], request: Request) -> Response:
+    def _answered(
+        self,
+        page: Callable[[State, Request], Response],
+        request: Request,
+        given: Sequence[tuple[str, str]] | None = None,
+    ) -> Response:
+        """Return a page of the state that a query or a form gives."""
         state = None
         try:
             if not self.workspace.ready(_PATIENCE):
                 return _html("wait.j2", workspace=self.workspace, headers={"Refresh": "1"})
             assert self.workspace.base is not None  # noqa: S101 - it is ready
-            given = request.query_params.multi_items()
-            state = State.read(self.workspace.base, [pair for pair in given if pair[0] not in _NOT_OF_STATE])
+            pairs = request.query_params.multi_items() if given is None else given
+            state = State.read(self.workspace.base, [pair for pair in pairs if pair[0] not in _NOT_OF_STATE])
             return page(state, request)
         except KanonError as error:
             return self._problem(state, request, str(error))
@@ -420,21 +429,12 @@ class Application:
         form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         if not _equal(dict(form).get(_FORM_TOKEN, ""), self._form_token):
             return PlainTextResponse("This form was not made here; reload the page.\n", 403)
-        return await run_in_threadpool(self._publish, form, request)
-
-    def _publish(self, form: list[tuple[str, str]], request: Request) -> Response:
         given = {name: value for name, value in form if name in _OF_PUBLISH}
-        state = None
-        try:
-            self.workspace.ready(_PATIENCE)
-            assert self.workspace.base is not None  # noqa: S101 - a form was served
-            state = State.read(self.workspace.base, [pair for pair in form if pair[0] not in _NOT_OF_STATE])
-            plan = self._plan(state, given)
-            outcome = self._run(plan)
-        except KanonError as error:
-            return self._problem(state, request, str(error))
-        except Exception as error:  # noqa: BLE001 - the last resort: its text may quote data
-            return self._problem(state, request, unforeseen(error), 500)
+        return await run_in_threadpool(self._answered, partial(self._publish, given=given), request, form)
+
+    def _publish(self, state: State, request: Request, given: dict[str, str]) -> Response:
+        plan = self._plan(state, given)
+        outcome = self._run(plan)
         if "hx-request" in request.headers:
             return _part("outcome", plan, outcome)
         return _html("publish.j2", **self._context(state, "publish"), plan=plan, form=given, outcome=outcome)
@@ -492,7 +492,9 @@ def _lattice(shown: Shown) -> Response:
     bench, policy, node = shown.bench, shown.policy, shown.figures.node
     lattice = bench.table.prepared.lattice
     whole = lattice.size <= _DRAWN_WHOLE
-    drawn = _all_nodes(lattice.heights) if whole else pictures.around(node, lattice.heights, _steps(lattice.heights))
+    steps = 2 if len(node) <= _FEW_COLUMNS else 1
+    all_nodes = product(*(range(height + 1) for height in lattice.heights))
+    drawn = list(all_nodes) if whole else pictures.around(node, lattice.heights, steps)
     kinds, known, budget = {}, {}, 1 if bench.tuples >= _OF_LARGE else _AT_ONCE
     for one in sorted(drawn, key=lambda other: sum(abs(a - b) for a, b in zip(other, node, strict=True))):
         if not bench.knows(policy, one):
@@ -508,26 +510,10 @@ def _lattice(shown: Shown) -> Response:
     return _part("lattice", shown.state, drawing, known, links, node, shown.best, names, whole, lattice.size)
 
 
-def _all_nodes(heights: Node) -> list[Node]:
-    nodes: list[Node] = [()]
-    for height in heights:
-        nodes = [(*node, level) for node in nodes for level in range(height + 1)]
-    return nodes
-
-
-def _steps(heights: Node) -> int:
-    """Return how many levels around a node are drawn: two where that is no crowd."""
-    return 2 if len(heights) <= 5 else 1  # noqa: PLR2004 - columns: 20 nodes of two steps up
-
-
 def _free(path: Path) -> Path:
     """Return a path that is free: it, or one with a number."""
-    number = 1
-    found = path
-    while found.exists():
-        number += 1
-        found = path.with_stem(f"{path.stem}_{number}")
-    return found
+    numbered = (path.with_stem(f"{path.stem}_{number}") for number in count(2))
+    return next(one for one in chain([path], numbered) if not one.exists())
 
 
 def _make_new(path: Path) -> None:
@@ -559,6 +545,12 @@ def _of_report(name: str) -> Callable[..., Any]:
         return getattr(import_module("kanon_sql.evidence.report.render"), name)(*arguments)
 
     return call
+
+
+def _tone(outcome: Outcome) -> str:
+    from kanon_sql.evidence.report.render import TONES
+
+    return TONES[outcome]
 
 
 def _ranked(points: Sequence[Point], measure: str) -> list[Point]:
@@ -600,7 +592,7 @@ def _environment() -> Environment:
         "percentage": percentage,
         "ranked": _ranked,
         "scatter": pictures.scatter,
-        "tone": _of_report("tone"),
+        "tone": _tone,
         "worst_subsets": _of_report("worst_subsets"),
         "node_text": pictures.node_text,
         "zip": zip,

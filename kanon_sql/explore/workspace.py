@@ -8,15 +8,16 @@ read-only. What the first page does not need is imported where it is used.
 
 from __future__ import annotations
 
-import heapq
 import secrets
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from pathlib import Path
-from threading import Condition, RLock, Thread
+from queue import PriorityQueue
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.lattice import with_level
@@ -324,7 +325,7 @@ class Task:
     problem: str | None = None
     doing: str = ""
     wanted: float = 0.0
-    is_waiting: bool = False
+    is_queued: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -332,58 +333,44 @@ class Task:
 
 
 class BackgroundWork:
-    """A thread that works tasks off: those of the smallest priority first, of these the latest."""
+    """Works tasks off, one at a time: those of the smallest priority and order first."""
 
     def __init__(self) -> None:
-        self._changed = Condition()
-        self._waiting: list[tuple[int, int, int, Task]] = []
+        self._waiting: PriorityQueue[tuple[int, int, int, Task]] = PriorityQueue()
         self._arrival = count()
+        self._turn = Lock()  # held while a task runs, and while none may
         self._ended = self._stops = False
-        self._running: Task | None = None
         self.engine: Any = None
-        context = copy_context()
-        self._thread = Thread(target=lambda: context.run(self._run), name="kanon-explore", daemon=True)
-        self._thread.start()
+        self._context = copy_context()
+        self._executor = ThreadPoolExecutor(1, "kanon-explore")
 
     def want(self, task: Task, priority: int, order: int = 0) -> None:
-        """Take note that a page asks for what a task returns."""
-        with self._changed:
-            task.wanted = time.monotonic()
-            if not (task.is_done or task.is_waiting or task is self._running):
-                task.is_waiting = True
-                heapq.heappush(self._waiting, (priority, order, next(self._arrival), task))
-                self._changed.notify_all()
+        """Queue a task that a page asks for, unless it is done, waits or runs."""
+        task.wanted = time.monotonic()
+        if not (self._ended or task.is_done or task.is_queued):
+            task.is_queued = True
+            self._waiting.put((priority, order, next(self._arrival), task))
+            self._executor.submit(self._context.run, self._next)
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._running = None
-                self._changed.notify_all()
-                while not (self._ended or (self._waiting and not self._stops)):
-                    self._changed.wait()
-                if self._ended:
-                    return
-                *_, task = heapq.heappop(self._waiting)
-                task.is_waiting = False
-                if time.monotonic() - task.wanted > _FORGOTTEN:
-                    continue
-                self._running = task
-            self._work(task)
+    def _next(self) -> None:
+        with self._turn:
+            *_, task = self._waiting.get()
+            if not (self._ended or task.is_done or time.monotonic() - task.wanted > _FORGOTTEN):
+                self._work(task)
+            task.is_queued = False
 
     def _work(self, task: Task) -> None:
         def listen(progress: Progress) -> None:
             task.doing = progress.doing
-            is_unwanted = self._waiting and time.monotonic() - task.wanted > _UNWANTED
-            if self._stops or self._ended or is_unwanted:
+            is_unwanted = not self._waiting.empty() and time.monotonic() - task.wanted > _UNWANTED
+            if self._stops or is_unwanted:
                 raise _StoppedError
 
         try:
             task.result = task.work(listen)
         except KanonError as error:
             task.problem = None if self._stops else str(error)
-        except _StoppedError:
-            pass
-        except KeyboardInterrupt:  # its statement was stopped
+        except (_StoppedError, KeyboardInterrupt):  # or its statement was interrupted
             pass
         except Exception as error:  # noqa: BLE001 - the last resort: its text may quote data
             task.problem = unforeseen(error)
@@ -391,29 +378,22 @@ class BackgroundWork:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop what runs, and begin nothing new."""
-        with self._changed:
-            self._stops = True
-            while self._running is not None:
-                self._interrupt()
-                self._changed.wait(0.05)
+        self._stops = True
+        while not self._turn.acquire(timeout=0.05):
+            if self.engine is not None:
+                with suppress(Exception):  # it may be closed at this moment
+                    self.engine.connection.interrupt()
         try:
             yield
         finally:
-            with self._changed:
-                self._stops = False
-                self._changed.notify_all()
+            self._stops = False
+            self._turn.release()
 
     def close(self) -> None:
-        with self._changed:
-            self._ended = True
-            self._interrupt()
-            self._changed.notify_all()
-        self._thread.join(timeout=5)
-
-    def _interrupt(self) -> None:
-        if self.engine is not None:
-            with suppress(Exception):  # it may be closed at this moment
-                self.engine.connection.interrupt()
+        self._ended = True
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        with self.paused():
+            pass
 
 
 def unforeseen(error: Exception) -> str:
@@ -452,20 +432,16 @@ class Workspace:
         self.base: Base | None = None
         self.profile: Profile | None = None
         self.problem: str | None = None
-        with _closed_on_error(self):
-            opened = self._opened()  # what is wrong with it is said before anything is served
+        with (opened := self._opened()).engine:  # a table that cannot be opened is reported before anything is served
             self.name, self.in_database = opened.name, opened.in_database
             self.table = opened.written_name if opened.in_database else self.table
             self.origin = origin_of(self.source, self.table, opened)
             self._begun_with = self._stamps()
             if opened.database is not None:
                 self.taken |= {row[2] for row in opened.engine.rows(sql.statement("catalog/tables"), "names taken")}
-            if given is None:
-                opened.engine.close()
-            else:
-                with opened.engine:
-                    prepared, given = with_dates(with_prepared(opened, given.prepare), given)
-                    self.base = self._begun(given, prepared.columns)
+            if given is not None:
+                prepared, given = with_dates(with_prepared(opened, given.prepare), given)
+                self.base = self._begun(given, prepared.columns)
         self._look = Task(lambda _: self._profiled())
         self.background.want(self._look, 0)
 
@@ -677,16 +653,6 @@ class Workspace:
             table.close()
         self._benches.clear()
         self._behind.clear()
-
-
-@contextmanager
-def _closed_on_error(workspace: Workspace) -> Iterator[None]:
-    """End the thread of a workspace whose table cannot be opened."""
-    try:
-        yield
-    except BaseException:
-        workspace.background.close()
-        raise
 
 
 def _as_prepared(policy: Policy) -> Policy:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.subsets import SubsetRisk
 
 Tone = Literal["good", "warn", "bad", "neutral"]
-_TONES: dict[Outcome, Tone] = {
+TONES: dict[Outcome, Tone] = {
     "succeeds": "bad",
     "not excluded": "warn",
     "finds nothing": "neutral",
@@ -117,7 +117,7 @@ def _environment(elements: str) -> Environment:
         "INFERRING": ("homogeneity", "background knowledge"),
         "end_of_block": _END_OF_BLOCK,
         "risk_text": lambda risk: decimals(None if risk is None else float(risk)),
-        "tone": _TONES.__getitem__,
+        "tone": TONES.__getitem__,
         "tone_of_rule": _TONES_OF_RULES.__getitem__,
     }
     return environment
