@@ -53,9 +53,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
             f"{source.name} is in a warehouse, where nothing can be held out: export it to a file, and anonymize that."
         )
     if policy.prepare:
-        raise UsageError(
-            f"The columns of {source.name} are prepared: write a table of them, and hold out rows of that."
-        )
+        raise UsageError(f"The columns of {source.name} are prepared: write a table of them, and hold out of that.")
     engine, entity = source.engine, _entity(source, policy)
     own = unused_names(_OWN, [column.name for column in source.columns])
     split = engine.temporary_name("kanon_split")
@@ -77,9 +75,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
     number = math.floor(share * (people or 0) + 0.5)
     if not 0 < number < (people or 0):
         what = "rows" if entity is None else "people"
-        raise UsageError(
-            f"{source.name} has {people or 0:,} {what}: a share of {share:g} of them leaves none for one side."
-        )
+        raise UsageError(f"{source.name} has {people or 0:,} {what}: a share of {share:g} leaves none for one side.")
     tables = []
     for wanted, title, condition in (
         ("kanon_held_out", "rows that are held out", exp.LTE(this=place.copy(), expression=sql.literal(number))),

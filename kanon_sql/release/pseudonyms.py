@@ -160,9 +160,7 @@ def secrets_of(key: Key) -> Mapping[str, Secret]:
 def require_unprofiled(engine: Engine) -> None:
     """Raise where the plan of a statement, with the key that is bound to it, would be kept."""
     if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
-        raise UsageError(
-            "The connection profiles its statements, which shows the key: turn it off (PRAGMA disable_profiling)."
-        )
+        raise UsageError("The connection profiles its statements, and shows the key: PRAGMA disable_profiling.")
 
 
 def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:

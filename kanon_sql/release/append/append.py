@@ -325,9 +325,7 @@ def _table_of(release: Source, lock: Lock) -> exp.Table:
     columns = lock.policy.columns
     wanted = {folded(name) for name in (*columns.quasi_identifiers, *columns.sensitive, *columns.insensitive)}
     if {folded(column.name) for column in release.columns} != wanted:
-        raise UsageError(
-            f"{release.name} does not have the columns of the release of the lock. Name that one after --append."
-        )
+        raise UsageError(f"{release.name} does not have the columns of the release of the lock: --append that one.")
     return found
 
 
@@ -375,7 +373,7 @@ def _as_locked(new: Source, lock: Lock) -> Source:
         column = find_column(name, prepared.columns)
         if column is None:
             raise UsageError(
-                f"{new.name} has no column {name!r}, which the lock needs. It needs: {', '.join(lock.types)}."
+                f"{new.name} has no column {name!r}, which the lock needs. Needed: {', '.join(lock.types)}."
             )
         if not _fits(column, kind):
             raise UsageError(

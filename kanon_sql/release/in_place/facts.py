@@ -164,9 +164,7 @@ def facts_of_table(
     indexes = engine.rows(sql.statement("in_place/indexes", values=here), "indexes of the table")
     over = _views_over(views, schema, name)
     if ours := [view.name for view in over if any(db == SCHEMA for db, _ in view.reads or ())]:
-        raise UsageError(
-            f"View {', '.join(ours)} is a release that reads {name!r}: drop it first, or publish it as a table."
-        )
+        raise UsageError(f"View {', '.join(ours)} is a release that reads {name!r}: drop it, or make it a table.")
     macros = engine.rows(sql.statement("in_place/macros"), "macros of the database")
     types, listed = _lists(engine, going | {(schema, name)}, views, macros)
     collations = _collations(engine, here)

@@ -291,9 +291,7 @@ def entries_of(engine: DuckDBEngine) -> list[Entry]:
 
 def _require_readable(engine: DuckDBEngine) -> None:
     if not engine.may_read(_ledger_table()):
-        raise NoRightError(
-            f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that right."
-        )
+        raise NoRightError(f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner.")
 
 
 @contextmanager

@@ -79,9 +79,7 @@ def target_table(engine: Engine, name: str) -> exp.Table:
     else:
         target = sql.relation(name)
     if folded(target.db) == SCHEMA or folded(target.name).startswith("kanon_"):
-        raise UsageError(
-            f"{name!r}: names in schema kanon, and names that begin with kanon_, are kept for kanon's own."
-        )
+        raise UsageError(f"{name!r}: names in schema kanon, and names that begin with kanon_, are kept for kanon.")
     return target
 
 
@@ -99,13 +97,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
         source.refuse_held_out("and a view would show the table with them: make a table or a file.")
     behind = source.engine.relations_behind(source.table)
     if any(_same_relation(target, read, schema) for read in behind):
-        raise UsageError(
-            f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."
-        )
+        raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give another name.")
     if existing is not None and not replace:
-        raise UsageError(
-            f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
-        )
+        raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or add --replace.")
     if kind == "view" and not source.in_warehouse:
         _require_secure_views(source)
     return target
