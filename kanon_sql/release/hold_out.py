@@ -122,13 +122,10 @@ def check_control_file(source: Source, path: Path, others: list[Path | None], *,
         raise UsageError(f"Rows that are held out are written to a file {' or '.join(_FORMATS)}, not to {path}.")
     if path.is_dir():
         raise UsageError(f"{path} is a directory: rows that are held out are written to a file.")
-    if any(other is not None and _is_same(path, other) for other in others):
+    real = folded(os.path.realpath(path))
+    if any(other is not None and folded(os.path.realpath(other)) == real for other in others):
         raise UsageError(f"{path} would be written twice: rows that are held out go to a file of their own.")
     check_file(source, path, replace=replace)
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return folded(os.path.realpath(one)) == folded(os.path.realpath(other))
 
 
 @contextmanager
@@ -155,10 +152,3 @@ def writing_held_out(source: Source, path: Path | None, *, replace: bool) -> Ite
             raise SourceError(
                 f"{path} cannot be written ({error.strerror}); the release is there, and what was held out is not."
             ) from None
-
-
-def write_held_out(source: Source, path: Path, *, replace: bool = False) -> int:
-    """Write the rows that were held out to a file, as ``writing_held_out`` does; return how many they are."""
-    with writing_held_out(source, path, replace=replace):
-        pass
-    return 0 if source.held_out is None else source.held_out.rows

@@ -260,9 +260,11 @@ class Release:
             UsageError: nothing was held out, or the file may not be written.
             SourceError: it cannot be written.
         """
-        from kanon_sql.release.hold_out import write_held_out
+        from kanon_sql.release.hold_out import writing_held_out
 
-        return write_held_out(self.prepared.source, Path(path), replace=replace)
+        source = self.prepared.source
+        with writing_held_out(source, Path(path), replace=replace):
+            return 0 if source.held_out is None else source.held_out.rows
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
         """Return the release as a pandas data frame with an index of its own."""

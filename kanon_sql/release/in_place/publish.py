@@ -151,7 +151,7 @@ class _DatabaseInPlaceSink(Sink):
         with timed(seconds, "write"):
             self.engine.detach(self.attached)
         require_same(self.engine, self.rewrite, self.new_file)
-        changes = self.rewrite.tables[0].changes
+        changes = self.rewrite.tables[0]
         self.outcome = InPlace(
             done=not self.how.dry_run,
             file=self.file,
@@ -214,13 +214,13 @@ def require_same(old: Engine, rewrite: Rewrite, new_file: Path) -> None:
 
 
 def _require_same_definition(one: Replaced, made: TableFacts) -> None:
-    facts, same = one.facts, one.changes.unchanged
+    facts, same = one.facts, one.unchanged
     defaults = {column.name: column.default for column in facts.columns if not column.generated}
     collations = {column.name: column.collation for column in facts.columns}
     kept = [one for one in made.columns if one.name in same]
     other = [f"default of {one.name}" for one in kept if one.default != defaults.get(one.name)]
     other += [f"collation of {one.name}" for one in kept if one.collation != collations[one.name]]
-    other += [constraint.name for constraint in set(one.changes.constraints) - set(made.constraints)]
+    other += [constraint.name for constraint in set(one.constraints) - set(made.constraints)]
     other += [f"index {index.name}" for index in made.indexes if index not in facts.indexes]
     if other:
         raise UsageError(

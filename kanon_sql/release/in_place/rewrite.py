@@ -73,12 +73,19 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A table in the new database."""
+    """A table in the new database, and what becomes of it."""
 
     facts: TableFacts  # of the old one
     target: exp.Table  # the new one
-    changes: Changes
     release: exp.Insert  # puts the rows of the release into it
+    table: exp.Create  # the table with its release's columns, as a definition under its own name
+    indexes: tuple[exp.Expr, ...]  # statements that make its indexes again
+    comments: tuple[exp.Expr, ...]  # statements that give it and its columns their comments
+    unchanged: Sequence[str]  # names of columns that are published with their values
+    constraints: tuple[ConstraintFacts, ...]  # those that stay
+    kept: tuple[str, ...]  # constraints and indexes that stay, in words
+    removed: tuple[str, ...]  # columns, constraints, defaults, indexes and triggers that go, each with the reason
+    views: tuple[str, ...]  # views that read a column which holds labels now, and macros that name the table
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Rewrite:
     @property
     def after(self) -> list[exp.Expr]:
         """Statements that make indexes and comments."""
-        return [made for one in self.tables for made in (*one.changes.indexes, *one.changes.comments)]
+        return [made for one in self.tables for made in (*one.indexes, *one.comments)]
 
     @property
     def views_again(self) -> list[exp.Expr]:
@@ -160,7 +167,7 @@ def rewrite_of(
     schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
     types = tuple(dict.fromkeys(name for one in facts for name in one.lists))
     schema += [sql.drop(sql.relation(name, in_schema, new), "TYPE") for in_schema, name in types]
-    schema += [one.changes.table for one in replaced]
+    schema += [one.table for one in replaced]
     staying = [
         table
         for table in tables
@@ -178,17 +185,6 @@ def rewrite_of(
 
 def _place(table: TableFacts | OtherTable) -> tuple[str, str]:
     return table.schema, folded(table.name)
-
-
-def _replaced(
-    one: Substitute, others: Mapping[tuple[str, str], Substitute], going: set[tuple[str, str]], new: str
-) -> Replaced:
-    facts = one.facts
-    target = sql.relation(facts.name, facts.schema, new)
-    changes = _changes_of(one, others, going, target)
-    columns = [sql.identifier(name) for name in one.types]
-    into = exp.Schema(this=target.copy(), expressions=columns)
-    return Replaced(facts, target, changes, exp.Insert(this=into, expression=one.query))
 
 
 def _definitions(old: str, new: str) -> exp.Expr:
@@ -244,68 +240,52 @@ def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
     return ordered
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What becomes of a table."""
-
-    table: exp.Create  # the table with its release's columns, as a definition under its own name
-    indexes: tuple[exp.Expr, ...]  # statements that make its indexes again
-    comments: tuple[exp.Expr, ...]  # statements that give it and its columns their comments
-    unchanged: tuple[str, ...]  # names of columns that are published with their values
-    constraints: tuple[ConstraintFacts, ...]  # those that stay
-    kept: tuple[str, ...]  # constraints and indexes that stay, in words
-    removed: tuple[str, ...]  # columns, constraints, defaults, indexes and triggers that go, each with the reason
-    views: tuple[str, ...]  # views that read a column which holds labels now, and macros that name the table
-
-
-@dataclass
-class _Notes:
-    kept: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-
-
-def _changes_of(
-    one: Substitute,
-    others: Mapping[tuple[str, str], Substitute],
-    going: set[tuple[str, str]],
-    target: exp.Table,
-) -> Changes:
-    notes, facts, types, same = _Notes(), one.facts, one.types, list(one.unchanged)
+def _replaced(
+    one: Substitute, others: Mapping[tuple[str, str], Substitute], going: set[tuple[str, str]], new: str
+) -> Replaced:
+    facts, types = one.facts, one.types
+    target = sql.relation(facts.name, facts.schema, new)
+    into = exp.Schema(this=target.copy(), expressions=[sql.identifier(name) for name in types])
     by_name = {column.name: column for column in facts.columns}
+    kept: list[str] = []
+    removed: list[str] = []
     definitions: list[exp.Expr] = [
-        _definition(by_name[name], kind, one, notes) for name, kind in types.items() if name in by_name
+        _definition(by_name[name], kind, one, removed) for name, kind in types.items() if name in by_name
     ]
-    for column in facts.columns:
-        if column.name not in types:
-            notes.removed.append(f"column {column.name} (not published)")
+    removed += [f"column {column.name} (not published)" for column in facts.columns if column.name not in types]
     staying = []
     for constraint in facts.constraints:
         if (why := _goes(constraint, one, others, going)) is None:
             staying.append(constraint)
-            notes.kept.append(constraint.name)
+            kept.append(constraint.name)
         else:
-            notes.removed.append(f"{constraint.name}: {why}")
+            removed.append(f"{constraint.name}: {why}")
     definitions += [_constraint(constraint, target) for constraint in staying]
-    table = exp.Create(this=exp.Schema(this=target.copy(), expressions=definitions), kind="TABLE")
-    made = [_index(index, target, set(types), [*same, *one.pseudonyms], notes) for index in facts.indexes]
-    indexes = tuple(index for index in made if index is not None)
-    notes.removed += [f"trigger {each.name}" for each in facts.triggers]
-    views = _altered_views(facts, same, set(types))
-    comments = _comments(facts, set(types), target)
-    comments += tuple(
-        exp.Comment(
-            this=sql.relation(index.name, target.db, target.catalog),
-            kind="INDEX",
-            expression=sql.literal(index.comment),
-        )
-        for index in facts.indexes
-        if index.comment is not None and f"index {index.name}" in notes.kept
+    indexes = []
+    for index in facts.indexes:
+        made, why = _index(index, target, set(types), [*one.unchanged, *one.pseudonyms])
+        if why is None:
+            indexes.append(made)
+            kept.append(f"index {index.name}")
+        else:
+            removed.append(f"index {index.name}: {why}")
+    removed += [f"trigger {each.name}" for each in facts.triggers]
+    return Replaced(
+        facts,
+        target,
+        release=exp.Insert(this=into, expression=one.query),
+        table=exp.Create(this=exp.Schema(this=target.copy(), expressions=definitions), kind="TABLE"),
+        indexes=tuple(indexes),
+        comments=_comments(facts, set(types), target, kept),
+        unchanged=one.unchanged,
+        constraints=tuple(staying),
+        kept=tuple(kept),
+        removed=tuple(removed),
+        views=_altered_views(facts, one.unchanged, set(types)),
     )
-    said = (tuple(notes.kept), tuple(notes.removed), views)
-    return Changes(table, indexes, comments, tuple(same), tuple(staying), *said)
 
 
-def _altered_views(facts: TableFacts, same: list[str], published: set[str]) -> tuple[str, ...]:
+def _altered_views(facts: TableFacts, same: Sequence[str], published: set[str]) -> tuple[str, ...]:
     """Return the views and macros over a table that say something else now, each with what that may be.
 
     That is a view which reads an altered column by its name, with a star, or from such a view.
@@ -340,23 +320,23 @@ def _unchanged_columns(publication: Publication) -> list[str]:
     ]
 
 
-def _definition(column: ColumnFacts, kind: str, one: Substitute, notes: _Notes) -> exp.ColumnDef:
+def _definition(column: ColumnFacts, kind: str, one: Substitute, removed: list[str]) -> exp.ColumnDef:
     constraints: list[exp.Expr] = []
     stays = column.name in one.unchanged
     now = "pseudonyms" if column.name in one.pseudonyms else "labels"
     if column.collation is not None and stays:
         constraints.append(exp.ColumnConstraint(kind=exp.CollateColumnConstraint(this=_as_it_is(column.collation))))
     elif column.collation is not None:
-        notes.removed.append(f"collation of {column.name} ({now})")
+        removed.append(f"collation of {column.name} ({now})")
     if not column.nullable:
         constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
     if column.generated:
-        notes.removed.append(f"computation of {column.name} (its values are published)")
+        removed.append(f"computation of {column.name} (its values are published)")
     elif column.default is not None and stays:
         default = exp.Paren(this=_as_it_is(column.default))
         constraints.append(exp.ColumnConstraint(kind=exp.DefaultColumnConstraint(this=default)))
     elif column.default is not None:
-        notes.removed.append(f"default of {column.name} ({now})")
+        removed.append(f"default of {column.name} ({now})")
     return exp.ColumnDef(this=sql.identifier(column.name), kind=_as_it_is(kind), constraints=constraints)
 
 
@@ -402,35 +382,38 @@ def _as_it_is(text: str) -> exp.Expr:
 
 
 def _index(
-    index: IndexFacts, target: exp.Table, published: set[str], same: list[str], notes: _Notes
-) -> exp.Expr | None:
-    """Return the statement that makes an index again; None if it goes."""
+    index: IndexFacts, target: exp.Table, published: set[str], same: Sequence[str]
+) -> tuple[exp.Expr, str | None]:
+    """Return the statement that makes an index again, and why it goes; None if it stays."""
     made = sqlglot.parse_one(index.text, read="duckdb")
     named = {folded(column.name) for column in made.find_all(exp.Column)}
     if not all(isinstance(ordered.this, exp.Column) for ordered in made.find_all(exp.Ordered)):
-        notes.removed.append(f"index {index.name}: it is over an expression")
-        return None
+        return made, "it is over an expression"
     allowed = set(same) if index.unique else published
     if changed := sorted(named - {folded(name) for name in allowed}):
-        notes.removed.append(f"index {index.name}: {', '.join(changed)} changed")
-        return None
+        return made, f"{', '.join(changed)} changed"
     for table in made.find_all(exp.Table):
         table.replace(target.copy())
-    notes.kept.append(f"index {index.name}")
-    return made
+    return made, None
 
 
-def _comments(facts: TableFacts, published: set[str], target: exp.Table) -> tuple[exp.Expr, ...]:
-    comments: list[exp.Expr] = []
-    if facts.comment is not None:
-        comments.append(exp.Comment(this=target.copy(), kind="TABLE", expression=sql.literal(facts.comment)))
+def _comments(facts: TableFacts, published: set[str], target: exp.Table, kept: Sequence[str]) -> tuple[exp.Expr, ...]:
+    place = {"db": sql.identifier(target.db), "catalog": sql.identifier(target.catalog)}
+    said: list[tuple[str, exp.Expr, str | None]] = [("TABLE", target.copy(), facts.comment)]
     for column in facts.columns:
-        if column.comment is not None and column.name in published:
-            named = exp.Column(this=sql.identifier(column.name), table=sql.identifier(target.name))
-            named.set("db", sql.identifier(target.db))
-            named.set("catalog", sql.identifier(target.catalog))
-            comments.append(exp.Comment(this=named, kind="COLUMN", expression=sql.literal(column.comment)))
-    return tuple(comments)
+        if column.name in published:
+            named = exp.Column(this=sql.identifier(column.name), table=sql.identifier(target.name), **place)
+            said.append(("COLUMN", named.copy(), column.comment))
+    said += [
+        ("INDEX", sql.relation(index.name, target.db, target.catalog), index.comment)
+        for index in facts.indexes
+        if f"index {index.name}" in kept
+    ]
+    return tuple(
+        exp.Comment(this=what, kind=kind, expression=sql.literal(comment))
+        for kind, what, comment in said
+        if comment is not None
+    )
 
 
 # Running them

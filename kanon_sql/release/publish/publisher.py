@@ -16,6 +16,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -39,7 +40,7 @@ from kanon_sql.release.statements.view import (
 from kanon_sql.release.verify.pseudonyms import leave_out
 from kanon_sql.release.verify.verify import verify
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded, unused_name
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.engine.warehouse.warehouse import RelationKind
+    from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger, LedgerOutcome
     from kanon_sql.release.publication import Publication
@@ -315,7 +316,7 @@ class TableSink(Sink):
 
     def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
         super().__init__(source, publication, check_target(source, name, self.kind, replace=replace), name)
-        self.staging = _beside(self.target, self.engine)
+        self.staging = beside(self.target, self.engine)
 
     @property
     def output(self) -> exp.Table:
@@ -411,10 +412,13 @@ def _drop_lookups(engine: Engine, view: exp.Table) -> None:
         engine.run(sql.drop(sql.relation(name, SCHEMA)), "drop the hierarchies of the view that is replaced")
 
 
-def _beside(target: exp.Table, engine: Engine) -> exp.Table:
+def beside(target: exp.Table, holder: DuckDBEngine | Warehouse, what: str = "kanon_unverified") -> exp.Table:
     """Return a name in the schema of the target that is not in use."""
-    taken = {row[0] for row in engine.rows(sql.statement("catalog/relation_names"), "names in use")}
-    return sql.relation(unused_name(f"kanon_unverified_{target.name}", taken), target.db or None)
+    for number in count(1):
+        name = f"{what}_{target.name}" if number == 1 else f"{what}_{target.name}_{number}"
+        if holder.kind_of(found := sql.relation(name, target.db or None)) is None:
+            return found
+    raise AssertionError
 
 
 # Which way a release takes to where it goes: it is made where its table is, in DuckDB or in a warehouse

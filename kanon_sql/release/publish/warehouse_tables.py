@@ -1,4 +1,4 @@
-"""What goes from the workbench to the warehouse before a release is made there: lookup tables, and nothing of a person.
+"""What goes to the warehouse before a release is made there (lookup tables, nothing of a person), and what comes back.
 
 The tables have the names that they have on the workbench, so that the publishing statement is the same on both sides.
 

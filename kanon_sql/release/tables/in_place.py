@@ -184,7 +184,7 @@ def _referred(opened: OpenedTables, member: Member, column: Column) -> tuple[str
 def _outcome(
     rewrite: Rewrite, siblings: dict[str, tuple[str, ...]], file: Path, sizes: tuple[int, int], how: HowInPlace
 ) -> InPlace:
-    changes = [(one.facts.name, one.changes) for one in rewrite.tables]
+    changes = [(one.facts.name, one) for one in rewrite.tables]
     removed = [f"{name}: {what}" for name, one in changes for what in one.removed]
     removed += [f"table {facts.name} (dropped by the policy)" for facts in rewrite.left_out]
     removed += [f"view {view.name} (dropped by the policy)" for view in rewrite.views_left_out]
