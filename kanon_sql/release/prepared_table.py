@@ -147,11 +147,7 @@ class PreparedTable:
         return release
 
     def _with(self, settings: Mapping[str, Any]) -> Policy:
-        """Return the policy with other settings of the search.
-
-        Raises:
-            UsageError: a setting is one that the table was prepared by.
-        """
+        """Return the policy with other settings of the search."""
         if fixed := sorted(_OF_THE_TABLE & {*settings}):
             raise UsageError(f"The table was prepared with {', '.join(fixed)}: to change that, call prepare() again.")
         return replace(self.policy, **settings)

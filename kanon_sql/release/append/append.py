@@ -444,11 +444,7 @@ def _equal_to_waiting(release: Source, new: Source, lock: Lock, waiting: exp.Tab
 def _earlier_batches(
     target: exp.Table, of_name: list[Batch], lock: Lock, batch: Batch, *, has_waiting: bool
 ) -> list[Batch]:
-    """Return the batches that were appended to a release since it was made, of all that a table of its name got.
-
-    Raises:
-        UsageError: the release is not what the lock and these batches made of it.
-    """
+    """Return the batches that were appended to a release since it was made, of all that a table of its name got."""
     if of_name and (of_name[-1].lock, of_name[-1].release) == (lock.release, batch.release):
         return of_name
     waiting = waiting_table(target)

@@ -139,12 +139,7 @@ def _is_lock(path: Path) -> bool:
 
 
 def write_lock(policy: Policy, prepared: Prepared, publication: Publication, target: exp.Table, path: Path) -> None:
-    """Write the lock of a release that was published as the table ``target``, whole or not at all.
-
-    Raises:
-        UnsuitableError: a hierarchy was made of the rows of this table, and of others it would be another one.
-        SourceError: the file cannot be written.
-    """
+    """Write the lock of a release that was published as the table ``target``, whole or not at all."""
     import tomli_w
 
     columns = locked_columns(publication)

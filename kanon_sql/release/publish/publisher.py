@@ -185,21 +185,11 @@ class Published:
 
 
 class Sink(ABC):
-    """A destination of a release.
+    """A destination of a release: the relation or the file that it will be, or neither (None), and its name."""
 
-    Attributes:
-        engine: makes the release, or knows where it is made.
-        target: the relation or the file that the release will be; None if it will be neither.
-        name: of the destination, as it is called in what is returned.
-        lookups: for each quasi-identifier, the relation that holds its hierarchy.
-        alike: the different rows of the release, where many are alike; else None.
-        taken: the release, where a warehouse makes it and the workbench takes it over; else None.
-    """
-
-    alike: exp.Table | None = None
-    taken: Taken | None = None
-    is_made_of_rows: bool = False
-    """Whether ``make`` writes what ``released`` returns."""
+    alike: exp.Table | None = None  # the different rows of the release, if many are alike
+    taken: Taken | None = None  # the release, if a warehouse makes it and the workbench takes it over
+    is_made_of_rows: bool = False  # ``make`` writes what ``released`` returns
 
     def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
         self.engine: DuckDBEngine = source.engine
