@@ -258,9 +258,9 @@ def refused(clinic: Path, message: str, kind: type[KanonError] = UsageError, **o
         ("CREATE VIEW names AS SELECT name FROM patients", "Views would fail"),
         ("CREATE VIEW calls AS SELECT phone FROM phones", "Views would fail"),
         ("CREATE VIEW typed AS SELECT 'women'::sexes AS sex", "lists values"),
-        ("CREATE TABLE elsewhere.c (y VARCHAR, x VARCHAR AS (y::sexes::VARCHAR))", "named by table c"),
-        ("CREATE TABLE elsewhere.c (y VARCHAR CHECK (y::sexes IS NOT NULL))", "named by table c"),
-        ("CREATE TABLE elsewhere.c (y VARCHAR DEFAULT ('men'::main.sexes::VARCHAR))", "named by table c"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR, x VARCHAR AS (y::sexes::VARCHAR))", "change or drop table c first"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR CHECK (y::sexes IS NOT NULL))", "change or drop table c first"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR DEFAULT ('men'::main.sexes::VARCHAR))", "change or drop table c first"),
     ],
 )
 def test_what_would_not_work_any_more_is_refused(clinic: Path, statement: str, message: str) -> None:
@@ -467,7 +467,7 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pyt
     asked = ("anonymize", "clinic.duckdb", "--policy", "kanon.toml", "--in-place")
     for option, message in (
         (("--into-schema", "x"), "one place"),
-        (("--sql",), "give --into-schema NAME"),
+        (("--sql",), "give --set run.into_schema=NAME"),
         (("--report", "r.html"), "--out FILE --report FILE"),
     ):
         ended = kanon(*asked, *option)
@@ -494,7 +494,7 @@ def test_the_policy_says_it(clinic: Path, kanon: Callable[..., Ended], monkeypat
         replace(POLICY, source="clinic.duckdb", in_place=True, backup=Path("before.duckdb")), "kanon.toml"
     )
     before = clinic.read_bytes()
-    assert "give --into-schema NAME" in kanon("anonymize", "--policy", "kanon.toml", "--sql").err
+    assert "give --set run.into_schema=NAME" in kanon("anonymize", "--policy", "kanon.toml", "--sql").err
     assert "--out FILE --report FILE" in kanon("anonymize", "--policy", "kanon.toml", "--report", "r.html").err
     assert kanon("anonymize", "--policy", "kanon.toml", "--out", "elsewhere.duckdb", "--ignore-ledger").code == 0
     assert "give --in-place" in kanon("anonymize", "--policy", "kanon.toml", "--out", "o.duckdb", "--backup", "b").err
