@@ -17,7 +17,7 @@ from kanon_sql.release.utility import utility_settings
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.risks.estimators.estimate import Estimate
@@ -163,50 +163,51 @@ def _print_risks(risk: Risk, before: Risk | None) -> None:
     """Print the risk of a table; with its original, both side by side."""
     risks = [risk] if before is None else [before, risk]
     names = ["table"] if before is None else ["original", "release"]
-    _print_figures(risks, names)
-    _print_thresholds(risks, names)
+    print_table(["risk", *names], _right(list(_figures(risks))))
+    print_table(
+        ["threshold", "risk", "k", *(f"{name} meets it" for name in names)],
+        [
+            [own[0].name, own[0].risk, own[0].k, *(_MET[one.met] for one in own)]
+            for own in zip(*(one.thresholds for one in risks), strict=True)
+        ],
+    )
     _print_histogram(risks, names)
     _print_subsets(risks, names)
     if risk.uniqueness is not None:
         _print_uniqueness(risks, names)
 
 
-def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    """Print the three suppositions about who is looking, each of a member of the table."""
-    above = f"above {risks[0].threshold.risk:.4g}"
+def _figures(risks: Sequence[Risk]) -> Iterator[list[str]]:
+    """Yield a row for each figure of the three suppositions about who is looking, each of a member of the table."""
     by_record = " by record" if any(map(_of_records, risks)) else ""
+    several = len({risk.counted for risk in risks}) > 1
 
     def part(risk: Risk, members: int, share: float | None) -> str:
         # Beside people there may be rows of a release without a column of people: then each says what it is.
-        unit = "" if len({found.counted for found in risks}) == 1 else f" {risk.counted}"
-        return _part(members, share, unit)
+        return _part(members, share, f" {risk.counted}" if several else "")
 
-    rows: list[tuple[str, Callable[[Risk], str]]] = [
-        ("counted", _counted),
-        ("prosecutor, highest", lambda risk: figure(risk.prosecutor.highest)),
-        (f"prosecutor, average{by_record}", lambda risk: figure(risk.prosecutor.average)),
-        (
-            f"prosecutor, {above}",
-            lambda risk: part(risk, risk.prosecutor.above_threshold, risk.prosecutor.share_above_threshold),
-        ),
-        ("unique", lambda risk: part(risk, risk.prosecutor.uniques, risk.prosecutor.share_unique)),
-        (f"marketer{by_record and ','}{by_record}", lambda risk: figure(risk.marketer)),
-    ]
-    table = [[label, *(value(risk) for risk in risks)] for label, value in rows]
-    for place, risk in enumerate(risks):
-        if (found := risk.journalist) is not None:
-            empty = [""] * len(risks)
-            for label, text in (
-                ("journalist, highest", figure(found.highest)),
-                (f"journalist, average{by_record}", figure(found.average)),
-                (f"journalist, {above}", part(risk, found.above_threshold, found.share_above_threshold)),
-            ):
-                table.append([label, *empty[:place], text, *empty[place + 1 :]])
-    print_table(["risk", *names], _right(table))
+    def attacker(name: str) -> Iterator[list[str]]:
+        found = [(risk, getattr(risk, name)) for risk in risks]
+        cells = [
+            ("", "", "")
+            if own is None
+            else (figure(own.highest), figure(own.average), part(risk, own.above_threshold, own.share_above_threshold))
+            for risk, own in found
+        ]
+        labels = ("highest", f"average{by_record}", f"above {risks[0].threshold.risk:.4g}")
+        for label, *row in zip(labels, *cells, strict=True):
+            if any(row):
+                yield [f"{name}, {label}", *row]
+
+    yield ["counted", *map(_counted, risks)]
+    yield from attacker("prosecutor")
+    yield ["unique", *(part(risk, risk.prosecutor.uniques, risk.prosecutor.share_unique) for risk in risks)]
+    yield [f"marketer{by_record and ','}{by_record}", *(figure(risk.marketer) for risk in risks)]
+    yield from attacker("journalist")
 
 
 def _of_records(risk: Risk) -> bool:
-    """Tell whether a person is in several classes, so that members of classes are not people."""
+    """Return True if a person is in several classes, so that members of classes are not people."""
     return risk.people is not None and risk.people != risk.members
 
 
@@ -217,34 +218,17 @@ def _counted(risk: Risk) -> str:
     return f"{counted(risk.people, 'person', 'people')}{records}"
 
 
-def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    rows = [
-        [result.name, result.risk, result.k, *(_MET[risk.thresholds[place].met] for risk in risks)]
-        for place, result in enumerate(risks[0].thresholds)
-    ]
-    print_table(["threshold", "risk", "k", *(f"{name} meets it" for name in names)], rows)
-
-
 def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
     members = ["records" if _of_records(risk) else "members" for risk in risks]
     labels = [f"{what}, {name}" for name, own in zip(names, members, strict=True) for what in ("classes", own)]
-    if len(names) == 1:
-        labels = ["classes", *members]
     most = max((found.members for found in risks[-1].histogram), default=0) or 1
     rows = [
-        [
-            found.name,
-            *(number for risk in risks for number in _of_bin(risk, place)),
-            Share(_of_bin(risks[-1], place)[1] / most),
-        ]
-        for place, found in enumerate(risks[0].histogram)
+        [own[0].name, *(n for one in own for n in (one.classes, one.members)), Share(own[-1].members / most)]
+        for own in zip(*(risk.histogram for risk in risks), strict=True)
     ]
     drawn = f"{members[-1]}, drawn"
-    print_table(["size of class", *labels, drawn], rows, spare=(drawn,))
-
-
-def _of_bin(risk: Risk, place: int) -> tuple[int, int]:
-    return risk.histogram[place].classes, risk.histogram[place].members
+    header = ["size of class", *(labels if len(names) > 1 else ["classes", *members]), drawn]
+    print_table(header, rows, spare=(drawn,))
 
 
 def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
@@ -253,29 +237,26 @@ def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
     if not subsets.found:
         return
     before = {found.columns: found for found in risks[0].subsets.found}
+    worst = sorted(subsets.found, key=lambda found: (-found.uniques, -before[found.columns].uniques))
     each = max(1, _SHOWN // subsets.largest)
-
-    def rank(found: SubsetRisk) -> int:
-        return -before[found.columns].uniques
-
     shown: list[SubsetRisk] = []
     for size in range(subsets.largest, 0, -1):
-        of_size = [found for found in subsets.found if len(found.columns) == size]
-        shown += sorted(of_size, key=lambda found: (-found.uniques, rank(found)))[:each]
+        shown += [found for found in worst if len(found.columns) == size][:each]
     suffixes = [f", {name}" for name in names] if len(names) > 1 else [""]
-    labels = [f"{what}{suffix}" for suffix in suffixes for what in ("smallest class", "unique")]
     rows = []
     for found in shown:
         sides = [before[found.columns], found][-len(risks) :]
         rows.append([" + ".join(found.columns), *(cell for side in sides for cell in _of_subset(side))])
-    print_table(["known", *labels], _right(rows))
-    looked_at = len(subsets.found)
-    if subsets.not_looked_at or looked_at > len(shown):
-        text = f"{counted(looked_at, 'subset')} of up to {counted(subsets.largest, 'column')} looked at"
-        text += f", {len(shown)} shown"
-        if subsets.not_looked_at:
-            text += f"; {counted(subsets.not_looked_at, 'larger one')} not looked at (--subsets)"
-        print_prose(f"{text}.")
+    print_table(
+        ["known", *(f"{what}{suffix}" for suffix in suffixes for what in ("smallest class", "unique"))], _right(rows)
+    )
+    looked_at = counted(len(subsets.found), "subset")
+    if subsets.not_looked_at or len(subsets.found) > len(shown):
+        larger = f"; {counted(subsets.not_looked_at, 'larger one')} not looked at (--subsets)"
+        print_prose(
+            f"{looked_at} of up to {counted(subsets.largest, 'column')} looked at, {len(shown)} shown"
+            f"{larger if subsets.not_looked_at else ''}."
+        )
 
 
 def _of_subset(found: SubsetRisk) -> tuple[str, str]:
@@ -287,13 +268,12 @@ def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
     """Print the estimates of how many are unique in the population, and why one is missing."""
     found = [risk.uniqueness for risk in risks if risk.uniqueness is not None]
     rows = [
-        ["members of the population", *(f"{uniqueness.population:,}" for uniqueness in found)],
-        ["share of them in the table", *(f"{uniqueness.sampling_fraction:.4g}" for uniqueness in found)],
+        ["members of the population", *(f"{own.population:,}" for own in found)],
+        ["share of them in the table", *(f"{own.sampling_fraction:.4g}" for own in found)],
     ]
     for name in _ESTIMATORS:
-        marks = ("*" if uniqueness.chosen == name else "" for uniqueness in found)
-        texts = [_estimate(getattr(uniqueness, name)) for uniqueness in found]
-        rows.append([f"unique, {name}", *(f"{text}{mark}" for text, mark in zip(texts, marks, strict=True))])
+        texts = (f"{_estimate(getattr(own, name))}{'*' if own.chosen == name else ''}" for own in found)
+        rows.append([f"unique, {name}", *texts])
     print_table(["population", *names], _right(rows))
     print_pairs(_reasons(found, names))
     if any(uniqueness.chosen for uniqueness in found):
