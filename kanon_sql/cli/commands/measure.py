@@ -188,6 +188,8 @@ def _figures(risks: Sequence[Risk]) -> Iterator[list[str]]:
 
     def attacker(name: str) -> Iterator[list[str]]:
         found = [(risk, getattr(risk, name)) for risk in risks]
+        if all(own is None for _, own in found):
+            return
         cells = [
             ("", "", "")
             if own is None
@@ -196,8 +198,7 @@ def _figures(risks: Sequence[Risk]) -> Iterator[list[str]]:
         ]
         labels = ("highest", f"average{by_record}", f"above {risks[0].threshold.risk:.4g}")
         for label, *row in zip(labels, *cells, strict=True):
-            if any(row):
-                yield [f"{name}, {label}", *row]
+            yield [f"{name}, {label}", *row]
 
     yield ["counted", *map(_counted, risks)]
     yield from attacker("prosecutor")

@@ -88,20 +88,15 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
     # What loses least at the smallest k is the first in the legend.
     for place, (name, results) in enumerate(lines.items()):
         points = sorted(results, key=lambda result: result.k)
+        color = f"C{place % 10}"
         # Lines may lie on each other: smaller marks on larger ones show that.
-        style = {
-            "marker": _MARKS[place % len(_MARKS)],
-            "markersize": max(4, 13 - 2 * place),
-            "markerfacecolor": "none",
-            "label": name,
-            "color": f"C{place % 10}",
-        }
-        losses.plot([point.k for point in points], [point.loss or 0 for point in points], **style)
+        size = max(4, 13 - 2 * place)
+        style = {"marker": _MARKS[place % len(_MARKS)], "markersize": size, "markerfacecolor": "none", "color": color}
+        losses.plot([point.k for point in points], [point.loss or 0 for point in points], label=name, **style)
         if comparison.measure == "loss":  # between what is proven and what was found lies the optimum
             open_ones = [point for point in points if point.bound is not None and not point.optimal]
-            low = [point.bound or 0 for point in open_ones]
-            high = [point.loss or 0 for point in open_ones]
-            losses.vlines([point.k for point in open_ones], low, high, color=style["color"], linestyles="dotted")
+            low, high = ([getattr(point, bound) or 0 for point in open_ones] for bound in ("bound", "loss"))
+            losses.vlines([point.k for point in open_ones], low, high, color=color, linestyles="dotted")
         seconds.plot([point.k for point in points], [point.seconds or 0 for point in points], **style)
         for axes, (_, figure_of) in zip(utilities, purposes, strict=True):
             found = [(point.k, own) for point in points if (own := figure_of(point)) is not None]
