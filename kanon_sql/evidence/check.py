@@ -364,7 +364,11 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
     replaced, found = (_there(names, source) for names in (named.pseudonymize, named.identifying))
     person = find_column(named.entity or "", source.columns)
     others = [column for column in found if column != person and column not in replaced]
-    raw = [column for column in replaced if _holds_others(source, column)]
+    raw = [
+        column
+        for column in replaced
+        if source.engine.row(not_pseudonyms_query(source.relation, column.name), "values that are no pseudonyms")[0]
+    ]
     if original is not None and person is not None and person not in raw and _names_people(source, original, person):
         raw.append(person)
     return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
@@ -394,9 +398,3 @@ def _names_people(source: Source, original: Source, person: Column) -> bool:
         tables={"release": source.relation, "original": original.relation},
     )
     return bool(source.engine.row(query, "does it name people as its original does?")[0])
-
-
-def _holds_others(source: Source, column: Column) -> bool:
-    """Tell whether a column that is to hold pseudonyms holds anything else."""
-    query = not_pseudonyms_query(source.relation, column.name)
-    return bool(source.engine.row(query, "values that are no pseudonyms")[0])

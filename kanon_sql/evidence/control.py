@@ -142,7 +142,12 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
     else:
         alike, of = _alike(original, control)
         if alike < of:
-            return original, _not_part(original, control, alike, of)
+            no_part = f"The control group {control.name} is no part of {original.name}, of which nothing is left out."
+            equal = (
+                f" {alike:,} of its {counted(of, 'row')} equal rows of {original.name}: if these are the same people, the "
+                "risk is understated. Then name the column of people, --entity, or take them out of the control group."
+            )
+            return original, no_part + (equal if alike else "")
         query = _subtracted(original, control)
     relation = make_table(engine, "kanon_scope", query, "the original without the control group")
     (left,) = engine.row(sql.select_count(relation), "rows of the original that are left")
@@ -156,16 +161,6 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
 
 def _common(original: Source, control: Source) -> list[str]:
     return [column.name for column in original.columns if find_column(column.name, control.columns) is not None]
-
-
-def _not_part(original: Source, control: Source, alike: int, of: int) -> str:
-    said = f"The control group {control.name} is no part of {original.name}, of which nothing is left out."
-    if not alike:
-        return said
-    return (
-        f"{said} {alike:,} of its {counted(of, 'row')} equal rows of {original.name}: if these are the same people, "
-        "the risk is understated. Then name the column of people, --entity, or take them out of the control group."
-    )
 
 
 def _alike(original: Source, control: Source) -> tuple[int, int]:

@@ -96,13 +96,11 @@ def attributes_of(
         attributes.append(attribute)
     if left_out is not None:
         released.engine.run(sql.drop(left_out), "drop the rows that were left out")
-    return tuple(_untold(attribute) if few_before else attribute for attribute in attributes)
-
-
-def _untold(attribute: Attribute) -> Attribute:
-    """Return a column without the numbers of rows that the original has by label."""
-    counts = tuple(replace(count, rows_in=None) for count in attribute.distribution)
-    return replace(attribute, distribution=counts, hidden=bool(counts))
+    if not few_before:
+        return tuple(attributes)
+    # Then no number of rows that the original has by label is shown.
+    untold = [tuple(replace(count, rows_in=None) for count in one.distribution) for one in attributes]
+    return tuple(replace(one, distribution=n, hidden=bool(n)) for one, n in zip(attributes, untold, strict=True))
 
 
 def _role(release: Release, column: Column) -> tuple[str, str]:

@@ -398,16 +398,13 @@ def commands_of(
     if published is not None and published.kind == "in place":  # on a copy of the original
         return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
     beside = "" if apart is None else f" --control {shlex.quote(apart.control.name)}"
-    reported = f"kanon report {original} --policy kanon.toml --out report.html{_options_of(utility)}{beside}"
+    measured = ""
+    if utility is not None:
+        spread = [] if utility.spread == "even" else ["--spread", utility.spread]
+        target = [] if utility.target is None else ["--target", utility.target]
+        measured = f" {shlex.join(['--utility', *spread, *target])}"
+    reported = f"kanon report {original} --policy kanon.toml --out report.html{measured}{beside}"
     return (reported,) if apart is not None else (f"kanon anonymize {original} --policy kanon.toml{where}", reported)
-
-
-def _options_of(utility: UtilitySettings | None) -> str:
-    if utility is None:
-        return ""
-    spread = [] if utility.spread == "even" else ["--spread", utility.spread]
-    target = [] if utility.target is None else ["--target", utility.target]
-    return f" {shlex.join(['--utility', *spread, *target])}"
 
 
 def _fingerprints_of(release: Release, released: Source, published: ReportedRelease | None) -> dict[str, str]:

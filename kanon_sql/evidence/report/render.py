@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
@@ -101,12 +101,12 @@ def _environment(elements: str) -> Environment:
         finalize=_html_text if elements == "html.j2" else _markdown_text,
     )
     environment.filters |= {
-        "blocks": _blocks,
-        "closed_up": _closed_up,
+        "blocks": partial(_joined, Markup("\n\n"), _END_OF_BLOCK),
+        "closed_up": partial(_joined, Markup("\n"), "\n"),
         "code_span": _code_span,
         "fenced": _fenced,
         "lines": _lines,
-        "one_line": _one_line,
+        "one_line": partial(_joined, Markup(" "), "\n"),
         "tenths": "{:.1f}".format,
         "thousands": lambda number, otherwise=NOTHING: otherwise if number is None else f"{number:,}",
     }
@@ -314,19 +314,6 @@ def _longest_run(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)
 
 
-# Whitespace of the templates
-
-
-def _one_line(text: Markup) -> Markup:
-    """Return a sentence that a template has on several lines."""
-    return Markup(" ").join(line.strip() for line in text.split("\n") if line.strip())
-
-
-def _closed_up(text: Markup) -> Markup:
-    """Return items or rows without empty lines between them."""
-    return Markup("\n").join(line.strip() for line in text.split("\n") if line.strip())
-
-
-def _blocks(text: Markup) -> Markup:
-    """Return the blocks of Markdown with one empty line between them."""
-    return Markup("\n\n").join(block.strip() for block in text.split(_END_OF_BLOCK) if block.strip())
+def _joined(by: Markup, between: str, text: Markup) -> Markup:
+    """Return the parts of a template, without the whitespace around them: a sentence, items, rows or blocks."""
+    return by.join(part.strip() for part in text.split(between) if part.strip())

@@ -145,7 +145,9 @@ def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
         required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
         entity = find_column(named.entity or "", opened.columns)
         opened.bring([column for column in required if column is not None], entity)
-        _require_original(opened, policy, in_file)
+        if why := _why_a_release(opened, policy, in_file):  # nothing could be measured against it
+            name = opened.name
+            raise UsageError(f"{name} looks like the release: {why}. Try kanon report ORIGINAL --release {name}.")
         apart = None
         if control is not None:
             control = with_prepared(control, policy.prepare)
@@ -245,14 +247,8 @@ def _in_file(opened: Source, path: Path, layout: Layout = NOT_STATED) -> Reporte
     return ReportedRelease(path.name, "file", found, Destination(out=path))
 
 
-def _require_original(opened: Source, policy: Policy, in_file: Destination) -> None:
-    """Raise if a source looks like the release of its policy: nothing could be measured against it."""
-    if why := _why_a_release(opened, policy, in_file):
-        name = opened.name
-        raise UsageError(f"{name} looks like the release: {why}. Try kanon report ORIGINAL --release {name}.")
-
-
 def _why_a_release(opened: Source, policy: Policy, in_file: Destination) -> str | None:
+    """Return why a source looks like the release of its policy; None if it does not."""
     if in_file.out is not None and opened.file is not None and in_file.out.resolve() == opened.file.resolve():
         return "it is the file that the policy publishes to"
     named = policy.columns
