@@ -145,7 +145,7 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
             no_part = f"The control group {control.name} is no part of {original.name}, of which nothing is left out."
             equal = (
                 f" {alike:,} of its {counted(of, 'row')} equal rows of {original.name}: if these are the same people, "
-                "the risk is understated. Then name the column of people, --entity, or take them out of the control group."
+                "the risk is understated. Then name their column, --entity, or take them out of the control group."
             )
             return original, no_part + (equal if alike else "")
         query = _subtracted(original, control)
