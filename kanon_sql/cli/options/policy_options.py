@@ -101,7 +101,7 @@ class RequestedPolicy:
         """
         said = self.said
         return overridden(
-            replace(policy, prepare=_with_preparing(policy, said["prepare"])),
+            replace(policy, prepare=_with_preparing(policy, said.get("prepare"))),
             roles={role: said[role] for role in _ROLES if role in said},
             rest="drop" if generalizing else said.get("rest"),
             entity=said["entity"],
