@@ -102,9 +102,7 @@ def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], pl
     # 3. Which row has which.
     same = sql.all_of(exp.EQ(this=sql.column(name, "tuples"), expression=sql.column(name, "placed")) for name in names)
     query = exp.select(sql.column(POSITION, "placed"), sql.column(TUPLE, "tuples"))
-    query = query.from_(sql.aliased(placed, "placed"), copy=False).join(
-        sql.aliased(tuples, "tuples"), on=same, copy=False
-    )
+    query = query.from_(sql.aliased(placed, "placed")).join(sql.aliased(tuples, "tuples"), on=same)
     people = make_table(engine, "kanon_people", query, "the tuple of each row")
     engine.run(sql.drop(placed), "drop places of the values of each row")
     return OriginalRows(copy, tuple(columns), people, tuples)
@@ -124,11 +122,10 @@ class Candidates:
     """The classes that people can be in.
 
     Attributes:
-        found: for each tuple, how much it finds.
-        sets: the classes of each different thing that is found.
+        pairs, found, sets: the tables ``kanon_candidates``, ``kanon_found``, ``kanon_found_classes``.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
         full_domain: whether no person finds two classes.
-        exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
+        exact: whether every person can be in each class that they find. Else some may still be ruled out, and
             ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
         assumed: whether labels were read on one level that could be on others too.
         believed: whether that is so only for labels that are nested (see ``covers``), in a release where no value has
@@ -174,15 +171,13 @@ def find_candidates(
     believed = all(own.functional and own.nested for own in covers)
     if assumed and settled.contradicted:
         engine.run(sql.drop(settled.pairs), "drop the classes by labels on one level")
-        settled, assumed = _on_any_level(engine, people, places, classes, labels), False
+        settled, assumed = on_any_level(engine, people, places, classes, labels), False
     # 3. What each tuple finds.
     query = _found_query(people, settled.pairs, classes, exact=settled.exact)
     found = make_table(engine, "kanon_found", query, "what each tuple finds")
-    same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
+    same = sql.column(TUPLE, "pairs").eq(sql.column(TUPLE, "found"))
     query = exp.select(sql.column(FOUND, "found"), sql.column(CLASS, "pairs")).distinct()
-    query = query.from_(sql.aliased(found, "found"), copy=False).join(
-        sql.aliased(settled.pairs, "pairs"), on=same, copy=False
-    )
+    query = query.from_(sql.aliased(found, "found")).join(sql.aliased(settled.pairs, "pairs"), on=same)
     sets = make_table(engine, "kanon_found_classes", query, "the classes that are found together")
     counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
     number, rows = engine.row(counts, "size of the release")
@@ -202,20 +197,10 @@ def find_candidates(
     )
 
 
-def pairs_on_any_level(
-    engine: Engine, people: OriginalRows, places: Sequence[Places], candidates: Candidates
-) -> exp.Table:
-    """Return the tuples and the classes that they can be in, whichever level each label is on."""
-    return _on_any_level(engine, people, places, candidates.classes, candidates.labels).pairs
-
-
-def _on_any_level(
-    engine: Engine,
-    people: OriginalRows,
-    places: Sequence[Places],
-    classes: exp.Table,
-    labels: Mapping[int, exp.Table],
+def on_any_level(
+    engine: Engine, people: OriginalRows, places: Sequence[Places], classes: exp.Table, labels: Mapping[int, exp.Table]
 ) -> Settled:
+    """Return the tuples and the classes that they can be in, whichever level each label is on."""
     covers = [make_covers(engine, labels[own.number], own, one_level=False) for own in places]
     return _settled(engine, people, classes, covers)
 
@@ -231,9 +216,9 @@ def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: S
 
 def by_spread(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Sequence[Covers]) -> list[Covers]:
     """Return the columns where no value has two labels, and then the others, the narrowest first."""
-    exact = [own for own in covers if own.functional]
-    wide = [own for own in covers if not own.functional]
-    return [*exact, *sorted(wide, key=lambda own: (_spread(engine, tuples, classes, own), own.number))]
+    return sorted(
+        covers, key=lambda own: (0, 0) if own.functional else (1 + _spread(engine, tuples, classes, own), own.number)
+    )
 
 
 def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> exp.Select:
@@ -272,25 +257,19 @@ def numbered_classes(numbered: exp.Table, numbers: Sequence[int], order: Sequenc
     by = exp.Order(expressions=[exp.Ordered(this=sql.column(label_name(own.number))) for own in order])
     number = exp.Sub(this=exp.Window(this=exp.RowNumber(), order=by), expression=sql.literal(1))
     counted = exp.select(sql.named(number, CLASS), *names, N).from_(numbered.copy())
-    word = sql.cast(
-        exp.Floor(this=exp.Div(this=sql.column(CLASS), expression=sql.literal(float(_BITS_IN_WORD)))), "BIGINT"
-    )
-    place = exp.Sub(
-        this=sql.column(CLASS), expression=exp.Mul(this=sql.column(_WORD), expression=sql.literal(_BITS_IN_WORD))
-    )
+    quotient = exp.Div(this=sql.column(CLASS), expression=sql.literal(float(_BITS_IN_WORD)))
+    word = sql.cast(exp.Floor(this=quotient), "BIGINT")
+    before = exp.Mul(this=sql.column(_WORD), expression=sql.literal(_BITS_IN_WORD))
+    place = exp.Sub(this=sql.column(CLASS), expression=before)
     bit = exp.BitwiseLeftShift(this=sql.cast(sql.literal(1), "BIGINT"), expression=exp.Paren(this=place))
     worded = exp.select(CLASS, *names, N, sql.named(word, _WORD)).from_(counted.subquery("counted"))
     return exp.select("*", sql.named(bit, _BIT)).from_(worded.subquery("worded"))
 
 
 def find_pairs(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Sequence[Covers]) -> exp.Table:
-    """Return the relation of all pairs of a tuple and a class that covers it, by the columns of ``covers``.
+    """Return the relation of all pairs of a tuple and a class that covers it, column by column (``by_spread``).
 
-    Args:
-        engine: has the tables.
-        tuples: ``(tuple, place_1, ...)``, as ``kanon_tuples``.
-        classes: ``(class, label_1, ..., word, bit)``, as ``numbered_classes`` makes it.
-        covers: of the columns, in the order in which they are gone through (``by_spread``).
+    ``tuples`` are ``(tuple, place_1, ...)``; ``classes`` are those of ``numbered_classes``.
     """
     exact = [own for own in covers if own.functional]
     wide = [own for own in covers if not own.functional]

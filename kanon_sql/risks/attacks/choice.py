@@ -42,7 +42,7 @@ class Choice:
         rows_below: further rows that have fewer possible values than the model promises.
         held_back: classes that were held back.
         all_or_none: whether the choice is one that makes no value certain.
-        uncounted: why nothing was counted though the choice may tell something.
+        uncounted: why nothing was counted though the choice may reveal something.
         reason: why this was not tested; None if it was.
     """
 
@@ -80,13 +80,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Tuple:
-    """Rows with the same quasi-identifiers and the same sensitive value.
-
-    Attributes:
-        keys: the quasi-identifiers, coded.
-        value: the sensitive value, coded.
-        rows: how many there are.
-    """
+    """Rows with the same quasi-identifiers and the same sensitive value, both coded."""
 
     keys: Keys
     value: Value
@@ -96,11 +90,7 @@ class Tuple:
 def attack_steps(tuples: Iterable[Tuple], masks: Sequence[Keys], k: int, values: int) -> tuple[int, int, int, int]:
     """Return rows that are certain, those of them that are so rightly, further ones below, and classes held back.
 
-    Args:
-        tuples: all rows.
-        masks: of each step, what is kept of each key.
-        k: rows that a class has at least.
-        values: how many values the model promises: a class that was held back has fewer.
+    ``masks`` are what each step keeps of each key. A class of ``k`` rows that was held back has fewer than ``values``.
     """
     search = _Search(tuples, masks, k, values)
     changed = True
@@ -122,14 +112,10 @@ class _Search:
         self.class_of: dict[Keys, _Class | None] = dict.fromkeys(self.truth)
         self.left: defaultdict[_Class, Counter[Value]] = defaultdict(Counter)
         self.held_back = [group for step in range(len(masks)) for group in self._take(step)]
-        everything = {value for counts in self.truth.values() for value in counts}
+        everything = frozenset(value for counts in self.truth.values() for value in counts)
         shown = {own: frozenset(counts) for own, counts in self.left.items()}
-        self.open_before = {
-            keys: len(everything) if own is None else len(shown[own]) for keys, own in self.class_of.items()
-        }
-        self.possible = {
-            keys: frozenset(everything) if own is None else shown[own] for keys, own in self.class_of.items()
-        }
+        self.possible = {keys: everything if own is None else shown[own] for keys, own in self.class_of.items()}
+        self.open_before = {keys: len(possible) for keys, possible in self.possible.items()}
         self.subtracted: set[Keys] = set()
 
     def _take(self, step: int) -> list[list[Keys]]:

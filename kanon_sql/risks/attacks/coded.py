@@ -47,17 +47,7 @@ RECORD, PERSON, IS_CONTROL, _TEXT, _CODE = "record", "person", "is_control", "te
 
 @dataclass(frozen=True)
 class Coded:
-    """The tables above.
-
-    Attributes:
-        columns: the name of each column, by its number.
-        quasi_identifiers: how many of them are quasi-identifiers.
-        covers: of each column.
-        people: people of the original.
-        control_people: people of the control group.
-        rows: rows of the release.
-        seed: of all that is drawn.
-    """
+    """The tables above: ``columns`` and ``covers`` by number, of which the first are ``quasi_identifiers``."""
 
     engine: Engine
     columns: tuple[str, ...]
@@ -84,15 +74,8 @@ def code_tables(
 ) -> Coded:
     """Return the codes of an original, a control group with the same columns, and a release.
 
-    Args:
-        engine: has all tables.
-        original: people in the scope of the release.
-        control: people who are not.
-        hierarchies: of the quasi-identifiers, made for the original.
-        candidates: the classes of the release, and how their labels are read.
-        released: the rows of the release, and the columns that it shares with the original.
-        entity: the column of people; None if each row is one. A release that has it does not get it coded.
-        seed: of all that is drawn.
+    ``hierarchies`` were made for the original. ``entity`` is None if each row is a person; a release that has the
+    column does not get it coded.
 
     Raises:
         HierarchyError: a hierarchy has no row for a value of the control group.
@@ -133,9 +116,8 @@ def code_tables(
     sides = make_table(engine, "kanon_sides", query, "rows of the original and of the control group, as codes")
     drawn = sql.query("attacks/control_targets", values={"seed": str(seed)}, tables={"sides": sides})
     targets = make_table(engine, "kanon_targets", drawn, "people in drawn order, each with one row")
-    release = make_table(
-        engine, "kanon_coded", _release_query(candidates, released, others, texts, len(known)), "the release as codes"
-    )
+    query = _release_query(candidates, released, others, texts, len(known))
+    release = make_table(engine, "kanon_coded", query, "the release as codes")
     # 4. What labels cover.
     covers = [
         make_covers(engine, candidates.labels[found.number], found, one_level=candidates.assumed) for found in places
@@ -144,7 +126,8 @@ def code_tables(
         Covers(number, _themselves(engine, relation), functional=True, assumed=False, nested=True)
         for number, relation in enumerate(texts, start=len(known))
     ]
-    counts = exp.select(*(_people_of(targets, is_control=side) for side in (False, True)), _rows_of(release))
+    counted = [sql.select_count(targets).where(sql.column(IS_CONTROL).eq(side)) for side in (False, True)]
+    counts = exp.select(*(each.subquery() for each in (*counted, sql.select_count(release))))
     people, control_people, rows = engine.row(counts, "how many people and rows there are")
     for relation in (both, *texts):
         engine.run(sql.drop(relation), "drop values that have codes")
@@ -210,12 +193,3 @@ def _release_query(
         same = exp.EQ(this=sql.column(_TEXT, alias), expression=sql.column(shared_name(shared), "released"))
         query = query.join(sql.aliased(relation, alias), on=same, copy=False)
     return query
-
-
-def _people_of(targets: exp.Table, *, is_control: bool) -> exp.Subquery:
-    side = exp.EQ(this=sql.column(IS_CONTROL), expression=exp.true() if is_control else exp.false())
-    return exp.select(sql.count_rows()).from_(targets.copy()).where(side).subquery()
-
-
-def _rows_of(release: exp.Table) -> exp.Subquery:
-    return sql.select_count(release).subquery()

@@ -69,14 +69,12 @@ class Controlled:
     """What an attack guessed about people in the scope of a release, and about a control group.
 
     Attributes:
-        name: the attack.
         column: the column that was inferred; None for other attacks.
         knows: the columns that the attacker knows; of linkability those of each source; none for singling out.
         in_release: how many guesses about people of the original were right.
         baseline: how many guesses were, that anybody makes who knows the published marginals alone.
         control: how many guesses about the control group were right; of singling out, how many predicates exactly one
             of its people satisfies.
-        people: people of the original.
         control_people: people of the control group whom predicates were compared with.
         reason: why it was not made; None if it was.
     """
@@ -148,21 +146,8 @@ class Controlled:
         }
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What the targets find by the columns that an attacker knows."""
-
-    classes: exp.Table
-    members: exp.Table
-    pairs: exp.Table
-
-    def drop(self, engine: Engine) -> None:
-        for table in (self.classes, self.members, self.pairs):
-            engine.run(sql.drop(table), "drop candidates")
-
-
-def _know(coded: Coded, known: Sequence[int], at_most: int) -> _Known:
-    """Return the candidates of the targets by columns."""
+def _know(coded: Coded, known: Sequence[int], at_most: int) -> dict[str, exp.Table]:
+    """Return the candidates of the targets by columns: ``classes``, their ``members``, and ``pairs``."""
     engine, labels = coded.engine, [label_name(number) for number in known]
     target = exp.EQ(this=sql.column(RECORD, "targets"), expression=sql.column(RECORD, "sides"))
     first = exp.LTE(this=sql.column("rank", "targets"), expression=sql.literal(at_most))
@@ -180,8 +165,13 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> _Known:
         tables={"coded": coded.release, "classes": classes},
     )
     members = make_table(engine, "kanon_members", numbered, "rows of classes by known columns")
-    engine.run(sql.drop(tuples), "drop what is known of targets")
-    return _Known(classes, members, pairs)
+    _drop(engine, tuples)
+    return {"classes": classes, "members": members, "pairs": pairs}
+
+
+def _drop(engine: Engine, *tables: exp.Table) -> None:
+    for table in tables:
+        engine.run(sql.drop(table), "drop what was guessed by")
 
 
 def _matched(
@@ -193,8 +183,12 @@ def _matched(
     order = by_spread(engine, tuples, numbered, [coded.covers[number] for number in columns])
     query = numbered_classes(numbered, columns, order)
     classes = make_table(engine, "kanon_classes", query, "classes by some columns, numbered")
-    engine.run(sql.drop(numbered), "drop classes without numbers")
+    _drop(engine, numbered)
     return classes, find_pairs(engine, tuples, classes, order)
+
+
+def _tables(coded: Coded) -> dict[str, exp.Table]:
+    return {"coded": coded.release, "targets": coded.targets, "sides": coded.sides}
 
 
 def _same(names: Sequence[str], one: str, other: str) -> exp.Expr:
@@ -225,18 +219,11 @@ def infer(coded: Coded, known: Sequence[int], secrets: Sequence[int], at_most: i
         query = sql.query(
             "attacks/control_inferred",
             values=seed | {"place": sql.column(place_name(secret), "sides"), "most": most, "at_most": at_most},
-            tables={
-                "members": found.members,
-                "coded": coded.release,
-                "pairs": found.pairs,
-                "targets": coded.targets,
-                "sides": coded.sides,
-                "covers": coded.covers[secret].relation,
-            },
+            tables=found | _tables(coded) | {"covers": coded.covers[secret].relation},
         )
         rates = _rates(engine.rows(query, f"how often {coded.columns[secret]} is inferred"))
         yield Controlled("inference", coded.columns[secret], (names,), *rates, coded.people, coded.control_people)
-    found.drop(engine)
+    _drop(engine, *found.values())
 
 
 # 2. Linkability
@@ -247,21 +234,16 @@ def link_sources(coded: Coded, first: Sequence[int], second: Sequence[int], at_m
     engine, picked = coded.engine, []
     for name, known in (("first", first), ("second", second)):
         found = _know(coded, known, at_most)
-        query = sql.query(
-            "attacks/control_picked",
-            values={"seed": f"{coded.seed} {name}"},
-            tables={"pairs": found.pairs, "classes": found.classes, "members": found.members},
-        )
+        query = sql.query("attacks/control_picked", values={"seed": f"{coded.seed} {name}"}, tables=found)
         picked.append(make_table(engine, f"kanon_{name}_picked", query, f"rows that the {name} source picks"))
-        found.drop(engine)
+        _drop(engine, *found.values())
     query = sql.query(
         "attacks/control_linked",
         values={"seed": str(coded.seed), "rows": coded.rows, "at_most": at_most},
         tables={"targets": coded.targets, "first_picked": picked[0], "second_picked": picked[1]},
     )
     rates = _rates(engine.rows(query, "how often both sources pick the same row"))
-    for table in picked:
-        engine.run(sql.drop(table), "drop the rows that were picked")
+    _drop(engine, *picked)
     names = tuple(tuple(coded.columns[number] for number in known) for known in (first, second))
     return Controlled("linkability", None, names, *rates, coded.people, coded.control_people)
 
@@ -274,9 +256,7 @@ def found_in_original(coded: Coded) -> list[int]:
     kept = list(range(coded.quasi_identifiers))  # their labels all cover some value
     for number in range(coded.quasi_identifiers, len(coded.columns)):
         same = exp.EQ(this=sql.column(place_name(number), "sides"), expression=sql.column(label_name(number), "coded"))
-        query = sql.query(
-            "attacks/control_found_in", values={"same": same}, tables={"coded": coded.release, "sides": coded.sides}
-        )
+        query = sql.query("attacks/control_found_in", values={"same": same}, tables=_tables(coded))
         (rows,) = coded.engine.row(query, f"rows whose {coded.columns[number]} the original has")
         if 2 * rows >= coded.rows:
             kept.append(number)
@@ -307,7 +287,7 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
         tables={"alone": relation},
     )
     predicates = make_table(engine, "kanon_predicates", query, "predicates from the release")
-    engine.run(sql.drop(relation), "drop rows that are alone")
+    _drop(engine, relation)
     (number,) = engine.row(sql.select_count(predicates), "predicates")
     # 3. How many of them single out, and how many of random ones.
     right = by_chance = in_control = 0
@@ -315,7 +295,7 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
         original, control = _singled_out(coded, subset, _labels_of(coded, predicates, place, subset))
         random, _ = _singled_out(coded, subset, _random_labels(coded, predicates, place, subset))
         right, in_control, by_chance = right + original, in_control + control, by_chance + random
-    engine.run(sql.drop(predicates), "drop the predicates")
+    _drop(engine, predicates)
     return Controlled(
         "singling out",
         in_release=Rate(right, number),
@@ -332,9 +312,8 @@ def _identifying_sets(coded: Coded, columns: Sequence[int]) -> list[list[int]]:
     tuples = collect(coded.engine, coded.release, [Column(name, "BIGINT") for name in named])
     found = subset_risks(tuples, largest_subsets(None, len(columns))).found
     chosen = [[named[name] for name in one.columns] for one in found if one.uniques][:_SETS]
-    everything = list(columns)
-    if len(everything) not in {len(subset) for subset in chosen} and tuples.sizes().uniques:
-        chosen.append(everything)
+    if len(columns) not in map(len, chosen) and tuples.sizes().uniques:
+        chosen.append(list(columns))
     tuples.drop()
     return chosen
 
@@ -380,15 +359,8 @@ def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Select) -> t
     counts = sql.query(
         "attacks/control_singled_out",
         values={"same_places": _same(names, "tuples", "sides"), "at_most": coded.people},
-        tables={
-            "sides": coded.sides,
-            "targets": coded.targets,
-            "tuples": tuples,
-            "pairs": pairs,
-            "classes": classes,
-        },
+        tables=_tables(coded) | {"tuples": tuples, "pairs": pairs, "classes": classes},
     )
     found = {bool(is_control): right for is_control, right in engine.rows(counts, "predicates that single out")}
-    for table in (tuples, classes, pairs):
-        engine.run(sql.drop(table), "drop predicates over a set of columns")
+    _drop(engine, tuples, classes, pairs)
     return found.get(False, 0), found.get(True, 0)

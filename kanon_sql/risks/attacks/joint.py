@@ -45,10 +45,10 @@ class JointClasses:
     """How small groups get that are alike in two releases.
 
     Attributes:
-        smallest: people in the smallest group; rows where no column names people; None if there are no groups.
+        smallest: people in the smallest group; rows if no column names people; None if there are no groups.
         alone: people (or rows) in groups of one.
-        rows_below_k: rows of the original in them.
-        people_below_k: people in them, each counted once; None where no column names people.
+        rows_below_k: rows of the original in groups of fewer than k.
+        people_below_k: people in them, each counted once; None if no column names people.
     """
 
     groups: int
@@ -172,17 +172,11 @@ class Joinable:
 
 
 class _Tables:
-    """Temporary tables made by statements in ``sql/``, each under the name by which other statements know it."""
+    """Temporary tables made by statements in ``sql/``, each ``known`` by the name that other statements have for it."""
 
-    def __init__(self, engine: Engine, known: Mapping[str, exp.Table]) -> None:
-        self._engine, self._known = engine, dict(known)
+    def __init__(self, engine: Engine, known: dict[str, exp.Table]) -> None:
+        self._engine, self.known = engine, known
         self._made: list[exp.Table] = []
-
-    def __getitem__(self, name: str) -> exp.Table:
-        return self._known[name]
-
-    def __setitem__(self, name: str, table: exp.Table) -> None:
-        self._known[name] = table
 
     def create(
         self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
@@ -191,7 +185,7 @@ class _Tables:
         return self.keep(make_table(self._engine, f"kanon_{PurePosixPath(statement).name}", query, title))
 
     def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
-        return sql.query(statement, values=values or {}, tables=self._known | tables)
+        return sql.query(statement, values=values or {}, tables=self.known | tables)
 
     def keep(self, table: exp.Table) -> exp.Table:
         self._made.append(table)
@@ -227,13 +221,13 @@ class Side:
         pairs = self.candidates.pairs
         found = self._tables.create("attacks/joint_found", "what tuples find in one release", pairs=pairs)
         title = "the classes behind it"
-        self._tables["choices"] = self._tables.create("attacks/joint_choices", title, pairs=pairs, found=found)
+        self._tables.known["choices"] = self._tables.create("attacks/joint_choices", title, pairs=pairs, found=found)
         return found
 
     @property
     def choices(self) -> exp.Table:
         _ = self.found
-        return self._tables["choices"]
+        return self._tables.known["choices"]
 
     @cached_property
     def is_certain(self) -> bool:
@@ -321,7 +315,7 @@ def join(
             known += [joined.linked(column, joinable.by) for column in joinable.in_one]
         return Joint(other, k, rows, classes, tuple(known), contradicted)
     finally:
-        joined.drop()
+        joined.tables.drop()
 
 
 class _Joined:
@@ -335,33 +329,33 @@ class _Joined:
         known = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
         for name, side in self._named_sides():
             known |= {f"{name}_found": side.found, f"{name}_choices": side.choices}
-        self._tables = _Tables(engine, known)
-        self._tables["alike"] = self._tables.create("attacks/joint_alike", "tuples that are alike in both releases")
+        self.tables = _Tables(engine, known)
+        self.tables.known["alike"] = self.tables.create("attacks/joint_alike", "tuples that are alike in both releases")
         of_people = None if self._person is None else {"person": self._person}
         statement = "attacks/joint_groups" if of_people is None else "attacks/joint_groups_of_people"
         title = "groups of rows that are alike in both releases"
-        self._tables["groups"] = self._tables.create(statement, title, of_people)
+        self.tables.known["groups"] = self.tables.create(statement, title, of_people)
 
     def classes(self) -> tuple[int, JointClasses]:
         if self._are_the_same():  # the second one adds nothing: the classes of the first one count
             title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
-            sizes = self._tables.create("attacks/joint_sizes_same", title, classes=classes)
+            sizes = self.tables.create("attacks/joint_sizes_same", title, classes=classes)
         else:
-            sizes = self._sizes(self._tables["groups"], apart=self._person is None)
-        self._tables["sizes"] = sizes
-        small = self._tables.query("attacks/joint_small", {"k": self._k})
+            sizes = self._sizes(self.tables.known["groups"], apart=self._person is None)
+        self.tables.known["sizes"] = sizes
+        small = self.tables.query("attacks/joint_small", {"k": self._k})
         number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
         people_below = None
         if self._person is not None:
-            statement = self._tables.query("attacks/joint_small_people", {"k": self._k, "person": self._person})
+            statement = self.tables.query("attacks/joint_small_people", {"k": self._k, "person": self._person})
             alone, people_below = self._engine.row(statement, "people in small groups")
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
     def known(self, column: SensitiveInBoth) -> Known:
         name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
         title = f"{name} among rows that are alike in both releases"
-        values = self._tables.create("attacks/joint_values", title, {"value": own})
-        counted = self._tables.create("attacks/joint_different", f"different values of {name}", own_values=values)
+        values = self.tables.create("attacks/joint_values", title, {"value": own})
+        counted = self.tables.create("attacks/joint_different", f"different values of {name}", own_values=values)
         different = self._sizes(counted, apart=False)
         few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
         (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
@@ -373,7 +367,7 @@ class _Joined:
             possible |= {f"{side_name}_values": in_classes, f"{side_name}_possible": left}
         coded = self._coded(name, {"own_values": values, **possible})
         tables = {"bounds": self._bounds(name, coded), "different": different, **coded}
-        statement = self._tables.query("attacks/joint_known", {"least": column.least, "k": self._k}, **tables)
+        statement = self.tables.query("attacks/joint_known", {"least": column.least, "k": self._k}, **tables)
         found = self._engine.row(statement, f"how often both releases together tell {name}")
         return Known(name, column.least, *found)
 
@@ -391,30 +385,27 @@ class _Joined:
             "own_class": sql.column("class", places[0]),
             "other_class": sql.column("class", places[1]),
         }
-        query = self._tables.query("attacks/joint_linked", values, valued=valued, linked=linked)
+        query = self.tables.query("attacks/joint_linked", values, valued=valued, linked=linked)
         certain, few = self._engine.row(query, f"how often {name} follows from rows that are joined")
         names = tuple(both.first.original.name for both in by)
         return Known(name, column.least, certain, certain, certain, few, names)
 
-    def drop(self) -> None:
-        self._tables.drop()
-
     def _coded(self, name: str, valued: dict[str, exp.Table]) -> dict[str, exp.Table]:
         """Return tables that have values of a column with numbers for these."""
-        codes = self._tables.create("attacks/joint_codes", f"values of {name}", None, **valued)
+        codes = self.tables.create("attacks/joint_codes", f"values of {name}", None, **valued)
         title = f"numbers for values of {name}"
         return {
-            own: self._tables.create("attacks/joint_coded", title, None, valued=table, codes=codes)
+            own: self.tables.create("attacks/joint_coded", title, None, valued=table, codes=codes)
             for own, table in valued.items()
         }
 
     def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
         """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
-        bounds = self._tables.create("attacks/joint_bounds", f"how often {name} can be in groups", None, **possible)
+        bounds = self.tables.create("attacks/joint_bounds", f"how often {name} can be in groups", None, **possible)
         width = self._width(bounds)
         for _ in range(_ROUNDS):
             title = f"how often {name} can be in groups, less what others have"
-            bounds = self._tables.create("attacks/joint_bounds_next", title, None, bounds=bounds, **possible)
+            bounds = self.tables.create("attacks/joint_bounds_next", title, None, bounds=bounds, **possible)
             before, width = width, self._width(bounds)
             if width in {0, before}:
                 break
@@ -437,7 +428,7 @@ class _Joined:
         if self._are_certain():
             return groups
         title = "what groups have for certain"
-        return self._tables.create("attacks/joint_sizes", title, {"apart": apart}, groups=groups, sure=groups)
+        return self.tables.create("attacks/joint_sizes", title, {"apart": apart}, groups=groups, sure=groups)
 
     def _named_sides(self) -> Iterator[tuple[str, Side]]:
         return zip(("first", "second"), self._sides, strict=True)

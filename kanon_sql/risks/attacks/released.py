@@ -36,7 +36,7 @@ from kanon_sql.risks.attacks.candidates import (
     copy_of,
     find_candidates,
     make_people,
-    pairs_on_any_level,
+    on_any_level,
     position,
 )
 from kanon_sql.sql import build as sql
@@ -60,12 +60,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Released:
-    """The rows of a release.
-
-    Attributes:
-        relation: the temporary table above.
-        shared: its columns ``published_1`` and so on.
-    """
+    """The rows of a release: ``kanon_released``, and the columns ``published_1`` and so on."""
 
     relation: exp.Table
     shared: tuple[Shared, ...]
@@ -86,14 +81,10 @@ def make_released(
     labels = [text_of(sql.column(column.name), column) for column in columns]
     values = [as_original(both.released, both.original) for both in shared]
     copy = copy_of(engine, release, [*labels, *values], "kanon_release", "the release, in its order")
-    query = exp.select(
-        sql.named(position("written"), POSITION),
-        sql.column(CLASS, "classes"),
-        *(
-            sql.named(sql.column(copied_name(len(labels) + number), "written"), shared_name(number))
-            for number in range(len(values))
-        ),
-    ).from_(sql.aliased(copy, "written"))
+    copied = [sql.column(copied_name(len(labels) + number), "written") for number in range(len(values))]
+    published = [sql.named(value, shared_name(number)) for number, value in enumerate(copied)]
+    query = exp.select(sql.named(position("written"), POSITION), sql.column(CLASS, "classes"), *published)
+    query = query.from_(sql.aliased(copy, "written"))
     query = _with_classes(query, candidates, _copied(len(labels)))
     relation = make_table(engine, "kanon_released", query, "the class of each row of the release")
     engine.run(sql.drop(copy), "drop the release, in its order")
@@ -108,10 +99,7 @@ def class_values(
     original: Column,
     candidates: Candidates,
 ) -> exp.Table:
-    """Return the values of a column in each class of a release, classes from 1, as ``(class, value, n)``.
-
-    ``columns`` are the quasi-identifiers of the release in the order of the labels.
-    """
+    """Return the values of a column in each class of a release, classes from 1, as ``(class, value, n)``."""
     labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
     value = sql.named(as_original(released, original), "value")
     written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
@@ -148,8 +136,7 @@ class ClassPeople:
     """The people of the classes of a release.
 
     Attributes:
-        smallest: people of the class with the fewest, at least; None for a release without rows.
-        smallest_at_most: ... at most.
+        smallest, smallest_at_most: people of the class with the fewest; None for a release without rows.
         settled: whether it is known who is in which class.
         one_row_each: whether every person has one row, so that rows are people, whichever were published.
     """
@@ -194,20 +181,17 @@ def people_by_original(
     """
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     rows, named = engine.row(counts, "rows and people of the original")
-    found = _in_pairs(engine, candidates, candidates.pairs, persons, entity, one_row_each=rows == named)
+
+    def in_pairs(pairs: exp.Table) -> ClassPeople:
+        query = sql.query("attacks/people_members", tables={"pairs": pairs, "persons": persons})
+        return _counted(engine, candidates, query, entity, one_row_each=rows == named)
+
+    found = in_pairs(candidates.pairs)
     if not candidates.assumed or (candidates.believed and found.settled):
         return found
     for table in (found.members, found.sizes):
         engine.run(sql.drop(table), "drop people by labels on one level")
-    pairs = pairs_on_any_level(engine, people, places, candidates)
-    return _in_pairs(engine, candidates, pairs, persons, entity, one_row_each=rows == named)
-
-
-def _in_pairs(
-    engine: Engine, candidates: Candidates, pairs: exp.Table, persons: exp.Table, entity: Column, *, one_row_each: bool
-) -> ClassPeople:
-    query = sql.query("attacks/people_members", tables={"pairs": pairs, "persons": persons})
-    return _counted(engine, candidates, query, entity, one_row_each=one_row_each)
+    return in_pairs(on_any_level(engine, people, places, candidates.classes, candidates.labels).pairs)
 
 
 def people_by_release(
@@ -266,12 +250,11 @@ def with_people(
         own_name = sql.concatenated(*parts, by="/")
         person = exp.Case().when(exp.Is(this=person, expression=exp.null()).not_(), own_name)
     before = exp.Sub(this=sql.column(_UP_TO, "members"), expression=sql.column(N, "members"))
-    condition = sql.all_of(
-        [
-            exp.EQ(this=sql.column(CLASS, "members"), expression=sql.column(own_class, "numbered")),
-            exp.GT(this=sql.column(number, "numbered"), expression=before),
-            exp.LTE(this=sql.column(number, "numbered"), expression=sql.column(_UP_TO, "members")),
-        ]
+    place = sql.column(number, "numbered")
+    condition = exp.and_(
+        sql.column(CLASS, "members").eq(sql.column(own_class, "numbered")),
+        exp.GT(this=place, expression=before),
+        exp.LTE(this=place.copy(), expression=sql.column(_UP_TO, "members")),
     )
     query = exp.select(*(sql.column(column.name, "numbered") for column in kept), sql.named(person, found.entity))
     query = query.from_(rows.subquery("numbered"), copy=False)
@@ -310,17 +293,10 @@ def _counted(
     members = make_table(engine, "kanon_members", query, "who can have rows in each class")
     query = sql.query("attacks/people_in_classes", tables={"classes": candidates.classes, "members": members})
     sizes = make_table(engine, "kanon_in_classes", query, "people in each class")
-    possible, rows = sql.column("possible"), sql.column(N)
-    too_few, more = exp.LT(this=possible, expression=rows), exp.GT(this=possible.copy(), expression=rows.copy())
-    smallest, at_most, foreign, unsettled = engine.row(
-        exp.select(
-            exp.Min(this=sql.column(_AT_LEAST)),
-            exp.Min(this=sql.column(_AT_MOST)),
-            sql.where(sql.count_rows(), too_few),
-            sql.where(sql.count_rows(), more),
-        ).from_(sizes.copy()),
-        "the class with the fewest people",
-    )
+    fewest = [exp.Min(this=sql.column(name)) for name in (_AT_LEAST, _AT_MOST)]
+    unlike = [kind(this=sql.column("possible"), expression=sql.column(N)) for kind in (exp.LT, exp.GT)]
+    query = exp.select(*fewest, *(sql.where(sql.count_rows(), each) for each in unlike)).from_(sizes.copy())
+    smallest, at_most, foreign, unsettled = engine.row(query, "the class with the fewest people")
     if foreign:
         raise UsageError(
             f"{foreign:,} classes of the release have more rows than the original has under their labels, so that "

@@ -33,10 +33,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kanon_sql.risks.estimators.estimate import root_between
 
 Z = 1.959963984540054
 """The quantile of the normal distribution for intervals of 95 %."""
@@ -89,8 +88,12 @@ class Rate:
         n, right = self.guesses, self.right
         if not n:
             return EstimatedShare(0.0, 0.0, 1.0)
-        low = 0.0 if right == 0 else _crossing(lambda p: _at_most(right - 1, n, p), 1 - _TAIL)
-        high = 1.0 if right == n else _crossing(lambda p: _at_most(right, n, p), _TAIL)
+        low = (
+            0.0
+            if right == 0
+            else root_between(lambda p: _at_most(right - 1, n, p) - (1 - _TAIL), 0, 1, _HALVINGS_OF_SHARES)
+        )
+        high = 1.0 if right == n else root_between(lambda p: _at_most(right, n, p) - _TAIL, 0, 1, _HALVINGS_OF_SHARES)
         return EstimatedShare(self.share, low, high)
 
     def figures(self) -> dict[str, Any]:
@@ -107,23 +110,11 @@ def _at_most(right: int, n: int, share: float) -> float:
     return math.fsum(map(math.exp, logs))
 
 
-def _crossing(falling: Callable[[float], float], level: float) -> float:
-    """Return where a falling function of a share comes down to a level."""
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS_OF_SHARES):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > level else (low, middle)
-    return (low + high) / 2
-
-
 # 2. The risk
 
 
 def residual_risk(attack: EstimatedShare, control: EstimatedShare) -> EstimatedShare | None:
-    """Return the risk that an attack has beyond a control group; None where the control group leaves nothing to find.
-
-    That is where every guess about the control group was right.
-    """
+    """Return the risk of an attack beyond a control group; None if every guess about the control group was right."""
     if control.value >= 1:
         return None
     # Shares of wrong guesses: the ends change places.
@@ -145,10 +136,8 @@ def residual_risk(attack: EstimatedShare, control: EstimatedShare) -> EstimatedS
 def singled_out_by_chance(in_control: float, people: int, control_people: int) -> float:
     """Return the share of predicates that match exactly one of new people, at most.
 
-    Args:
-        in_control: the share of predicates that match exactly one person of the control group.
-        people: how many people the original has.
-        control_people: how many the control group has, not more than ``people``.
+    ``in_control`` is the share that match exactly one of the ``control_people``, of which there are not more than
+    ``people`` of the original.
     """
     most = 1 / people
 

@@ -25,11 +25,9 @@ from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Engine
-
-
-if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
 
     Node = tuple[bool, int]
 
@@ -50,17 +48,9 @@ class _NoAssignmentError(Exception):
 def _possible_classes(
     sets: Sequence[tuple[int, Sequence[int]]], sizes: Mapping[int, int], left_out: int
 ) -> list[list[int]] | None:
-    """Return for each set of rows the classes that its rows are in by some assignment.
+    """Return for each set of rows the classes that its rows are in by some assignment; None after too many steps.
 
-    None if there is no answer after so many steps.
-
-    Args:
-        sets: how many rows it has, and the classes that they fit.
-        sizes: rows of each class.
-        left_out: how many rows are in no class.
-
-    Raises:
-        _NoAssignmentError: no assignment exists.
+    A set has so many rows, which fit some classes. Raises _NoAssignmentError if no assignment exists.
     """
     assignment = _Assignment(sets, dict(sizes) | {_OUT: left_out})
     try:
@@ -106,9 +96,8 @@ class _Assignment:
         component: dict[Node, int] = {}
         for number, walk in enumerate(self._walks(reversed(ended), self._before)):
             component.update(dict.fromkeys(walk, number))
-        return [component[True, number] for number in range(len(self.fits))], {
-            each: component[False, each] for each in self.room
-        }
+        of_sets = [component[True, number] for number in range(len(self.fits))]
+        return of_sets, {each: component[False, each] for each in self.room}
 
     def _walks(self, roots: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
         """Walk in depth from each root that no walk before has seen; yield what is seen, in the order of leaving it."""
@@ -217,8 +206,7 @@ class Settled:
         pairs: each tuple with each class that is left to it.
         exact: whether each of them is possible, by who else must be where.
         certain: whether no tuple has several.
-        contradicted: whether the rows of the release cannot all be rows of this original, as far as that was seen. Then
-            nothing is ruled out.
+        contradicted: whether the rows of the release cannot all be rows of this original, as far as that was seen.
     """
 
     pairs: exp.Table
@@ -267,8 +255,7 @@ def _class_by_class(
 ) -> tuple[exp.Table, int]:
     """Return the pairs of a tuple and a class that are left by looking at single classes, and how many they are.
 
-    Raises:
-        _NoAssignmentError: some tuple that fits a class has none left, or some class has too few.
+    Raises _NoAssignmentError if some tuple that fits a class has none left, or some class has too few.
     """
     pairs, before, (number, tuples) = covered, None, _count(engine, covered)
     while number not in {tuples, before}:
@@ -297,25 +284,20 @@ def _possible(
     sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
     fitting = [(int(rows), [int(each) for each in text.split(",")]) for _, text, rows in found]
     try:
-        possible = _possible_classes(fitting, sizes, spare)
-    except _NoAssignmentError:
-        engine.run(sql.drop(sets), "drop the sets of tuples")
-        raise
-    table = None
-    if possible is not None:
+        if (possible := _possible_classes(fitting, sizes, spare)) is None:
+            return None
         chosen = engine.temporary_name("kanon_settled_classes")
         both = [(number, each) for (number, _, _), own in zip(found, possible, strict=True) for each in own]
         columns = {_NUMBER: [number for number, _ in both], _CLASS: [each for _, each in both]}
         engine.load(chosen, columns, "classes that are possible", "BIGINT")
-        same = exp.EQ(this=sql.column(_NUMBER, "chosen"), expression=sql.column(_NUMBER, "sets"))
+        same = sql.column(_NUMBER, "chosen").eq(sql.column(_NUMBER, "sets"))
         query = exp.select(sql.column(_TUPLE, "sets"), sql.column(_CLASS, "chosen"))
-        query = query.from_(sql.aliased(sets, "sets"), copy=False).join(
-            sql.aliased(chosen, "chosen"), on=same, copy=False
-        )
+        query = query.from_(sql.aliased(sets, "sets")).join(sql.aliased(chosen, "chosen"), on=same)
         table = make_table(engine, "kanon_settled", query, "classes that tuples can be in")
         engine.run(sql.drop(chosen), "drop the classes that are possible")
-    engine.run(sql.drop(sets), "drop the sets of tuples")
-    return table
+        return table
+    finally:
+        engine.run(sql.drop(sets), "drop the sets of tuples")
 
 
 def _count(engine: Engine, pairs: exp.Table) -> tuple[int, int]:

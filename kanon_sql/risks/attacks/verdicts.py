@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +35,11 @@ Attack = _Alone | Controlled
 
 Outcome = Literal["succeeds", "not excluded", "finds nothing", "not meaningful", "not tested"]
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_TALLIED: tuple[tuple[Outcome, str, str], ...] = (
+    ("not excluded", "is", "are"),
+    ("not meaningful", "is", "are"),
+    ("not tested", "was", "were"),
+)
 _LEAST_SHARE = 0.0001
 _LEAST_RATE = 0.001
 _CLASSES = "in which of several classes they were published cannot be told"
@@ -46,11 +52,9 @@ _LABELS = "which rows were published cannot be told from the labels"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of an attack.
+    """The verdict on an attack, about a sensitive column or another release.
 
-    Attributes:
-        about: the sensitive column, or the other release, that it is about.
-        found: what it found, as a sentence without its first capital and its full stop.
+    ``found`` is a sentence without its first capital and its full stop.
     """
 
     attack: str
@@ -105,11 +109,8 @@ def verdicts_on(
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each attack.
 
-    Args:
-        attacks: what was tried.
-        with_original: whether the original is there.
-        refused: what a check refused the tables for, and the ways on; None if it did not.
-        contradicted: whether the release has rows that the original cannot have.
+    ``refused`` is why a check refused the tables, and the options; ``contradicted`` says that the release has rows that
+    the original cannot have.
     """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
     verdicts = [
@@ -143,27 +144,20 @@ def _of_refused(verdict: Verdict, text: str, ways_on: str) -> Verdict:
 
 def tally(outcomes: Sequence[Outcome]) -> str:
     """Return how many attacks succeed, of those that could be tested and say something; and how many did not."""
-    number = {outcome: outcomes.count(outcome) for outcome in set(outcomes)}
-    tested = sum(number.get(outcome, 0) for outcome in ("succeeds", "not excluded", "finds nothing"))
-    succeeded = number.get("succeeds", 0)
-    of = counted(tested, "attack")
-    if not tested:
-        parts = ["no attack could be tested"]
-    elif succeeded:
-        parts = [f"{succeeded} of {of} {'succeeds' if succeeded == 1 else 'succeed'}"]
-    else:
-        parts = [f"none of {of} succeeds"]
-    if excluded := number.get("not excluded"):
-        parts.append(f"{excluded} {'is' if excluded == 1 else 'are'} not excluded")
-    if meaningless := number.get("not meaningful"):
-        parts.append(f"{meaningless} {'is' if meaningless == 1 else 'are'} not meaningful")
-    if tested and (untested := number.get("not tested")):
-        parts.append(f"{untested} {'was' if untested == 1 else 'were'} not tested")
+    number = Counter(outcomes)
+    tested = number["succeeds"] + number["not excluded"] + number["finds nothing"]
+    parts = ["no attack could be tested"]
+    if tested:
+        succeeded = number["succeeds"]
+        parts = [f"{succeeded or 'none'} of {counted(tested, 'attack')} {'succeed' if succeeded > 1 else 'succeeds'}"]
+    for outcome, one, several in _TALLIED if tested else _TALLIED[:2]:
+        if n := number[outcome]:
+            parts.append(f"{n} {one if n == 1 else several} {outcome}")
     return "; ".join(parts)
 
 
 def share(rows: int, of: int) -> str:
-    """Return a number of rows with their share of all; one that is not 0 is not written as 0."""
+    """Return a number of rows with their share of all; a share that is not 0 is not written as 0."""
     return part_of(rows, of, counted(rows, "row"))
 
 

@@ -43,12 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The greatest risk of a row that is accepted.
-
-    Attributes:
-        name: of a preset; otherwise the number as it was given.
-        source: who requires it.
-    """
+    """The greatest risk of a row that is accepted; ``source`` requires it."""
 
     name: str
     risk: float
@@ -127,27 +122,13 @@ def threshold_of(given: str | float) -> Threshold:
     return Threshold(text, risk)
 
 
-def _met_thresholds(smallest: int | None) -> tuple[ThresholdResult, ...]:
-    """Return whether a table with this smallest class meets each preset; one without rows meets them all."""
-    return tuple(
-        ThresholdResult(
-            preset.name,
-            preset.risk,
-            preset.source,
-            preset.k,
-            met=smallest is None or not preset.exceeded_by(smallest),
-        )
-        for preset in PRESETS
-    )
-
-
 @dataclass(frozen=True)
 class RiskSettings:
     """Settings of the risk of a table.
 
     Attributes:
         threshold: above which members are counted.
-        subsets: columns of the largest subsets of quasi-identifiers that are looked at; None is up to three.
+        subsets: columns of the largest subsets of quasi-identifiers to count; None is up to three.
         sampling_fraction: the share of a population that the table has; without it nothing is estimated.
     """
 
@@ -172,22 +153,14 @@ class Risk:
     """What a table lets strangers find out about who is in it.
 
     Attributes:
-        counted: whether rows are counted, or people.
-        members: rows; where people are counted, records: what one person has in one class.
-        people: distinct people; None where rows are counted.
-        classes: how many there are.
+        members: rows; if people are counted, records: what one person has in one class.
+        people: distinct people; None if rows are counted.
         smallest_class: members of the smallest; None for a table without rows.
         threshold: above which members were counted.
-        prosecutor: risks of who is known to be in the table.
         marketer: the share of members that are found by guessing; None for a table without rows.
-        journalist: risks of who is only known to be in a population; None where none was given.
         thresholds: whether the table meets each of those that are required in practice.
-        histogram: its classes by size.
-        subsets: classes by some of its quasi-identifiers.
-        uniqueness: how many are unique in the population; None where its size is not known.
         people_repeat: the column that names people with several rows each (or several columns that do together), though
-            rows were counted: then every risk of a person may be higher. Empty where none was found, and where rows are
-            meant.
+            rows were counted: then every risk of a person may be higher. Empty if none was found, or rows are meant.
     """
 
     counted: Literal["rows", "people"]
@@ -265,7 +238,7 @@ def assess(
     largest = largest_subsets(settings.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
     sizes = tuples.sizes()
-    k = settings.threshold.k
+    k, smallest = settings.threshold.k, sizes.smallest
     people = None if entity is None else count_people(tuples, k)
     found = None if population is None else members_by_population_class(tuples, population, k)
     subsets = subset_risks(tuples, largest)
@@ -277,12 +250,15 @@ def assess(
         members=sizes.members,
         people=None if people is None else people.everybody,
         classes=sizes.classes,
-        smallest_class=sizes.smallest,
+        smallest_class=smallest,
         threshold=settings.threshold,
         prosecutor=prosecutor,
         marketer=prosecutor.average,
         journalist=None if found is None else _journalist_risk(found[0], settings.threshold, found[1]),
-        thresholds=_met_thresholds(sizes.smallest),
+        thresholds=tuple(  # a table without rows meets them all
+            ThresholdResult(**vars(preset), k=preset.k, met=not (smallest and preset.exceeded_by(smallest)))
+            for preset in PRESETS
+        ),
         histogram=sizes.histogram(),
         subsets=subsets,
         uniqueness=None if size is None else population_uniqueness(Sample(dict(sizes.classes_of), size)),
@@ -291,17 +267,14 @@ def assess(
 
 @dataclass(frozen=True)
 class Prosecutor:
-    """The risks of who is known to be in the table; None where a table has no rows.
+    """Risks of a person who is known to be in the table; None if a table has no rows.
 
-    Shares are None, too, where it is not known who is in which class.
+    Shares, of all rows or of all people, are None, too, if it is not known who is in which class.
 
     Attributes:
-        highest: of a member of the smallest class.
         average: over all members: rows, or records of people.
         above_threshold: rows whose risk is above the threshold, or distinct people who have such a record.
-        share_above_threshold: their share of all rows, or of all people.
         uniques: rows that are alone in their class, or distinct people who are alone in one.
-        share_unique: their share of all rows, or of all people.
     """
 
     highest: float | None
@@ -314,14 +287,9 @@ class Prosecutor:
 
 @dataclass(frozen=True)
 class Journalist:
-    """The risks of who is in the table if the class of the population is where they are looked for.
+    """Risks of a person who is only known to be in a population, as ``Prosecutor``.
 
-    Attributes:
-        smallest_class: members of the smallest class of the population that the table has members of.
-        highest: the risk of a member of it; None where a table has no rows.
-        average: over all members of the table: rows, or records of people.
-        above_threshold: rows of the table whose risk is above the threshold, or distinct people who have such a record.
-        share_above_threshold: their share of all rows of the table, or of all its people.
+    The smallest class is that of the population, of those that the table has members of.
     """
 
     smallest_class: int | None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,12 +21,7 @@ _FROM = (1, 2, 3, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Bin:
-    """Classes of similar sizes.
-
-    Attributes:
-        least, most: sizes from and to; the last bin has no end.
-        members: rows in them; where people are counted, records: a person in two classes is two.
-    """
+    """Classes of similar sizes, from ``least`` to ``most``; the last bin has no end."""
 
     least: int
     most: int | None
@@ -42,11 +38,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class SizeCounts:
-    """The classes of a table by their size.
-
-    Attributes:
-        classes_of: for each size that occurs, how many classes have it.
-    """
+    """The classes of a table by their size: for each size that occurs, how many classes have it."""
 
     classes_of: Mapping[int, int]
 
@@ -72,13 +64,11 @@ class SizeCounts:
 
     def histogram(self) -> tuple[Bin, ...]:
         """Return the classes in bins of similar sizes, also in those that are empty."""
-        ends: list[int | None] = [start - 1 for start in _FROM[1:]]
-        return tuple(self._bin(least, most) for least, most in zip(_FROM, [*ends, None], strict=True))
-
-    def _bin(self, least: int, most: int | None) -> Bin:
-        last = math.inf if most is None else most
-        inside = {size: classes for size, classes in self.classes_of.items() if least <= size <= last}
-        return Bin(least, most, sum(inside.values()), sum(size * classes for size, classes in inside.items()))
+        bins = []
+        for least, after in zip_longest(_FROM, _FROM[1:]):
+            inside = SizeCounts({size: n for size, n in self.classes_of.items() if least <= size < (after or math.inf)})
+            bins.append(Bin(least, after and after - 1, inside.classes, inside.members))
+        return tuple(bins)
 
 
 @dataclass(frozen=True)
@@ -99,12 +89,7 @@ class Sample(SizeCounts):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an estimator says.
-
-    Attributes:
-        uniques: members of the population that are alone in their class there; None where there is no estimate.
-        reason: why there is no estimate.
-    """
+    """Members of a population that are alone in their class there; or the reason why there is no estimate."""
 
     uniques: float | None
     share: float | None
@@ -159,9 +144,9 @@ def log_gamma_ratio(start: float, step: float) -> float:
     return growth + (1 / end - 1 / start) / 12 - (1 / end**3 - 1 / start**3) / 360
 
 
-def root_between(function: Callable[[float], float], low: float, high: float) -> float:
+def root_between(function: Callable[[float], float], low: float, high: float, halvings: int = _HALVINGS) -> float:
     """Return where a function changes its sign between two points, at the first of which it is above 0."""
-    for _ in range(_HALVINGS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         if function(middle) > 0:
             low = middle
@@ -172,7 +157,5 @@ def root_between(function: Callable[[float], float], low: float, high: float) ->
 
 def falls_through_zero(function: Callable[[float], float], points: list[float]) -> list[tuple[float, float]]:
     """Return each pair of neighbouring points between which a function goes from above 0 to 0 or below."""
-    values = [function(point) for point in points]
-    return [
-        (points[place], points[place + 1]) for place in range(len(points) - 1) if values[place] > 0 >= values[place + 1]
-    ]
+    values = [(point, function(point)) for point in points]
+    return [(low, high) for (low, above), (high, below) in pairwise(values) if above > 0 >= below]

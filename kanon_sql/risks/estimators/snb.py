@@ -30,13 +30,7 @@ _LOGITS = [step / 4 for step in range(-120, 121)]  # of b: from 1e-13 to 1 - 1e-
 
 @dataclass(frozen=True)
 class SnbFit:
-    """The classes of a population: how many, and the distribution of their sizes.
-
-    Attributes:
-        classes: K.
-        a: the shape of the negative binomial distribution.
-        log_b: the logarithm of its probability, which may be very close to 1.
-    """
+    """The classes of a population: how many, and a and b (which may be very close to 1) of their sizes."""
 
     classes: float
     a: float

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -44,12 +44,9 @@ Places = tuple[int, ...]
 
 @dataclass(frozen=True)
 class SubsetRisk:
-    """The classes by some of the quasi-identifiers.
+    """The classes by some of the quasi-identifiers; None for a table without rows.
 
-    Attributes:
-        smallest_class: members of the smallest; None for a table without rows.
-        uniques: rows that are alone in their class; where people are counted, distinct people who are alone in some.
-        share_unique: their share of all rows, or of all people; None for a table without rows.
+    ``uniques`` are rows that are alone in their class, or distinct people who are alone in some.
     """
 
     columns: tuple[str, ...]
@@ -64,9 +61,9 @@ class Subsets:
     """The classes by subsets of the quasi-identifiers.
 
     Attributes:
-        largest: columns of the largest subsets that were looked at; 0 if none was.
+        largest: columns of the largest subsets that were counted; 0 if none was.
         not_looked_at: subsets that have more columns.
-        found: the classes by each subset that was looked at, those that single out most people first.
+        found: those that single out most people first.
     """
 
     largest: int
@@ -102,16 +99,14 @@ def subset_risks(tuples: Tuples, largest: int) -> Subsets:
         return Subsets(largest, 2**width - 1, ())
     coded = code(tuples)
     named = coded.named() if tuples.counts_people else 0
-    found = sorted((_risk_of(tuples, own, classes, named) for own, classes in coded.classes(places)), key=_worst_first)
+    found = []
+    for own, by in coded.classes(places):
+        names, everybody = tuple(tuples.columns[place].name for place in own), named + by.all_members
+        share = by.uniques / everybody if everybody else None
+        found.append(SubsetRisk(names, by.classes, by.smallest, by.uniques, share))
     coded.drop()
+    found.sort(key=_worst_first)
     return Subsets(largest, 2**width - 1 - len(found), tuple(found))
-
-
-def _risk_of(tuples: Tuples, places: Places, classes: SubsetClasses, named: int) -> SubsetRisk:
-    everybody = named + classes.all_members
-    columns = tuple(tuples.columns[place].name for place in places)
-    share = classes.uniques / everybody if everybody else None
-    return SubsetRisk(columns, classes.classes, classes.smallest, classes.uniques, share)
 
 
 def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
@@ -127,12 +122,11 @@ class SubsetClasses:
     """The classes by one subset.
 
     Attributes:
-        classes: how many.
-        smallest: members of the smallest; None where there is no row.
+        smallest: members of the smallest; None if there is no row.
         uniques: rows that are alone in their class; or distinct people who are, and classes that name nobody.
         all_members: all rows; where people are counted, classes whose rows name nobody, each of which is one person.
         too_small: classes of fewer than ``k`` members.
-        in_too_small: their members; a person counts in each of her classes.
+        in_too_small: their members; a person counts in each of their classes.
     """
 
     classes: int = 0
@@ -148,9 +142,8 @@ class CodedTuples:
     """The combinations of quasi-identifiers with codes for their values.
 
     Attributes:
-        tuples: the combinations.
         relation: the temporary table: ``value_0``, ... are codes, then ``person`` where people are counted, and ``n``.
-        persons_repeat: whether some person has several combinations, so that a class may have her several times.
+        persons_repeat: whether some person has several combinations, so that a class may have them several times.
     """
 
     tuples: Tuples
@@ -164,10 +157,11 @@ class CodedTuples:
 
     def classes(self, subsets: Sequence[Places], k: int = 1) -> Iterator[tuple[Places, SubsetClasses]]:
         """Count the classes by each subset; those are too small that have fewer than ``k`` members."""
-        for chosen in _together(subsets):
+        for begin in range(0, len(subsets), _TOGETHER):
+            chosen = subsets[begin : begin + _TOGETHER]
             title = f"classes by {'; '.join(map(self._named, chosen))}"
             rows = self.tuples.engine.rows(self._classes_query(chosen, k), title)
-            found = {int(number): _whole(figures) for number, *figures in rows}
+            found = {number: SubsetClasses(*(int(each or 0) for each in figures)) for number, *figures in rows}
             yield from ((own, found.get(number, SubsetClasses())) for number, own in enumerate(chosen))
 
     def _named(self, places: Places) -> str:
@@ -251,10 +245,8 @@ class CodedTuples:
         """Return all rows of the table; or distinct people, those that name nobody as in ``in_too_small``."""
         engine = self.tuples.engine
         if not self.tuples.counts_people:
-            (members,) = engine.row(
-                exp.select(sql.sum_of(sql.column(N))).from_(self.relation.copy()), "rows of the table"
-            )
-            return int(members or 0)
+            rows = exp.select(sql.sum_of(sql.column(N))).from_(self.relation.copy())
+            return int(engine.row(rows, "rows of the table")[0] or 0)
         names_nobody = exp.EQ(this=exp.Count(this=sql.column(PERSON)), expression=sql.literal(0))
         values = _values(range(len(self.tuples.columns)))
         nameless = exp.select("1").from_(self.relation.copy()).group_by(*values).having(names_nobody)
@@ -314,14 +306,5 @@ def code(tuples: Tuples) -> CodedTuples:
     return CodedTuples(tuples, relation, repeat)
 
 
-def _together(subsets: Sequence[Places]) -> Iterator[Sequence[Places]]:
-    return (subsets[begin : begin + _TOGETHER] for begin in range(0, len(subsets), _TOGETHER))
-
-
 def _values(places: Iterable[int]) -> list[exp.Expr]:
     return [sql.column(value_name(place)) for place in places]
-
-
-def _whole(figures: Sequence[Any]) -> SubsetClasses:
-    classes, smallest, *others = figures
-    return SubsetClasses(int(classes), int(smallest), *(int(number or 0) for number in others))

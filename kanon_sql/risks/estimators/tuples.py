@@ -41,8 +41,7 @@ _SOURCE = "source"
 class Tuples:
     """The combinations of quasi-identifiers of a table in a temporary table.
 
-    Attributes:
-        relation: the temporary table: ``value_0``, ``value_1``, ..., ``person`` where people are counted, and ``n``.
+    Its columns are ``value_0``, ``value_1``, ..., ``person`` if people are counted, and ``n``.
     """
 
     engine: Engine
@@ -106,20 +105,13 @@ def _from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
 
 def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity: Column | None = None) -> Tuples:
     """Read a table once; return its combinations of quasi-identifiers."""
-    query = _tuples_query(table, columns, entity)
+    values = _grouped_values([*columns, *([] if entity is None else [entity])])
+    names = [*map(value_name, range(len(columns))), PERSON]
+    selected = [sql.named(value, name) for value, name in zip(values, names, strict=False)]
+    query = _from_source([*selected, sql.named(sql.count_rows(), N)], table)
+    query = query.group_by(*(value.copy() for value in values))
     relation = make_table(engine, "kanon_tuples", query, "combinations of quasi-identifiers")
     return Tuples(engine, relation, tuple(columns), entity is not None)
-
-
-def _tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
-    values = _grouped_values(columns)
-    selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
-    grouped = [value.copy() for value in values]
-    if entity is not None:
-        person = written(sql.column(entity.name, _SOURCE), entity)
-        selected.append(sql.named(person, PERSON))
-        grouped.append(person.copy())
-    return _from_source([*selected, sql.named(sql.count_rows(), N)], table).group_by(*grouped)
 
 
 # 2. In a population
@@ -233,9 +225,8 @@ def _records_query(tuples: Tuples) -> exp.Select:
     Its columns are the values, ``person``, ``named`` and ``members``.
     """
     values = [sql.column(value_name(place)) for place in range(len(tuples.columns))]
-    named = exp.Window(
-        this=exp.Count(this=sql.column(PERSON)), partition_by=[value.copy() for value in values]
-    )  # a combination has one row for each person: they are distinct
+    # A combination has one row for each person: they are distinct.
+    named = exp.Window(this=exp.Count(this=sql.column(PERSON)), partition_by=[value.copy() for value in values])
     each = exp.select(*values, sql.column(PERSON), sql.named(named, NAMED)).from_(tuples.relation.copy())
     members = sql.greatest([sql.column(NAMED), sql.literal(1)])
     selected = [*(value.copy() for value in values), sql.column(PERSON), sql.column(NAMED), sql.named(members, MEMBERS)]

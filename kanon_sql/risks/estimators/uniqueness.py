@@ -37,9 +37,7 @@ class Uniqueness:
 
     Attributes:
         population: members of the population: those of the table over the sampling fraction.
-        sampling_fraction: the share of the population that is in the table.
-        pitman, zayatz, snb: what each estimator says.
-        chosen: the one that the rule of Dankar et al. takes; None where there is no estimate at all.
+        chosen: the one that the rule of Dankar et al. takes; None if there is no estimate at all.
     """
 
     population: int
@@ -51,7 +49,7 @@ class Uniqueness:
 
     @property
     def estimate(self) -> Estimate:
-        return self.zayatz if self.chosen is None else self.of(self.chosen)
+        return self.of(self.chosen or "zayatz")
 
     def of(self, name: EstimatorName) -> Estimate:
         return {"pitman": self.pitman, "zayatz": self.zayatz, "snb": self.snb}[name]
@@ -65,16 +63,12 @@ def population_uniqueness(sample: Sample) -> Uniqueness:
         counted = estimated(sample.uniques, sample)
         return Uniqueness(sample.population, sample.fraction, counted, counted, counted, "zayatz")
     by_pitman, by_zayatz, by_snb = pitman(sample), zayatz(sample), snb(sample)
-    chosen = _chosen(sample.fraction, by_pitman, by_zayatz, by_snb)
+    chosen: EstimatorName = "zayatz"
+    if sample.fraction <= _SMALL:
+        chosen = "zayatz" if by_pitman.uniques is None else "pitman"
+    elif by_snb.uniques is not None and by_zayatz.uniques is not None and by_snb.uniques <= by_zayatz.uniques:
+        chosen = "snb"
     return Uniqueness(sample.population, sample.fraction, by_pitman, by_zayatz, by_snb, chosen)
-
-
-def _chosen(fraction: float, by_pitman: Estimate, by_zayatz: Estimate, by_snb: Estimate) -> EstimatorName:
-    if fraction <= _SMALL:
-        return "zayatz" if by_pitman.uniques is None else "pitman"
-    if by_snb.uniques is None or by_zayatz.uniques is None or by_zayatz.uniques < by_snb.uniques:
-        return "zayatz"
-    return "snb"
 
 
 _NOTHING = -745.0  # the exponential function of less is 0
