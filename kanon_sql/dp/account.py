@@ -52,13 +52,12 @@ _LEAST = Decimal(1).scaleb(-_DIGITS)
 
 @dataclass(frozen=True)
 class Charge:
-    """What an answer costs.
+    """What an answer costs each person it is about.
 
     Attributes:
         question: in words.
-        epsilon, delta: what it costs each person it is about.
-        group: the column and the value of the rows that it is about, where those have no person in common with others.
-        entity: the column that names the people that it protects; None where each row is a person.
+        group: the column and the value of the rows that it is about, if those have no person in common with others.
+        entity: the column that names the people that it protects; None if each row is a person.
     """
 
     question: str
@@ -126,13 +125,7 @@ def _number(value: Number, what: str) -> Decimal:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is set of a budget.
-
-    Attributes:
-        epsilon: what all answers may cost together.
-        delta: with which probability their bounds may fail together; None for what it was, 0 at first.
-        entity: the column that names the people that all answers protect; None for what it was, each row at first.
-    """
+    """What all answers may cost together, and the people that they protect; None leaves what was set before."""
 
     epsilon: Decimal
     delta: Decimal | None = None
@@ -144,10 +137,9 @@ class Budget:
     """The budget of a table as it is.
 
     Attributes:
-        table: as messages call it.
-        epsilon: what may be spent in all.
-        delta: with which probability the bounds of all answers may fail together.
-        entity: the column that names the people that all answers protect; None where each row is a person.
+        epsilon: the most that all answers may cost together.
+        delta: the probability with which their bounds may fail together.
+        entity: the column that names the people that all answers protect; None if each row is a person.
         spent: the charges, in their order.
     """
 

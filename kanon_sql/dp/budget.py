@@ -94,6 +94,7 @@ def _require_lasting(source: Source) -> None:
         raise UsageError(f"{source.name} is temporary, and its budget would not be: write it to a table first.")
 
 
+_KEY = ("place", "source_schema", "source_name")
 _PAUSE = 0.05
 _ATTEMPTS = 40  # to write where another one writes too
 
@@ -103,7 +104,6 @@ class Budgets:
     """Where the budget of one table is kept.
 
     Attributes:
-        keeper: the database that keeps it.
         key: the place, the schema and the name that the table has there; the place is "" in its own database.
         named: how the table is named on the command line.
         kept_in: the options that name what keeps the budget.
@@ -127,7 +127,7 @@ class Budgets:
 
     def read(self) -> Budget | None:
         """Return the budget as it is; None if none was set."""
-        if not self._is_there("dp_budgets"):
+        if self.keeper.kind_of(sql.relation("dp_budgets", SCHEMA)) is None:
             return None
         try:
             found = [
@@ -239,21 +239,14 @@ class Budgets:
             else:
                 return
 
-    def _is_there(self, name: str) -> bool:
-        return self.keeper.kind_of(sql.relation(name, SCHEMA)) is not None
-
     def _values(self) -> dict[str, Value]:
-        place, schema, name = self.key
-        return {"place": place, "source_schema": schema, "source_name": name}
+        return dict(zip(_KEY, self.key, strict=True))
 
 
 def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) -> Budgets:
-    """Return where the budget of a table is kept.
+    """Return where the budget of a table is kept: a DuckDB file (``kept_in``), or the database of the table itself.
 
-    Args:
-        source: the table; a DuckDB file must be open for writing, unless another one keeps the budget.
-        kept_in: the DuckDB file that keeps it; None for the database of the table.
-        make: whether that file is made if it does not exist.
+    A DuckDB file of the table must be open for writing then. ``make`` makes the file that keeps the budget.
     """
     require_table(source)
     schema, name = folded(source.relation.db or source.engine.current_schema()), folded(source.relation.name)
@@ -282,8 +275,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
 
 
 def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: Budget | None) -> list[exp.Expr]:
-    place, schema, name = key
-    values: dict[str, Value] = {"place": place, "source_schema": schema, "source_name": name}
+    values: dict[str, Value] = dict(zip(_KEY, key, strict=True))
     if limits is None:
         return [sql.statement("dp/budgets"), sql.statement("dp/spent", values=values)]
     delta, entity = (ZERO, None) if before is None else (before.delta, before.entity)
@@ -339,7 +331,6 @@ def _spent_of(row: tuple[object, ...]) -> Spent:
 
 
 def _finite(value: object) -> Decimal:
-    """Return a finite number."""
     found = Decimal(str(value))
     if not found.is_finite():
         raise ArithmeticError(str(value))

@@ -7,6 +7,7 @@ left out, how long it took. What is said can be counted in the release itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.dp.safepub import SafePubParameters
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published
@@ -48,10 +48,7 @@ ASSUMPTIONS = (
 class PublishedSample:
     """The sample and how it is published; kept to itself, as much of it is exact.
 
-    Attributes:
-        rules: of each published column.
-        statement: what made the sample, with placeholders for its key.
-        expected: what the release must have.
+    The ``statement`` made the sample, with placeholders for its key; the release must have what is ``expected``.
     """
 
     source: Source
@@ -71,10 +68,8 @@ class DPRelease:
     Attributes:
         parameters: of SafePub: k, and the epsilon and delta of what is published at the levels.
         levels: the level of each column.
-        epsilon_search: spent to choose them; 0 where they were given.
-        rows_out: rows of the release.
-        classes: its classes.
-        smallest_class: rows of the smallest of them.
+        epsilon_search: spent to choose them; 0 if they were given.
+        smallest_class: rows of the smallest class.
     """
 
     parameters: SafePubParameters
@@ -211,9 +206,7 @@ def sample_script(drawn: PublishedSample, destination: Destination) -> str:
     """Return the statements from the table to the release, with placeholders for the key of the sample."""
     source, publication = drawn.source, drawn.publication
 
-    def lookup(hierarchy: Hierarchy) -> exp.Create:
-        return lookup_statement(source.engine, hierarchy)
-
+    lookup = partial(lookup_statement, source.engine)
     steps = {step.name: step for step in plan_of(source, publication, destination, lookup).steps}
     trees = publication.hierarchies
     lookups = tuple(map(lookup, trees))

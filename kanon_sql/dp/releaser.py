@@ -26,6 +26,9 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.classes.of_node import classes_query
 from kanon_sql.classes.recoding import FullDomain, by_name
+from kanon_sql.dp.account import Charge
+from kanon_sql.dp.budget import open_budgets
+from kanon_sql.dp.mechanisms import choose, opendp
 from kanon_sql.dp.released import DPRelease, PublishedSample, sample_script
 from kanon_sql.dp.safepub import RequestedRelease
 from kanon_sql.dp.sampling import (
@@ -124,11 +127,10 @@ class _ReleaseShape:
     """What is known of a release before a row of the table is read.
 
     Attributes:
-        columns: what is published, in the order in which it was named.
         values: by name, how a value is copied from the source.
         empty: a copy of no row, which shows the types.
         trees: the hierarchies of that copy, which show the heights.
-        node: the levels; None where a mechanism chooses them.
+        node: the levels; None if a mechanism chooses them.
     """
 
     source: Source
@@ -143,20 +145,17 @@ class _ReleaseShape:
     def lattice(self) -> Lattice:
         return Lattice(tuple(tree.height for tree in self.trees))
 
-    def forget_copy(self) -> None:
-        for made in (self.empty, *(tree.relation for tree in self.trees)):
-            self.source.engine.run(sql.drop(made), "drop what was made for no row")
-
 
 def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | None, progress: Listener) -> DPRelease:
     progress(Progress("Preparing hierarchies"))
     shape = _shape_of(source, requested)
-    _require_no_transaction(source)
+    if source.engine.in_transaction():  # the charge could be taken back
+        raise UsageError("The connection has a transaction open: commit it or roll it back, then release.")
     nodes: list[Node] = []
     if shape.node is None:
         nodes = candidates(shape.lattice)
-        _require_mechanisms()
-    shape.forget_copy()
+        opendp()  # if it is missing, levels cannot be chosen: nothing is paid for
+    _drop(source, shape.empty, *(tree.relation for tree in shape.trees))
     _charge(source, budget, requested.parameters.epsilon + requested.epsilon_search, requested.parameters.delta)
     try:
         node = shape.node
@@ -230,10 +229,16 @@ def _chosen_node(shape: _ReleaseShape, requested: RequestedRelease, nodes: Seque
     trees = make_fixed(engine, whole, _copied(shape.source, whole, shape.columns), shape.rules)
     frequency = build_frequency(engine, whole, trees, None)
     least = ceil(requested.parameters.k / requested.parameters.beta)
-    chosen = _choose(scores(frequency, shape.lattice, nodes, least), SCALE, requested.epsilon_search)
-    for made in (whole, frequency.relation, *(tree.relation for tree in trees)):
-        engine.run(sql.drop(made), "drop what levels were chosen by")
+    # All scores change in the same direction when a row comes or goes.
+    found = scores(frequency, shape.lattice, nodes, least)
+    chosen = choose(found, SCALE, requested.epsilon_search, monotone=True)
+    _drop(shape.source, whole, frequency.relation, *(tree.relation for tree in trees))
     return nodes[chosen]
+
+
+def _drop(source: Source, *tables: exp.Table) -> None:
+    for made in tables:
+        source.engine.run(sql.drop(made), "drop what levels were chosen by")
 
 
 def _sampled_release(shape: _ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
@@ -257,20 +262,14 @@ def _sampled_release(shape: _ReleaseShape, requested: RequestedRelease, node: No
 def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, int, int]:
     """Return the rows, the classes, the smallest class and the sum of squared class sizes of what is published."""
     n = sql.column(N)
-    found = [
-        exp.Coalesce(this=aggregate, expressions=[sql.literal(0)])
-        for aggregate in (
-            exp.Sum(this=n),
-            sql.count_rows(),
-            exp.Min(this=n),
-            exp.Sum(this=exp.Mul(this=n, expression=n)),
-        )
-    ]
+    squares = exp.Sum(this=exp.Mul(this=n, expression=n))
+    aggregates = (exp.Sum(this=n), sql.count_rows(), exp.Min(this=n), squares)
+    found = [exp.Coalesce(this=aggregate, expressions=[sql.literal(0)]) for aggregate in aggregates]
     classes = classes_query(frequency.relation, frequency.masks(node), ()).subquery("classes")
     large = exp.GTE(this=n.copy(), expression=sql.literal(k))
     query = exp.select(*found).from_(classes).where(large)
-    rows, number, smallest, squared = frequency.engine.row(query, "what is published of the sample")
-    return int(rows), int(number), int(smallest), int(squared)
+    rows, number, smallest, squared = map(int, frequency.engine.row(query, "what is published of the sample"))
+    return rows, number, smallest, squared
 
 
 def _drawn(
@@ -302,32 +301,9 @@ def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[
     return [found[column.name] for column in columns]
 
 
-def _require_no_transaction(source: Source) -> None:
-    """Raise where what is charged could be taken back."""
-    if source.engine.in_transaction():
-        raise UsageError("The connection has a transaction open: commit it or roll it back, then release.")
-
-
 def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decimal) -> None:
     """Take what a release costs from the budget of its table, before a row of it decides anything."""
-    from kanon_sql.dp.account import Charge
-    from kanon_sql.dp.budget import open_budgets
-
     if kept_in is None:
         source.make_writable()
     with closing(open_budgets(source, kept_in)) as budgets:
         budgets.charge(Charge("release", epsilon, delta))
-
-
-def _require_mechanisms() -> None:
-    """Raise where levels cannot be chosen because OpenDP is missing: before that is paid for."""
-    from kanon_sql.dp.mechanisms import opendp
-
-    opendp()
-
-
-def _choose(found: Sequence[int], sensitivity: int, epsilon: Decimal) -> int:
-    """Return the place of one of the best scores; all change in the same direction when a row comes or goes."""
-    from kanon_sql.dp.mechanisms import choose
-
-    return int(choose(found, sensitivity, epsilon, monotone=True))

@@ -72,8 +72,8 @@ def charged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Decimal, Decimal]]:
     found: list[tuple[Decimal, Decimal]] = []
     monkeypatch.setattr(releaser, "_charge", lambda _source, _kept, epsilon, delta: found.append((epsilon, delta)))
     monkeypatch.setattr(releaser, "draw_key", lambda: padded(KEY, drawn=True))
-    monkeypatch.setattr(releaser, "_choose", lambda found, _sensitivity, _epsilon: found.index(max(found)))
-    monkeypatch.setattr(releaser, "_require_mechanisms", lambda: None)
+    monkeypatch.setattr(releaser, "choose", lambda found, _sensitivity, _epsilon, **_: found.index(max(found)))
+    monkeypatch.setattr(releaser, "opendp", lambda: None)
     return found
 
 
@@ -337,7 +337,7 @@ def test_what_costs_too_much_is_not_sampled(database: Path, monkeypatch: pytest.
         raise KanonError("too much")
 
     monkeypatch.setattr(releaser, "_charge", refuse)
-    monkeypatch.setattr(releaser, "_require_mechanisms", lambda: ran.append("OpenDP"))
+    monkeypatch.setattr(releaser, "opendp", lambda: ran.append("OpenDP"))
     for levels in ({"age": 0}, None):
         with pytest.raises(KanonError, match="too much"):
             releaser.release(
@@ -369,11 +369,12 @@ def test_levels_are_chosen_for_a_part_of_epsilon(
 ) -> None:
     chosen: list[tuple[int, Decimal]] = []
 
-    def choose(found: Sequence[int], sensitivity: int, epsilon: Decimal) -> int:
+    def choose(found: Sequence[int], sensitivity: int, epsilon: Decimal, *, monotone: bool) -> int:
+        assert monotone, "all scores change in the same direction"
         chosen.append((sensitivity, epsilon))
         return len(found) - 2
 
-    monkeypatch.setattr(releaser, "_choose", choose)
+    monkeypatch.setattr(releaser, "choose", choose)
     ended = kanon("dp", "release", database, *ASKED, "-k", 40, "--out", "r.csv", "--format", "json")
     assert ended.code == 0, ended.err
     assert chosen == [(SCALE, Decimal("0.1"))]

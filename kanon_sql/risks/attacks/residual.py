@@ -88,12 +88,8 @@ class Rate:
         n, right = self.guesses, self.right
         if not n:
             return EstimatedShare(0.0, 0.0, 1.0)
-        low = (
-            0.0
-            if right == 0
-            else root_between(lambda p: _at_most(right - 1, n, p) - (1 - _TAIL), 0, 1, _HALVINGS_OF_SHARES)
-        )
-        high = 1.0 if right == n else root_between(lambda p: _at_most(right, n, p) - _TAIL, 0, 1, _HALVINGS_OF_SHARES)
+        low = 0.0 if right == 0 else _share_of(right - 1, n, 1 - _TAIL)
+        high = 1.0 if right == n else _share_of(right, n, _TAIL)
         return EstimatedShare(self.share, low, high)
 
     def figures(self) -> dict[str, Any]:
@@ -108,6 +104,11 @@ def _at_most(right: int, n: int, share: float) -> float:
         choices - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * odds + (n - k) * whole for k in range(right + 1)
     )
     return math.fsum(map(math.exp, logs))
+
+
+def _share_of(right: int, n: int, chance: float) -> float:
+    """Return the probability of a right guess with which at most so many of n are right with this chance."""
+    return root_between(lambda share: _at_most(right, n, share) - chance, 0, 1, _HALVINGS_OF_SHARES)
 
 
 # 2. The risk
