@@ -133,11 +133,7 @@ class Policy:
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     count: Count = setting(
-        "What k counts, if people have several rows.",
-        "privacy",
-        get_args(Count),
-        default="people",
-        is_shown=True,
+        "What k counts, if people have several rows.", "privacy", get_args(Count), default="people", is_shown=True
     )
     max_suppressed: float | str = setting(
         "Suppression limit: 5%, '25 rows' or 'k rows'.",
@@ -201,9 +197,7 @@ class Policy:
         get_args(Cut),
     )
     labels: str | None = setting(
-        "How mondrian writes the texts of a part (default: their lowest label in the tree).",
-        "search",
-        get_args(Texts),
+        "How mondrian writes the texts of a part (default: their lowest label in the tree).", "search", get_args(Texts)
     )
     numbers: str | None = setting(
         "How mondrian writes the numbers and dates of a part (default: range).", "search", get_args(Numbers)

@@ -32,9 +32,9 @@ from kanon_sql.cli.options.destination_options import (
     with_destination,
 )
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings, note_unread, with_policy
-from kanon_sql.cli.options.shared import check_options, given_options
+from kanon_sql.cli.options.shared import given_options, option
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
-from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
+from kanon_sql.cli.output.output import command, free_name, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.cli.output.scripts import say_of_script
 from kanon_sql.engine.duckdb.connection import waited
@@ -73,11 +73,11 @@ SqlOfRelease = Annotated[
 
 LookupsOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--lookups",
+        "DIR",
+        "With --sql: write the values that the script looks up to files there, instead of into the script.",
         hidden=True,
-        metavar="DIR",
-        help="With --sql: write the values that the script looks up to files there, instead of into the script.",
     ),
 ]
 
@@ -109,13 +109,13 @@ _APART = {
 
 @with_policy
 @with_destination
+@shared.with_output(_APART, sql=SqlOfRelease)
 def anonymize_command(
     context: typer.Context,
     source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     save_policy: Annotated[
-        Path | None,
-        typer.Option("--save-policy", hidden=True, metavar="FILE", help="Write what was asked for as a kanon.toml."),
+        Path | None, option("--save-policy", "FILE", "Write what was asked for as a kanon.toml.", hidden=True)
     ] = None,
     no_backup: NoBackupOption = False,
     into_schema: IntoSchemaOption = None,
@@ -134,23 +134,18 @@ def anonymize_command(
     ] = None,
     control: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--control",
-            metavar="FILE",
+            "FILE",
+            "Where the rows of --hold-out go as they are, names included: a .csv or .parquet file.",
             hidden=True,
-            help="Where the rows of --hold-out go as they are, names included: a .csv or .parquet file.",
         ),
     ] = None,
     dry_run: DryRunOption = False,
     replace_existing: shared.ReplaceOption = False,
     report_file: Annotated[
         Path | None,
-        typer.Option(
-            "--report",
-            hidden=True,
-            metavar="FILE",
-            help="Write the evidence to a .html, .md or .json file: see kanon report.",
-        ),
+        option("--report", "FILE", "Write the evidence to a .html, .md or .json file: see kanon report.", hidden=True),
     ] = None,
     asked_by: AskedByOption = None,
     ignore_ledger: Annotated[
@@ -159,18 +154,13 @@ def anonymize_command(
             "--ignore-ledger", hidden=True, help="Publish even if this and earlier releases say too much together."
         ),
     ] = False,
-    sql: SqlOfRelease = None,
-    dialect: shared.DialectOption = "duckdb",
     lookups: LookupsOption = None,
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
     *,
     requested: RequestedPolicy,
     place: dict[str, Any],
+    output: shared.Output,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
-    check_options(context, _APART)
     if is_of_several(context, requested.file, into_schema=into_schema, out_dir=out_dir, file_format=file_format):
         return _anonymize_several(context, requested)
     base, in_file = requested.read()
@@ -179,7 +169,7 @@ def anonymize_command(
     destination = asked_destination(
         in_file, place, dry_run=dry_run, replace_existing=replace_existing, policy_file=requested.file
     )
-    if sql is None:
+    if not output.sql:
         _require_place(destination, lookups)
     apart = HoldOutRequest(hold_out, control, replace=replace_existing)
     if save_policy is not None:
@@ -197,8 +187,8 @@ def anonymize_command(
     begun, limit = time.monotonic(), requested.time_limit(base)
     with within(limit, begun):
         # Another run may have the database while it publishes.
-        opened = waited(lambda: open_source(pointed_at, table, writable=changes_source and sql is None))
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        opened = waited(lambda: open_source(pointed_at, table, writable=changes_source and not output.sql))
+    with opened.engine, output.talk(opened.engine) as talk:
         with within(limit, begun):
             opened, policy = requested.prepared(opened, base)
             policy = replace(policy, origin=origin_of(pointed_at, table, opened))
@@ -209,16 +199,20 @@ def anonymize_command(
                 )
             check_key_file(policy, destination, save_policy)
             opened = apart.rest_of(opened, policy, [destination.out, requested.file, requested.key_file])
-            if sql is None:
+            if not output.sql:
                 _check(opened, destination, policy, talk)
             release = make_release(opened, policy, talk, begun)
             _say_what_was_chosen(release, destination, talk)
             _say_what_is_undecided(release, requested.file, talk)
-            if sql is not None:
+            if output.sql:
                 # That of where the table is, unless --dialect says another one.
-                own = opened.holder.dialect if "dialect" not in given_options(context) else dialect
+                own = output.dialect if "dialect" in given_options(context) else opened.holder.dialect
                 _print_script(
-                    release, release.script(own, destination, lookups=lookups, replace=replace_existing), sql, own, talk
+                    release,
+                    release.script(own, destination, lookups=lookups, replace=replace_existing),
+                    output.sql,
+                    own,
+                    talk,
                 )
                 return None
             draft = reported.before(release, destination, talk)
@@ -232,9 +226,10 @@ def anonymize_command(
                 save_policy_as(policy, destination, save_policy)
             talk.end()
             _warn_of_ledger(opened, published, talk)
-            with figures_apart(destination, quiet=quiet):
-                _print_published(printed_summary(release, published) | _held_out(opened, control), output_format)
-            if output_format == "table" and published.in_place is None and not dry_run and _can_be_repeated(release):
+            with figures_apart(destination, quiet=output.quiet):
+                summary = printed_summary(release, published) | _held_out(opened, control)
+                output.show(summary, _print_published, summary)
+            if not output.is_json and published.in_place is None and not dry_run and _can_be_repeated(release):
                 _say_what_next(context, source, opened, talk)
     return None
 
@@ -390,10 +385,7 @@ def script_text(release: Release, script: Script, which: str, dialect: str) -> s
     return after_all(release.statements_run(run_in), script.text)
 
 
-def _print_published(summary: dict[str, Any], output_format: str) -> None:
-    if output_format == "json":
-        print_json(summary)
-        return
+def _print_published(summary: dict[str, Any]) -> None:
     print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
     print_release(summary)
     if (held := summary.get("held_out")) is not None:

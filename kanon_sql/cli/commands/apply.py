@@ -10,9 +10,9 @@ import typer
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import DryRunOption
 from kanon_sql.cli.options.policy_options import note_findings
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.output.output import about, print_json, print_pairs, print_prose, print_sql, threshold_text, visible
+from kanon_sql.cli.options.shared import option
+from kanon_sql.cli.output.diagnostics import interrupted_after
+from kanon_sql.cli.output.output import about, print_pairs, print_prose, print_sql, threshold_text, visible
 from kanon_sql.errors import NOTHING_WRITTEN, counted
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _APART = {("sql", "dry_run"): "--sql changes nothing anyway"}
 
 
+@shared.with_output(_APART)
 def apply_command(
-    context: typer.Context,
     lock: Annotated[
         Path, typer.Argument(metavar="LOCK", help="What kanon anonymize wrote with --lock.", show_default=False)
     ],
@@ -49,8 +49,7 @@ def apply_command(
         typer.Option("--append", metavar="RELEASE", help="The table that they are appended to.", show_default=False),
     ],
     database: Annotated[
-        Path | None,
-        typer.Option("--database", metavar="FILE", help="The database of the release, if not the one the lock names."),
+        Path | None, option("--database", "FILE", "The database of the release, if not the one the lock names.")
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Append rows that equal rows that were appended before, or that wait.")
@@ -59,18 +58,13 @@ def apply_command(
         bool, typer.Option("--ignore-ledger", help="Append even if these and earlier releases say too much together.")
     ] = False,
     dry_run: DryRunOption = False,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    output: shared.Output,
 ) -> None:
     """Publish new rows as the rows of a release were, and append them; those that are too few of a kind wait."""
-    check_options(context, _APART)
     known = read_lock(lock)
-    tries = dry_run or sql
+    tries = dry_run or output.sql
     release = open_release(known, append, database, writable=not tries)
-    with release.engine, Talk(release.engine, quiet=quiet, verbose=verbose) as talk:
+    with release.engine, output.talk(release.engine) as talk:
         found = new_rows(release, rows, table)
         appended = append_to(
             release, known, found, again=again, ignore_ledger=ignore_ledger, dry_run=tries, progress=talk
@@ -87,12 +81,10 @@ def apply_command(
             if appended.ledger is not None:
                 for warning in appended.ledger.warnings:
                     talk.warn(warning)
-            if sql:
-                print_sql(logged_script(release.engine.statements, dialect))
-            elif output_format == "json":
-                print_json(appended.summary())
+            if output.sql:
+                print_sql(logged_script(release.engine.statements, output.dialect))
             else:
-                _print_appended(appended)
+                output.show(appended.summary(), _print_appended, appended)
 
 
 def _print_appended(appended: Appended) -> None:

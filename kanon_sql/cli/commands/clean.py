@@ -9,28 +9,24 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import BackupOption
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, visible
+from kanon_sql.cli.options.shared import option
+from kanon_sql.cli.output.diagnostics import interrupted_after
+from kanon_sql.cli.output.output import print_pairs, print_prose, print_sql, visible
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.release.in_place.clean import Cleaned, clean, clean_statements
 from kanon_sql.sql.dialects import script
 
 
+@shared.with_output({("sql", "backup"): "--sql changes nothing"})
 def clean_command(
-    context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file.", show_default=False)],
     drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="TABLE", help="Leave this table out: the raw one, once its release is made."),
+        list[str] | None, option("--drop", "TABLE", "Leave this table out: the raw one, once its release is made.")
     ] = None,
     backup: BackupOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes."""
     if is_warehouse(source):
@@ -38,13 +34,12 @@ def clean_command(
             "What a warehouse keeps on its disks is its own: kanon clean rewrites DuckDB files. Drop the table there, "
             "and ask who runs the warehouse about its logs and backups."
         )
-    check_options(context, {("sql", "backup"): "--sql changes nothing"})
-    if sql and dialect != "duckdb":
+    if output.sql and output.dialect != "duckdb":
         raise UsageError("What is rewritten is a DuckDB file: leave --dialect out.")
-    if sql:
-        print_sql(script(clean_statements(source, drop=drop or ()), dialect))
+    if output.sql:
+        print_sql(script(clean_statements(source, drop=drop or ()), output.dialect))
         return
-    with Talk(quiet=quiet, verbose=verbose) as talk:
+    with output.talk() as talk:
         cleaned = clean(source, drop=drop or (), backup=backup, listener=talk.statement)
         with interrupted_after(f"{source} is rewritten"):
             talk.end()
@@ -53,13 +48,10 @@ def clean_command(
                     f"Hierarchies in schema kanon list values of columns: {', '.join(cleaned.hierarchies)}. "
                     "kanon hierarchy list shows them; DROP TABLE and a second clean remove them."
                 )
-            _print_cleaned(cleaned, output_format)
+            output.show(cleaned.summary(), _print_cleaned, cleaned)
 
 
-def _print_cleaned(cleaned: Cleaned, output_format: str) -> None:
-    if output_format == "json":
-        print_json(cleaned.summary())
-        return
+def _print_cleaned(cleaned: Cleaned) -> None:
     sizes = f"{cleaned.bytes_before / 1e6:,.1f} MB -> {cleaned.bytes_after / 1e6:,.1f} MB"
     print_prose(f"{visible(str(cleaned.file))} is rewritten")
     pairs = [("file", f"{sizes}, {counted(cleaned.tables, 'table')}, {cleaned.seconds:.2f} seconds")]

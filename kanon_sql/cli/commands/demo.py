@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from kanon_sql.cli.commands.anonymize import SqlOfRelease, printed_summary, script_text
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.shared import check_options
+from kanon_sql.cli.options.shared import option
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import as_called, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.output.release_tables import print_release
@@ -47,30 +47,23 @@ _STRICTER = 20
 _NOT_WITH_SQL = "--sql changes nothing, and so makes no database"
 
 
+@shared.with_output({("sql", "out"): _NOT_WITH_SQL, ("sql", "replace"): _NOT_WITH_SQL}, sql=SqlOfRelease)
 def demo_command(
-    context: typer.Context,
     rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of the sample table, up to 100,000,000.")] = 50_000,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The database to make.")] = Path(
-        "kanon_demo.duckdb"
-    ),
+    out: Annotated[Path, option("--out", "FILE", "The database to make.")] = Path("kanon_demo.duckdb"),
     k: Annotated[int, typer.Option("-k", min=1, help="The smallest class that may be published.")] = 5,
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace a sample database even if it has tables of your own by now."),
+        bool, typer.Option("--replace", help="Replace a sample database even if it has tables of your own by now.")
     ] = False,
-    sql: SqlOfRelease = None,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Make a sample database of hospital admissions, anonymize it, and show what happened."""
-    check_options(context, {("sql", "out"): _NOT_WITH_SQL, ("sql", "replace"): _NOT_WITH_SQL})
     _check_rows(rows)
     policy = demo_policy(k)
-    with Talk(quiet=quiet, verbose=verbose) as talk:
-        if sql is not None:
-            _print_sql(rows, k, sql, dialect, talk)
+    with output.talk() as talk:
+        if output.sql:
+            _print_sql(rows, k, output.sql, output.dialect, talk)
             return
         talk(Progress("Making the sample table"))
         with _demo_file(out, replace=replace) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
@@ -87,7 +80,7 @@ def demo_command(
             summary = printed_summary(release, published)
         talk.end()
     with interrupted_after(f"{out} is there, with the release"):
-        if output_format == "json":
+        if output.is_json:
             print_json({**summary, "database": str(out)})
             return
         _explain(out, k, before, after)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.shared import check_options, complete_columns, with_options
+from kanon_sql.cli.options.shared import check_options, option, with_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget, short_probability, without_zeros
@@ -25,39 +25,26 @@ from kanon_sql.policy.policy import Count
 if TYPE_CHECKING:
     from kanon_sql.dp.questions.base import Question
 
-_COST, _ROWS = "Cost", "Rows and people"
 _OTHER, _NOTHING = "(any other)", "(no value)"
 
 EpsilonOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--epsilon",
-        metavar="E",
-        help="What the answer may cost: by one person, no answer becomes likelier by more than a factor of e^E.",
-        rich_help_panel=_COST,
+        "E",
+        "What the answer may cost: by one person, no answer becomes likelier by more than a factor of e^E.",
     ),
 ]
-DeltaOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delta", metavar="D", help="With this probability the bound may fail, such as 1e-6.", rich_help_panel=_COST
-    ),
-]
+DeltaOption = Annotated[str | None, option("--delta", "D", "With this probability the bound may fail, such as 1e-6.")]
 BudgetOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--budget",
-        metavar="FILE",
-        help="The DuckDB file that keeps the budget, where the database of the table cannot: of data files and Spark.",
-        rich_help_panel=_COST,
+        "FILE",
+        "The DuckDB file that keeps the budget, where the database of the table cannot: of data files and Spark.",
     ),
 ]
-ColumnOption = Annotated[
-    str,
-    typer.Option(
-        "--column", metavar="COLUMN", help="What it is about.", show_default=False, autocompletion=complete_columns
-    ),
-]
+ColumnOption = Annotated[str, option("--column", "COLUMN", "What it is about.", show_default=False)]
 BoundsOption = Annotated[
     str,
     typer.Option(
@@ -69,19 +56,16 @@ BoundsOption = Annotated[
     ),
 ]
 KeysOption = Annotated[
-    str | None,
-    typer.Option("--keys", metavar="A,B,...", help="The values that are told apart, known without the table."),
+    str | None, option("--keys", "A,B,...", "The values that are told apart, known without the table.")
 ]
 BinsOption = Annotated[
-    str | None,
-    typer.Option("--bins", metavar="A,B,...", help="Edges of bins of numbers, each from one edge to below the next."),
+    str | None, option("--bins", "A,B,...", "Edges of bins of numbers, each from one edge to below the next.")
 ]
 LevelsOfOption = Annotated[
-    str | None,
-    typer.Option("--hierarchy", metavar="FILE|ready:NAME", help="A hierarchy, whose labels are the keys."),
+    str | None, option("--hierarchy", "FILE|ready:NAME", "A hierarchy, whose labels are the keys.")
 ]
 LevelOption = Annotated[
-    int | None, typer.Option("--level", metavar="N", help="The level of the hierarchy; 0 is the values that it lists.")
+    int | None, option("--level", "N", "The level of the hierarchy; 0 is the values that it lists.")
 ]
 
 
@@ -89,41 +73,30 @@ _OPTIONS: dict[str, Any] = {
     "epsilon": EpsilonOption,
     "delta": DeltaOption,
     "noise": Annotated[
-        Literal["laplace", "gaussian"],
-        typer.Option("--noise", help="Which noise; gaussian takes a --delta.", rich_help_panel=_COST),
+        Literal["laplace", "gaussian"], typer.Option("--noise", help="Which noise; gaussian takes a --delta.")
     ],
     "budget": BudgetOption,
     "where": Annotated[
         str | None,
-        typer.Option(
-            "--where",
-            metavar="CONDITION",
-            help="Which rows, in SQL: comparisons of columns, joined by AND, OR and NOT.",
-            rich_help_panel=_ROWS,
-        ),
+        option("--where", "CONDITION", "Which rows, in SQL: comparisons of columns, joined by AND, OR and NOT."),
     ],
     "group": Annotated[
         str | None,
-        typer.Option(
+        option(
             "--group",
-            metavar="COLUMN=VALUE",
-            help="The rows of one group: answers about different groups of a column cost what the dearest does.",
-            rich_help_panel=_ROWS,
+            "COLUMN=VALUE",
+            "The rows of one group: answers about different groups of a column cost what the dearest does.",
         ),
     ],
     "entity": Annotated[
         str | None,
-        typer.Option(
+        option(
             "--entity",
-            metavar="COLUMN",
-            help="Names the person, who may have several rows (default: as the budget says, or each row is one).",
-            rich_help_panel=_ROWS,
+            "COLUMN",
+            "Names the person, who may have several rows (default: as the budget says, or each row is one).",
         ),
     ],
-    "max_rows": Annotated[
-        int,
-        typer.Option("--max-rows", metavar="N", help="How many rows of a person count.", rich_help_panel=_ROWS),
-    ],
+    "max_rows": Annotated[int, option("--max-rows", "N", "How many rows of a person count.")],
     "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.")],
     "dialect": Annotated[
         shared.DialectName | None,
@@ -230,13 +203,10 @@ def quantile_command(
     column: ColumnOption,
     bounds: BoundsOption,
     share: Annotated[
-        str, typer.Option("--quantile", metavar="SHARE", help="The share of the values below it; 0.5 is the median.")
+        str, option("--quantile", "SHARE", "The share of the values below it; 0.5 is the median.")
     ] = "0.5",
     step: Annotated[
-        str | None,
-        typer.Option(
-            "--step", metavar="STEP", help="Between values that can be the answer (default: 10,000 in the bounds)."
-        ),
+        str | None, option("--step", "STEP", "Between values that can be the answer (default: 10,000 in the bounds).")
     ] = None,
     asking: _Asking,
 ) -> None:
@@ -285,22 +255,17 @@ def most_frequent_command(
     asking.run(context, source, table, lambda **common: MostFrequent(column=column, **ways, **common))
 
 
+@shared.with_output()
 def budget_command(
-    context: typer.Context,
     source: shared.DpSourceArgument,
     table: shared.TableArgument = None,
     epsilon: Annotated[
-        str | None,
-        typer.Option("--epsilon", metavar="E", help="Set what all answers about the table may cost together."),
+        str | None, option("--epsilon", "E", "Set what all answers about the table may cost together.")
     ] = None,
     delta: DeltaOption = None,
     entity: Annotated[
         str | None,
-        typer.Option(
-            "--entity",
-            metavar="COLUMN",
-            help="Names the people that all answers protect; without it, each row is a person.",
-        ),
+        option("--entity", "COLUMN", "Names the people that all answers protect; without it, each row is a person."),
     ] = None,
     count: Annotated[
         Count | None,
@@ -311,27 +276,20 @@ def budget_command(
         ),
     ] = None,
     budget: BudgetOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Show what was spent on a table, or set what may be spent; what was spent stays spent."""
-    check_options(context)
     if epsilon is None and (delta is not None or entity is not None or count is not None):
         raise UsageError("A budget has an epsilon: --epsilon 1 --delta 1e-6 --entity patient_id")
     limits = None if epsilon is None else limits_of(epsilon, delta, entity)
-    if sql:
-        print_sql(budget_sql(source, table, limits=limits, budget=budget, dialect=dialect))
+    if output.sql:
+        print_sql(budget_sql(source, table, limits=limits, budget=budget, dialect=output.dialect))
         return
     opened = open_budgeted(source, table, budget)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
+    with opened.engine, output.talk(opened.engine):
         found = read_in(opened, budget) if limits is None else set_in(opened, limits, budget, count=count or "people")
-    if output_format == "json":
-        print_json(found.summary())
-    else:
-        _print_budget(found)
+    output.show(found.summary(), _print_budget, found)
 
 
 def _bounds(text: str) -> tuple[str, str]:

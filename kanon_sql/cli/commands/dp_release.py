@@ -11,9 +11,9 @@ import typer
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import IntoOption, OutOption, check_destination
 from kanon_sql.cli.options.policy_options import assignments
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
-from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.options.shared import option
+from kanon_sql.cli.output.diagnostics import interrupted_after, note_columns_at_root
+from kanon_sql.cli.output.output import print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
 from kanon_sql.dp.safepub import RequestedRelease
@@ -33,32 +33,31 @@ _APART = {
 """Pairs of parameters that do not go together, and why."""
 
 
+@shared.with_output(_APART)
 def release_command(
-    context: typer.Context,
     source: shared.DpSourceArgument,
     table: shared.TableArgument = None,
     quasi_identifiers: shared.QiOption = None,
     hierarchy: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--hierarchy",
-            metavar="COLUMN=FILE",
-            help="The hierarchy of a column: a file, or a rule that does not depend on the data, such as "
+            "COLUMN=FILE",
+            "The hierarchy of a column: a file, or a rule that does not depend on the data, such as "
             "intervals:5,10,20  date:month,year  round:1,2  truncate:1,2  steps  cut:1,2  prefixes:3,1  flat  "
             "ready:us_state.",
         ),
     ] = None,
     hierarchies: shared.HierarchiesOption = None,
     epsilon: Annotated[
-        str | None,
-        typer.Option("--epsilon", metavar="E", help="All that may be spent, such as 1.", show_default=False),
+        str | None, typer.Option("--epsilon", metavar="E", help="All that may be spent, such as 1.", show_default=False)
     ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--delta",
-            metavar="D",
-            help="What delta may be, far below 1 over the number of people, such as 0.000001: the least k is taken "
+            "D",
+            "What delta may be, far below 1 over the number of people, such as 0.000001: the least k is taken "
             "that keeps it.",
         ),
     ] = None,
@@ -73,50 +72,43 @@ def release_command(
     ] = None,
     levels: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--levels",
-            metavar="COLUMN=LEVEL,...",
-            help="The level of each column, 0 being its values, chosen without a look at the data; without it a part "
+            "COLUMN=LEVEL,...",
+            "The level of each column, 0 being its values, chosen without a look at the data; without it a part "
             "of epsilon chooses them.",
         ),
     ] = None,
     epsilon_search: Annotated[
-        str | None,
-        typer.Option("--epsilon-search", metavar="E", help="The part of --epsilon that chooses levels (a tenth)."),
+        str | None, option("--epsilon-search", "E", "The part of --epsilon that chooses levels (a tenth).")
     ] = None,
     into: IntoOption = None,
     out: OutOption = None,
     replace_existing: shared.ReplaceOption = False,
     budget: Annotated[
         Path | None,
-        typer.Option(
-            "--budget", metavar="FILE", help="The DuckDB file with the budget of a table that cannot keep it itself."
-        ),
+        option("--budget", "FILE", "The DuckDB file with the budget of a table that cannot keep it itself."),
     ] = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Publish a differentially private release: sampled, generalized, without small classes (SafePub).
 
     Each row is sampled with the rate 1 - e^-epsilon; all columns of --qi are published and no others; classes of fewer
     than k sampled rows are left out. A person must not be in more than one row.
     """
-    check_options(context, _APART)
     destination = Destination(into=into, out=out, replace=replace_existing)
-    if not sql:
+    if not output.sql:
         require_destination(destination)
-    if dialect != "duckdb":
+    if output.dialect != "duckdb":
         raise UsageError(
             "Rows are sampled by functions that other dialects have under other names and with other types: leave "
             "--dialect out."
         )
     if budget is not None and out is not None and budget.resolve() == out.resolve():
         raise UsageError(f"{out} keeps the budget and cannot be the release too.")
-    opened = open_source(source, table, writable=into is not None and not sql)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+    opened = open_source(source, table, writable=into is not None and not output.sql)
+    with opened.engine, output.talk(opened.engine) as talk:
         policy = _policy(quasi_identifiers, hierarchy, hierarchies)
         if epsilon is None:
             raise UsageError(
@@ -130,7 +122,7 @@ def release_command(
             levels=None if levels is None else _levels(levels),
             epsilon_search=epsilon_search,
         )
-        if sql:
+        if output.sql:
             print_sql(dp_release_script(opened, requested, destination))
             return
         check_destination(opened, destination)
@@ -140,7 +132,7 @@ def release_command(
         with interrupted_after(f"the release is there: {published.destination}"):
             talk.end()
             summary = release.summary(published)
-            _print_published(summary, output_format)
+            output.show(summary, _print_published, summary)
             note_columns_at_root(
                 talk,
                 summary["levels"],
@@ -150,11 +142,7 @@ def release_command(
             talk.note(f"What is promised rests on this: {' '.join(ASSUMPTIONS)}")
 
 
-def _policy(
-    quasi_identifiers: list[str] | None,
-    hierarchy: list[str] | None,
-    hierarchies: Path | None,
-) -> Policy:
+def _policy(quasi_identifiers: list[str] | None, hierarchy: list[str] | None, hierarchies: Path | None) -> Policy:
     return Policy(
         columns=NamedColumns(quasi_identifiers=split_names(quasi_identifiers or [])),
         hierarchies=assignments(hierarchy, "--hierarchy"),
@@ -172,10 +160,7 @@ def _levels(texts: list[str]) -> dict[str, int]:
     return {column: int(level) for column, level in named.items()}
 
 
-def _print_published(summary: dict[str, Any], output_format: str) -> None:
-    if output_format == "json":
-        print_json(summary)
-        return
+def _print_published(summary: dict[str, Any]) -> None:
     print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
     found = [
         (column, level, summary["heights"][column], summary["hierarchies"][column])

@@ -10,7 +10,6 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.policy_options import assignments, overridden
-from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.base import resolve_columns, split_names, written_name
@@ -53,8 +52,8 @@ if TYPE_CHECKING:
 _FIRST_ROWS = 20
 
 
+@shared.with_output()
 def list_command(
-    context: typer.Context,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -63,35 +62,31 @@ def list_command(
             "with kanon.",
         ),
     ] = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """List the hierarchies in a database, in a directory, or ready-made."""
-    check_options(context)
     path = Path(source) if source is not None else None
     in_files = path is None or path.is_dir()
-    if sql and in_files:
+    if output.sql and in_files:
         raise UsageError("Files are listed without SQL: --sql is for a database.")
     if path is not None and path.is_file() and not is_database(path):
         raise UsageError(f"{path} is neither a database nor a directory: kanon hierarchy show shows a file.")
-    if sql and dialect != "duckdb":
+    if output.sql and output.dialect != "duckdb":
         raise UsageError("Hierarchies are listed from the catalogs of DuckDB: leave --dialect out.")
-    if sql:
-        print_sql(script([sql_of.statement("hierarchy/stored")], dialect))
+    if output.sql:
+        print_sql(script([sql_of.statement("hierarchy/stored")], output.dialect))
         return
-    with Talk(quiet=quiet, verbose=verbose) as talk:
+    with output.talk() as talk:
         if path is None:
             shapes = [ready_shape(ready_made(name)) for name in ready_made_names()]
         else:
             opened = _open_database(source, path) if not in_files else None
             shapes = _in_directory(path, talk) if opened is None else _in_database(opened, talk)
-    if output_format == "table" and not shapes:
+    if not output.is_json and not shapes:
         print_prose("There are none. kanon hierarchy load and kanon hierarchy build put them there.")
         return
-    print_shapes(shapes, output_format)
+    show_shapes(shapes, output)
 
 
 def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
@@ -126,8 +121,8 @@ def _in_database(opened: DuckDBEngine, talk: Talk) -> list[Shape]:
     return shapes
 
 
+@shared.with_output()
 def show_command(
-    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -137,61 +132,52 @@ def show_command(
         ),
     ],
     column: Annotated[
-        str | None,
-        typer.Argument(metavar="COLUMN", help="In a database: the column.", show_default=False),
+        str | None, typer.Argument(metavar="COLUMN", help="In a database: the column.", show_default=False)
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many values to show.")] = _FIRST_ROWS,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Show a hierarchy: its shape, and the labels of its first values."""
-    check_options(context)
     ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
     path = Path(source)
     if ready is not None or not (is_warehouse(source) or is_database(path)):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
-        if sql:
+        if output.sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
         if ready is None:
-            _show(*_from_file(FileRule(path), limit), output_format)
+            _show(*_from_file(FileRule(path), limit), output)
         else:
-            _show_ready(ready, limit, output_format)
+            _show_ready(ready, limit, output)
         return
-    with _open_database(source, path) as engine, Talk(engine, quiet=quiet, verbose=verbose):
+    with _open_database(source, path) as engine, output.talk(engine):
         kept = _stored(engine, column, without_secrets(source))
-        if sql:
+        if output.sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
-            print_sql(script(queries, dialect))
+            print_sql(script(queries, output.dialect))
             return
         shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
         rows = engine.rows(rows_query(kept.relation, kept.height, limit), "first values")
-    _show(shape, rows, output_format)
+    _show(shape, rows, output)
 
 
+@shared.with_output()
 def fit_command(
-    context: typer.Context,
     source: shared.SourceArgument,
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
     quasi_identifiers: shared.QiOption = None,
     hierarchy: shared.HierarchyOption = None,
     hierarchies: shared.HierarchiesOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Tell whether hierarchies fit the columns of a table; exit code 1 if one does not.
 
     Checks the columns named with --qi; without it, every column that has a hierarchy.
     """
-    check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+    with opened.engine, output.talk(opened.engine) as talk:
         policy = overridden(
             Policy(),
             roles={"quasi_identifiers": quasi_identifiers},
@@ -203,8 +189,8 @@ def fit_command(
         opened.bring(columns)
         for note in notes_on_unused(hierarchies, given_rules(opened, columns, policy).values()):
             talk.note(note)
-        if sql:
-            print_sql(_check_script(opened, columns, policy, dialect))
+        if output.sql:
+            print_sql(_check_script(opened, columns, policy, output.dialect))
             return
         fits = [
             fit(
@@ -216,7 +202,7 @@ def fit_command(
             )
             for column in columns
         ]
-    if output_format == "json":
+    if output.is_json:
         print_json([vars(found) for found in fits])
     else:
         _print_fits(fits)
@@ -281,8 +267,8 @@ def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]
     return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 
 
-def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None:
-    if output_format == "json":
+def _show(shape: Shape, rows: list[tuple[Any, ...]], output: shared.Output) -> None:
+    if output.is_json:
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return
     origin = _with_format(shape.origin, shape.format)
@@ -293,10 +279,10 @@ def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None
         print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
 
 
-def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
+def _show_ready(ready: ReadyMade, limit: int, output: shared.Output) -> None:
     """Show a ready-made hierarchy: where it is from, and its first rows; of a rule, what it does to examples."""
     shape, rows = replace(ready_shape(ready), name=ready.name), ready_rows(ready)
-    if output_format == "json":
+    if output.is_json:
         facts = {"title": ready.title, "source": ready.source, "licence": ready.licence}
         as_of = ready.as_of and ready.as_of.isoformat()
         print_json({**shape.summary(), **facts, "as_of": as_of, "rows": [list(row) for row in rows[:limit]]})
@@ -346,10 +332,11 @@ def _or_dash(number: int | None) -> int | str:
     return "-" if number is None else number
 
 
-def print_shapes(shapes: list[Shape], output_format: str) -> None:
-    if output_format == "json":
-        print_json([shape.summary() for shape in shapes])
-        return
+def show_shapes(shapes: list[Shape], output: shared.Output) -> None:
+    output.show([shape.summary() for shape in shapes], _print_shapes, shapes)
+
+
+def _print_shapes(shapes: list[Shape]) -> None:
     print_table(
         ["hierarchy", "levels", "values", "labels per level", "origin"],
         [
@@ -381,36 +368,30 @@ def _per_level(shape: Shape) -> str:
     return " > ".join(f"{labels:,}" for labels in shape.labels)
 
 
+@shared.with_output()
 def suggest_command(
-    context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
     quasi_identifiers: shared.QiOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Suggest hierarchies for columns, by their names, values and types, and tell what is missing.
 
     Looks at the columns named with --qi; without it, at all but those whose names say that they identify a person.
     """
-    check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+    with opened.engine, output.talk(opened.engine) as talk:
         columns = columns_to_suggest(opened, split_names(quasi_identifiers or []))
         left_out = [column.name for column in opened.columns if column not in columns]
         if left_out and not quasi_identifiers:
             talk.note(f"left out, because their names say that they identify a person: {', '.join(left_out)}")
-        if sql:
-            print_sql(script(suggestion_statements(opened, columns), dialect))
+        if output.sql:
+            print_sql(script(suggestion_statements(opened, columns), output.dialect))
             return
         found = suggestions_for(opened, columns)
-    if output_format == "json":
-        print_json({name: [suggestion.summary() for suggestion in listed] for name, listed in found.items()})
-    else:
-        _print_suggestions(found, source, opened)
+    plain = {name: [suggestion.summary() for suggestion in listed] for name, listed in found.items()}
+    output.show(plain, _print_suggestions, found, source, opened)
 
 
 def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], source: str, opened: Source) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sqlglot import exp
 
-from kanon_sql.cli.commands.hierarchy import print_shapes
+from kanon_sql.cli.commands.hierarchy import show_shapes
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.policy_options import assignments
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.options.shared import option
 from kanon_sql.cli.output.output import print_sql
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.files import write_whole
@@ -22,12 +21,7 @@ from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_csv_target, exportable, file_as_arx
 from kanon_sql.hierarchy.expressions import levels_columns
-from kanon_sql.hierarchy.given import (
-    keep_hierarchy,
-    make_hierarchies,
-    store_statements,
-    stored_hierarchies,
-)
+from kanon_sql.hierarchy.given import keep_hierarchy, make_hierarchies, store_statements, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
@@ -51,36 +45,29 @@ TableAndAssignments = Annotated[
 ]
 
 
+@shared.with_output()
 def load_command(
-    context: typer.Context,
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
     ],
     arguments: TableAndAssignments,
     replace: shared.ReplaceOption = False,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Read hierarchy files into the database (schema kanon), where anonymize finds them by column name."""
-    check_options(context)
-    with (
-        _opened(source, arguments, writable=not sql) as (opened, rules),
-        Talk(opened.engine, quiet=quiet, verbose=verbose),
-    ):
+    with _opened(source, arguments, writable=not output.sql) as (opened, rules), output.talk(opened.engine):
         if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(
                 f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
             )
-        shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
-    if not sql:
-        print_shapes(shapes, output_format)
+        shapes = _store(opened, rules, replace=replace, sql=output.sql, dialect=output.dialect)
+    if not output.sql:
+        show_shapes(shapes, output)
 
 
+@shared.with_output()
 def build_command(
-    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -89,15 +76,11 @@ def build_command(
     ],
     arguments: TableAndAssignments,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the hierarchy of the one column to a CSV file instead."),
+        Path | None, option("--out", "FILE", "Write the hierarchy of the one column to a CSV file instead.")
     ] = None,
     replace: shared.ReplaceOption = False,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.
 
@@ -105,22 +88,18 @@ def build_command(
     cut:2,3[,letters]   date:day,week,month,quarter,year,decade   round:1,2,3   truncate:1,2
     steps[:from=100]   quantiles:16,8,4   prefixes[:3,1]   prefix:3:FILE   flat
     """
-    check_options(context)
     if out is not None and out.suffix.lower() != ".csv":
         raise UsageError(f"--out writes CSV: give a file whose name ends in .csv, not {out}.")
-    writable = out is None and not sql
-    with (
-        _opened(source, arguments, writable=writable) as (opened, rules),
-        Talk(opened.engine, quiet=quiet, verbose=verbose),
-    ):
+    writable = out is None and not output.sql
+    with _opened(source, arguments, writable=writable) as (opened, rules), output.talk(opened.engine):
         if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
         if out is None:
-            shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
+            shapes = _store(opened, rules, replace=replace, sql=output.sql, dialect=output.dialect)
         else:
-            shapes = _write(opened, rules, out, replace=replace, sql=sql, dialect=dialect)
-    if not sql:
-        print_shapes(shapes, output_format)
+            shapes = _write(opened, rules, out, replace=replace, sql=output.sql, dialect=output.dialect)
+    if not output.sql:
+        show_shapes(shapes, output)
 
 
 @contextmanager
@@ -190,8 +169,8 @@ def _named(opened: Source, rules: Iterable[str]) -> list[Column]:
 _MOST_ARGUMENTS = 2
 
 
+@shared.with_output()
 def export_command(
-    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -210,38 +189,32 @@ def export_command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The CSV file to write.", show_default=False)
     ] = None,
-    null: Annotated[
-        str, typer.Option("--null", metavar="TEXT", help="What stands for NULL (default: an empty field).")
-    ] = "",
+    null: Annotated[str, option("--null", "TEXT", "What stands for NULL (default: an empty field).")] = "",
     replace: shared.ReplaceOption = False,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Write a hierarchy as a CSV file of ARX: no header, ; between labels, the value first, the root last."""
-    check_options(context)
-    if sql:
+    if output.sql:
         if not arguments:
             raise UsageError("A file is exported without SQL: --sql is for a table or a database.")
     elif out is None:
         raise UsageError("Say which file to write: --out FILE.csv.")
     else:
         check_csv_target(out, replace=replace)
-    with Talk(quiet=quiet, verbose=verbose) as talk:
+    with output.talk() as talk:
         if not arguments:
             shape, text = file_as_arx(source, null)
         else:
             table, column, rule = _column(source, arguments)
             with exportable(source, table, column, rule, talk.statement) as found:
-                if sql:
-                    print_sql(script([*found.statements, found.query], dialect))
+                if output.sql:
+                    print_sql(script([*found.statements, found.query], output.dialect))
                     return
                 shape, text = found.shape, found.text(null)
         if out is not None:
             write_whole(out, text, "The hierarchy")
-    print_shapes([shape], output_format)
+    show_shapes([shape], output)
 
 
 def _column(source: str, arguments: list[str]) -> tuple[str | None, str, str | None]:

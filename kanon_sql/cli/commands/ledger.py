@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.shared import check_options
-from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.options.shared import option
+from kanon_sql.cli.output.output import print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.addresses import without_secrets
 from kanon_sql.errors import counted
 from kanon_sql.release.ledger.earlier import forget_in, open_ledger, remembered_in
@@ -20,51 +19,40 @@ from kanon_sql.sql.dialects import script
 _STATES = {True: "as it was", False: "changed", None: "gone"}
 
 
+@shared.with_output()
 def ledger_command(
-    context: typer.Context,
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
     ],
     forget: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--forget",
-            metavar="NUMBER|NAME",
-            help="Forget a release that was given to no one: by its number, or all that had this name or path.",
+            "NUMBER|NAME",
+            "Forget a release that was given to no one: by its number, or all that had this name or path.",
         ),
     ] = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """List the releases that a database remembers; a new release is checked against those of its table."""
-    check_options(context)
-    with (
-        open_ledger(source, writable=forget is not None and not sql) as engine,
-        Talk(engine, quiet=quiet, verbose=verbose),
-    ):
-        if sql:
+    with open_ledger(source, writable=forget is not None and not output.sql) as engine, output.talk(engine):
+        if output.sql:
             statements = [sql_of.statement("ledger/entries")]
             if forget is not None:
                 statements = forget_statements(forgotten(entries_of(engine), forget))
-            print_sql(script(statements, dialect))
+            print_sql(script(statements, output.dialect))
             return
         if forget is not None:
-            _print_forgotten(forget_in(engine, forget), output_format)
+            entries = forget_in(engine, forget)
+            output.show({"forgotten": [entry.number for entry in entries]}, _print_forgotten, entries)
             return
         remembered = [each.summary() for each in remembered_in(engine)]
-    if output_format == "json":
-        print_json({"database": without_secrets(source), "releases": remembered})
-    else:
-        _print_releases(without_secrets(source), remembered)
+    name = without_secrets(source)
+    output.show({"database": name, "releases": remembered}, _print_releases, name, remembered)
 
 
-def _print_forgotten(entries: list[Entry], output_format: str) -> None:
-    if output_format == "json":
-        print_json({"forgotten": [entry.number for entry in entries]})
-        return
+def _print_forgotten(entries: list[Entry]) -> None:
     names = ", ".join(f"{entry.number} ({visible(entry.name)})" for entry in entries)
     print_prose(f"Forgotten: {names}. New releases are not checked against {'it' if len(entries) == 1 else 'them'}.")
 

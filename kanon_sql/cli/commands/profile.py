@@ -9,8 +9,7 @@ import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.policy_options import preparing
-from kanon_sql.cli.options.shared import check_options, given_options
-from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.options.shared import given_options, option
 from kanon_sql.cli.output.output import (
     Share,
     as_called,
@@ -59,19 +58,13 @@ if TYPE_CHECKING:
 _SHOWN = 3  # subsets of each number of columns
 
 KnownOption = Annotated[
-    list[str] | None,
-    typer.Option("--qi", metavar="COLUMN", help="Others could know this column, whatever the profile says of it."),
+    list[str] | None, option("--qi", "COLUMN", "Others could know this column, whatever the profile says of it.")
 ]
 SensitiveOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--sensitive", metavar="COLUMN", help="Must not be learned about a person, whatever the profile says of it."
-    ),
+    option("--sensitive", "COLUMN", "Must not be learned about a person, whatever the profile says of it."),
 ]
-EntityOption = Annotated[
-    str | None,
-    typer.Option("--entity", metavar="COLUMN", help="Names the person: people are counted, not rows."),
-]
+EntityOption = Annotated[str | None, option("--entity", "COLUMN", "Names the person: people are counted, not rows.")]
 SampleOption = Annotated[
     int | None,
     typer.Option(
@@ -83,6 +76,7 @@ SampleOption = Annotated[
 ]
 
 
+@shared.with_output()
 def profile_command(
     context: typer.Context,
     source: shared.SourceArgument,
@@ -92,11 +86,8 @@ def profile_command(
     entity: EntityOption = None,
     sample: SampleOption = None,
     prepare: shared.PrepareOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
 
@@ -104,21 +95,20 @@ def profile_command(
 
     Nothing is changed, and no value of the table is shown.
     """
-    check_options(context)
     if table is None and (database := open_tables(source)) is not None:
-        with database.engine, Talk(database.engine, quiet=quiet, verbose=verbose):
+        with database.engine, output.talk(database.engine):
             if len(database.tables) > 1:
                 _require_none_of_columns(context, database, "sample")
                 tables = profile_of_tables(database)
-                if sql:
-                    print_sql(logged_script(database.engine.statements, dialect))
-                elif output_format == "json":
+                if output.sql:
+                    print_sql(logged_script(database.engine.statements, output.dialect))
+                elif output.is_json:
                     print_json(tables.summary())
                 else:
                     _print_tables(tables, source)
                 return
     opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
+    with opened.engine, output.talk(opened.engine):
         rules = preparing(prepare)
         opened, to_prepare = prepared_for_profile(opened, rules)
         found = profile_of(
@@ -129,10 +119,10 @@ def profile_command(
             sample=sample,
             prepared=to_prepare,
         )
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
+        if output.sql:
+            print_sql(logged_script(opened.engine.statements, output.dialect))
             return
-    if output_format == "json":
+    if output.is_json:
         print_json(found.summary())
         return
     _print_profile(found)
@@ -151,27 +141,25 @@ def _require_none_of_columns(context: typer.Context, database: OpenDatabase, *ot
         )
 
 
+@shared.with_output()
 def init_command(
     context: typer.Context,
     source: shared.SourceArgument,
     table: shared.TableArgument = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The policy file to write.")] = Path(POLICY_FILE),
+    out: Annotated[Path, option("--out", "FILE", "The policy file to write.")] = Path(POLICY_FILE),
     replace: shared.ReplaceOption = False,
     k: Annotated[
         int | None,
         typer.Option(
-            "-k",
-            "--k",
-            min=1,
-            help=f"The smallest class of the policy (default: {DEFAULT_K}, or that of a standard).",
+            "-k", "--k", min=1, help=f"The smallest class of the policy (default: {DEFAULT_K}, or that of a standard)."
         ),
     ] = None,
     standard: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--standard",
-            metavar="NAME",
-            help="A standard that the policy takes into account, such as hipaa-safe-harbor: columns that its rules do "
+            "NAME",
+            "A standard that the policy takes into account, such as hipaa-safe-harbor: columns that its rules do "
             "not allow are left out, or coarser ones published instead. Repeatable.",
         ),
     ] = None,
@@ -180,11 +168,8 @@ def init_command(
     entity: EntityOption = None,
     sample: SampleOption = None,
     prepare: shared.PrepareOption = None,
-    sql: shared.SqlOption = False,
-    dialect: shared.DialectOption = "duckdb",
-    output_format: shared.FormatOption = "table",
-    quiet: shared.QuietOption = False,
-    verbose: shared.VerboseOption = False,
+    *,
+    output: shared.Output,
 ) -> None:
     """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit.
 
@@ -192,20 +177,19 @@ def init_command(
 
     For a database with several tables, without TABLE, it is a policy of all of them, with the way from rows to people.
     """
-    check_options(context)
-    if not sql:
+    if not output.sql:
         require_free(out, replace=replace)
     if table is None and (database := open_tables(source)) is not None:
-        with database.engine, Talk(database.engine, quiet=quiet, verbose=verbose):
+        with database.engine, output.talk(database.engine):
             if len(database.tables) > 1:
                 _require_none_of_columns(context, database, "standard")
                 proposed = propose_tables(database, sample=sample)
-                if sql:
-                    print_sql(logged_script(database.engine.statements, dialect))
+                if output.sql:
+                    print_sql(logged_script(database.engine.statements, output.dialect))
                     return
                 smallest = DEFAULT_K if k is None else k
                 named = write_tables_proposal(proposed, database, source, out, k=smallest, replace_existing=replace)
-                if output_format == "json":
+                if output.is_json:
                     print_json({"policy": str(out), **proposed.summary()})
                 else:
                     _print_proposed(proposed, None if named else source, out)
@@ -213,7 +197,7 @@ def init_command(
     standards = standards_named(standard or [])
     smallest = smallest_class_for(k, standards)
     opened = open_source(source, table)
-    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
+    with opened.engine, output.talk(opened.engine):
         opened, found = proposal_of(
             opened,
             preparing(prepare),
@@ -223,12 +207,12 @@ def init_command(
             entity=entity,
             sample=sample,
         )
-        if sql:
-            print_sql(logged_script(opened.engine.statements, dialect))
+        if output.sql:
+            print_sql(logged_script(opened.engine.statements, output.dialect))
             return
         origin = origin_of(source, table, opened)
         found = write_init(found, opened, out, origin, k=smallest, replace_existing=replace)
-    if output_format == "json":
+    if output.is_json:
         print_json({"policy": str(out), **found.summary()})
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])

@@ -39,13 +39,6 @@ _CASE: dict[str, Any] = {
     "insensitive": shared.KeepOption,
     "k": shared.KOption,
 }
-_OUTPUT: dict[str, tuple[Any, Any]] = {
-    "sql": (shared.SqlOption, False),
-    "dialect": (shared.DialectOption, "duckdb"),
-    "output_format": (shared.FormatOption, "table"),
-    "quiet": (shared.QuietOption, False),
-    "verbose": (shared.VerboseOption, False),
-}
 
 
 def with_table(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - what typer reads
@@ -57,9 +50,7 @@ def with_table(**more: Any) -> Callable[[Callable[..., None]], Callable[..., Non
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command).parameters
         first = {name: option for name, option in {**_TABLE, **more}.items() if name not in own}
-        output = {name: option for name, (option, _) in _OUTPUT.items()}
-        defaults = {name: default for name, (_, default) in _OUTPUT.items()}
-        last = with_options(command, output, lambda _, given: command(**given), defaults=defaults)
+        last = with_options(command, shared.OUTPUT, lambda _, given: command(**given), defaults=shared.OUTPUT_DEFAULTS)
         return with_options(last, first, lambda _, given: last(**given), after="context")
 
     return decorated

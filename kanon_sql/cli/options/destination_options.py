@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kanon_sql.cli.options.shared import STANDARD, given_options, of_setting, setting_option, with_options
+from kanon_sql.cli.options.shared import STANDARD, given_options, of_setting, option, setting_option, with_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
@@ -37,33 +37,29 @@ OutOption = Annotated[Path | None, of_setting(DESTINATION["out"])]
 BackupOption = Annotated[Path | None, of_setting(DESTINATION["backup"])]
 IntoSchemaOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--into-schema",
-        metavar="NAME",
+        "NAME",
+        "Of a policy of several tables: put the released tables into this schema of the database.",
         hidden=True,
-        help="Of a policy of several tables: put the released tables into this schema of the database.",
     ),
 ]
 OutDirOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--out-dir",
-        metavar="DIR",
+        "DIR",
+        "Of a policy of several tables: write a file for each table into this new directory.",
         hidden=True,
-        help="Of a policy of several tables: write a file for each table into this new directory.",
     ),
 ]
 FileFormatOption = Annotated[
     Literal["csv", "parquet"] | None,
     typer.Option("--file-format", hidden=True, help="Of the files of --out-dir (default: csv)."),
 ]
-NoBackupOption = Annotated[
-    bool,
-    typer.Option("--no-backup", help="With --in-place: keep no copy of the raw rows."),
-]
+NoBackupOption = Annotated[bool, typer.Option("--no-backup", help="With --in-place: keep no copy of the raw rows.")]
 DryRunOption = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Make and verify the release, print all figures, write nothing."),
+    bool, typer.Option("--dry-run", help="Make and verify the release, print all figures, write nothing.")
 ]
 
 
@@ -220,8 +216,7 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
 
 
 AskedByOption = Annotated[
-    str | None,
-    typer.Option("--asked-by", hidden=True, metavar="TEXT", help="Who asked for the release; printed in the report."),
+    str | None, option("--asked-by", "TEXT", "Who asked for the release; printed in the report.", hidden=True)
 ]
 
 

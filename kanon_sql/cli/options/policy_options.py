@@ -283,10 +283,7 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
 
 
 def _with_rules(
-    policy: Policy,
-    said: NamedColumns,
-    of_file: Mapping[str, Any],
-    given: Mapping[str, Any],
+    policy: Policy, said: NamedColumns, of_file: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a file says of columns with what the command line does, without columns that it gave another role."""
     generalized = {folded(name) for name in said.quasi_identifiers}
@@ -297,9 +294,7 @@ def _with_rules(
 
 
 def _published_by(
-    policy: Policy,
-    named: Mapping[str, Sequence[str]],
-    publish: Mapping[str, tuple[str, ...]],
+    policy: Policy, named: Mapping[str, Sequence[str]], publish: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
     """Return the rules of a file with those of the command line, without those of columns that it gave another role."""
     moved = {folded(name) for role, names in named.items() if role != "insensitive" for name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +14,9 @@ import typer
 
 from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.options.keys import SetOption
+from kanon_sql.cli.output import diagnostics
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_json
 from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.engine.files import copied_stream, is_in_private_directory
 from kanon_sql.engine.sources.layout import READERS, READERS_OF, Layout, layout_of_texts, reading_as
@@ -25,6 +29,7 @@ from kanon_sql.policy.destination import OF_CSV
 from kanon_sql.policy.policy import SETTINGS, Count, Measure, time_zone_of
 
 if TYPE_CHECKING:
+    from kanon_sql.engine.base import Engine
     from kanon_sql.policy.settings import Setting
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
@@ -57,11 +62,6 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in _columns(context) if name.startswith(last) and name not in named]
 
 
-def complete_column(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the columns of the table that begin like what was typed."""
-    return [name for name in _columns(context) if name.startswith(incomplete)]
-
-
 def _columns(context: typer.Context) -> list[str]:
     from kanon_sql.engine.sources.addresses import is_remote
     from kanon_sql.engine.sources.open_source import open_source
@@ -81,6 +81,14 @@ def _columns(context: typer.Context) -> list[str]:
 
 
 Context = typer.Context
+
+
+def option(name: str, metavar: str, about: str, **more: Any) -> Any:  # noqa: ANN401 - what typer reads
+    """Return an option with a value; a shell completes the names of columns."""
+    complete = complete_columns if metavar == "COLUMN" else None
+    return typer.Option(name, metavar=metavar, help=about, autocompletion=complete, **more)
+
+
 Format = Literal["table", "json"]
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "databricks"]
 
@@ -148,106 +156,64 @@ DialectOption = Annotated[
 ]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace an existing table, view or file of that name.")]
 IdOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        autocompletion=complete_columns,
-        help="Identifying columns, never published: a,b; or repeat the option.",
-    ),
+    list[str] | None, option("--id", "COLUMN", "Identifying columns, never published: a,b; or repeat the option.")
 ]
 QiOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--qi",
-        metavar="COLUMN",
-        autocompletion=complete_columns,
-        help="Columns that identify people together; they are generalized.",
-    ),
+    list[str] | None, option("--qi", "COLUMN", "Columns that identify people together; they are generalized.")
 ]
 KeepOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--keep",
-        metavar="COLUMN",
-        autocompletion=complete_columns,
-        help="Columns published as they are, even if they look identifying.",
-    ),
+    list[str] | None, option("--keep", "COLUMN", "Columns published as they are, even if they look identifying.")
 ]
 SensitiveOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sensitive",
-        metavar="COLUMN",
-        autocompletion=complete_columns,
-        help="Columns nobody may learn about a person; published as they are.",
-    ),
+    list[str] | None, option("--sensitive", "COLUMN", "Columns nobody may learn about a person; published as they are.")
 ]
 PseudonymizeOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--pseudonymize",
+        "COLUMN",
+        "Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
         hidden=True,
-        metavar="COLUMN",
-        autocompletion=complete_columns,
-        help="Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
     ),
 ]
 PrepareOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--prepare",
-        hidden=True,
-        metavar="COLUMN=RULE",
-        help="What happens to a column of the original before all else: trim  lower  null:-9,NA  decimal:,  "
+        "COLUMN=RULE",
+        "What happens to a column of the original before all else: trim  lower  null:-9,NA  decimal:,  "
         "date:%d.%m.%Y  cast:BIGINT, in the order given; or a new column, by an expression over the others.",
+        hidden=True,
     ),
 ]
 HierarchyOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--hierarchy",
-        metavar="COLUMN=FILE",
-        help="Hierarchy of a column: a file, or a rule such as mask or flat.",
-    ),
+    option("--hierarchy", "COLUMN=FILE", "Hierarchy of a column: a file, or a rule such as mask or flat."),
 ]
 LevelsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--levels",
-        metavar="COLUMN=LEVEL",
-        help="Levels that full-domain recoding may choose: zip=1, zip=..2.",
-    ),
+    list[str] | None, option("--levels", "COLUMN=LEVEL", "Levels that full-domain recoding may choose: zip=1, zip=..2.")
 ]
 HierarchiesOption = Annotated[
-    Path | None,
-    typer.Option("--hierarchies", metavar="DIR", help="Directory with hierarchy files named like their columns."),
+    Path | None, option("--hierarchies", "DIR", "Directory with hierarchy files named like their columns.")
 ]
 PublishOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--publish",
-        hidden=True,
-        metavar="COLUMN=RULE",
-        help="How a column that is kept is published: round:100  top:90  bottom:18  bins:0,18,65  microaggregate:5  "
+        "COLUMN=RULE",
+        "How a column that is kept is published: round:100  top:90  bottom:18  bins:0,18,65  microaggregate:5  "
         "shift-dates:365  redact  hash. No privacy model counts on it.",
+        hidden=True,
     ),
 ]
 OriginalOption = Annotated[
-    str | None,
-    typer.Option(
-        "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
-    ),
+    str | None, option("--original", "TABLE|FILE", "What it was made from: a table of the same database, or a file.")
 ]
 OriginalTableOption = Annotated[
-    str | None,
-    typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),
+    str | None, option("--original-table", "TABLE", "The table, where --original is another database.")
 ]
 SchemaOption = Annotated[
-    str | None,
-    typer.Option(
-        "--schema", metavar="NAME", help="Of a policy of several tables: the schema that has the released tables."
-    ),
+    str | None, option("--schema", "NAME", "Of a policy of several tables: the schema that has the released tables.")
 ]
 UtilityOption = Annotated[
     bool,
@@ -257,47 +223,31 @@ UtilityOption = Annotated[
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option(
-        "--target", metavar="COLUMN", help="With --utility: a column that a model predicts, from release and original."
-    ),
+    option("--target", "COLUMN", "With --utility: a column that a model predicts, from release and original."),
 ]
 SpreadOption = Annotated[
     str | None,
-    typer.Option(
-        "--spread",
-        metavar="even|marginal",
-        help="With --utility: how rows of a label are spread over its values (default: even).",
+    option(
+        "--spread", "even|marginal", "With --utility: how rows of a label are spread over its values (default: even)."
     ),
 ]
 PolicyOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--policy",
-        metavar="FILE",
-        help="A kanon.toml; command-line options override it, roles add to it.",
-    ),
+    Path | None, option("--policy", "FILE", "A kanon.toml; command-line options override it, roles add to it.")
 ]
 StandardOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--standard",
-        metavar="NAME",
-        help="A standard whose rules are looked at, one by one: hipaa-safe-harbor, ema-0070, wp216, nist-800-188, "
+        "NAME",
+        "A standard whose rules are looked at, one by one: hipaa-safe-harbor, ema-0070, wp216, nist-800-188, "
         "cells-11, or gbt-42460:public, :controlled or :enclave. Repeatable.",
     ),
 ]
 KOption = Annotated[
-    int | None,
-    typer.Option("-k", help="The smallest class that may be published (default: 5).", show_default=False),
+    int | None, typer.Option("-k", help="The smallest class that may be published (default: 5).", show_default=False)
 ]
 EntityOption = Annotated[
-    str | None,
-    typer.Option(
-        "--entity",
-        metavar="COLUMN",
-        autocompletion=complete_column,
-        help="Column that identifies the person: k counts people, not rows.",
-    ),
+    str | None, option("--entity", "COLUMN", "Column that identifies the person: k counts people, not rows.")
 ]
 
 
@@ -369,25 +319,22 @@ def with_options(
 _RESOURCES = {
     "memory_limit": Annotated[
         str | None,
-        typer.Option(
+        option(
             "--memory-limit",
+            "SIZE",
+            "Memory of the database, such as 300MB or 2GiB (default: 80 % of the machine's).",
             hidden=True,
-            metavar="SIZE",
-            help="Memory of the database, such as 300MB or 2GiB (default: 80 % of the machine's).",
         ),
     ],
-    "threads": Annotated[
-        int | None,
-        typer.Option("--threads", hidden=True, metavar="N", help="Threads (default: one for each core)."),
-    ],
+    "threads": Annotated[int | None, option("--threads", "N", "Threads (default: one for each core).", hidden=True)],
     "temp_dir": Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--temp-dir",
-            hidden=True,
-            metavar="DIR",
-            help="Where what does not fit in memory goes, in a private directory (default: beside a DuckDB file, else "
+            "DIR",
+            "Where what does not fit in memory goes, in a private directory (default: beside a DuckDB file, else "
             "the system's).",
+            hidden=True,
         ),
     ],
 }
@@ -425,23 +372,14 @@ def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
 _LAYOUT = {
     "read": Annotated[
         list[str] | None,
-        typer.Option(
-            "--read",
-            metavar="KEY=VALUE",
-            help="Layout of the file: delim=tab, header=false, encoding=cp1252 ...",
-        ),
+        option("--read", "KEY=VALUE", "Layout of the file: delim=tab, header=false, encoding=cp1252 ..."),
     ],
     "read_encoding": Annotated[
-        str | None, typer.Option("--encoding", metavar="NAME", help="The same as --read encoding=NAME.", hidden=True)
+        str | None, option("--encoding", "NAME", "The same as --read encoding=NAME.", hidden=True)
     ],
     "read_decimal": Annotated[
         str | None,
-        typer.Option(
-            "--decimal",
-            metavar="SIGN",
-            help="The same as --read decimal_separator=SIGN: point or comma.",
-            hidden=True,
-        ),
+        option("--decimal", "SIGN", "The same as --read decimal_separator=SIGN: point or comma.", hidden=True),
     ],
 }
 
@@ -463,8 +401,6 @@ def with_layout(command: Callable[..., None]) -> Callable[..., None]:
         return command
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        from kanon_sql.cli.output import diagnostics
-
         layout = _layout(added)
         named = [str(given[name]) for name in ("source", "original", "population") if given.get(name) is not None]
         for key in layout.stated if given["source"] is not None else ():
@@ -559,3 +495,67 @@ def given_options(context: typer.Context) -> dict[str, str]:
         and (source := context.get_parameter_source(parameter.name)) is not None
         and source.name in {"COMMANDLINE", "DEFAULT_MAP"}
     }
+
+
+OUTPUT: dict[str, Any] = {
+    "sql": SqlOption,
+    "dialect": DialectOption,
+    "output_format": FormatOption,
+    "quiet": QuietOption,
+    "verbose": VerboseOption,
+}
+OUTPUT_DEFAULTS: dict[str, Any] = {
+    "sql": False,
+    "dialect": "duckdb",
+    "output_format": "table",
+    "quiet": False,
+    "verbose": False,
+}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the command line says of what a command prints."""
+
+    sql: Any
+    dialect: str
+    output_format: Format
+    quiet: bool
+    verbose: bool
+
+    @property
+    def is_json(self) -> bool:
+        return self.output_format == "json"
+
+    def show(self, plain: Any, print_found: Callable[..., None], *found: Any) -> None:  # noqa: ANN401 - plain values
+        """Print a result: as JSON, or by a function for people."""
+        if self.is_json:
+            print_json(plain)
+        else:
+            print_found(*found)
+
+    def talk(self, engine: Engine | None = None) -> Talk:
+        """Return what the command says on stderr while an engine works."""
+        return Talk(engine, quiet=self.quiet, verbose=self.verbose)
+
+
+def with_output(
+    apart: Mapping[tuple[str, str], str] | None = None,
+    **own: Any,  # noqa: ANN401 - what typer reads
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that lets a command take --sql, --dialect, --format, -q and -v, as ``output``.
+
+    Options that do not go together are refused; ``apart`` are further ones (see ``check_options``). ``own``
+    are options of the command in the place of these.
+    """
+
+    def extended(command: Callable[..., None]) -> Callable[..., None]:
+        def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+            check_options(given["context"] if has_context else added.pop("context"), apart)
+            command(**given, output=Output(**added))
+
+        has_context = "context" in inspect.signature(command).parameters
+        options = {**OUTPUT, **own} if has_context else {**OUTPUT, **own, "context": typer.Context}
+        return with_options(command, options, call, ("output",), defaults=OUTPUT_DEFAULTS | dict.fromkeys(own))
+
+    return extended
