@@ -412,7 +412,7 @@ def test_the_algorithm_follows_from_models_and_choice(text: str, algorithm: str,
 )
 def test_it_follows_from_what_the_command_line_adds_to_a_file(text: str, choice: str | None, algorithm: str) -> None:
     policy, _ = parse_policy(f'[columns]\nsensitive = ["disease"]\n{text}', FILE)
-    options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
+    options = dict.fromkeys([*VALUES, "prepare", "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
     asked = RequestedPolicy({**options, "choice": choice}, {"l": ["disease=2"]}, None).over(policy)
     assert [model.letter for model in asked.models] == ["k", "l"]
     assert (asked.algorithm, asked.choice_made) == (algorithm, choice or policy.choice)
@@ -444,7 +444,7 @@ def test_each_place_gives_a_setting_the_same_value(name: str) -> None:
         assert _by_setting(policy)[name] == value
     # --time-zone holds before the table is opened: tests/release/test_time_zones.py
     if name not in WITHOUT_OPTION | DESTINATION | {"as", "population", "time_zone"}:
-        options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
+        options = dict.fromkeys([*VALUES, "prepare", "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
         given = Path(value).absolute() if name == "key_file" else value
         policy = RequestedPolicy({**options, **others, name: given}, {}, None).over(kanon.Policy())
         assert _by_setting(policy)[name] == _plain(given)
