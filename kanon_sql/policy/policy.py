@@ -217,7 +217,7 @@ class Policy:
         get_args(SearchOn),
         default="workbench",
     )
-    seed: int | None = setting("Of the order of rows, and of random choices.", "release", int)
+    seed: int | None = setting("Of the order of rows, and of random choices.", "release", int, metavar="N")
     time_zone: str = setting(
         "In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin.",
         "release",

@@ -418,6 +418,14 @@ def test_it_follows_from_what_the_command_line_adds_to_a_file(text: str, choice:
     assert (asked.algorithm, asked.choice_made) == (algorithm, choice or policy.choice)
 
 
+def test_standards_of_a_file_stay_without_the_option() -> None:
+    """Fails before: typer gives an empty list for an option that is not given."""
+    options = dict.fromkeys([*VALUES, "prepare", "hierarchy", "hierarchies", "publish", "levels", "policy_file"])
+    file = kanon.Policy(standards=("wp216",))
+    assert RequestedPolicy({**options, "standard": ()}, {}, None).over(file).standards == ("wp216",)
+    assert RequestedPolicy({**options, "standard": ["cells-11"]}, {}, None).over(file).standards == ("cells-11",)
+
+
 def test_it_follows_from_what_is_asked_of_a_table_that_was_prepared() -> None:
     frame = pd.DataFrame({"age": [20, 20, 30, 30] * 5, "disease": ["flu", "cough"] * 10})
     models, alone = [kanon.KAnonymity(2), kanon.DistinctLDiversity(2)], (kanon.KAnonymity(2),)

@@ -141,5 +141,5 @@ def _by_key(found: re.Match[str]) -> str:
     joint = "." if key in BY_NAME else "="
     if word is not None and (quote or word in choices or "=" in word or not word.islower()):
         return f"--set {quote}{key}{joint}{word}"
-    value = "true" if option.is_flag else option.metavar or "|".join(choices)
+    value = "true" if option.is_flag else option.metavar or "|".join(choices) or "VALUE"
     return f"--set {key}{joint}{value}{found[0].removeprefix(name)}"

@@ -112,7 +112,7 @@ class RequestedPolicy:
             levels=assignments(said.get("levels"), "--levels"),
             settings={
                 **{name: said.get(name) for name in _SETTINGS},
-                "standards": said.get("standard") and tuple(said["standard"]),
+                "standards": tuple(said.get("standard") or ()) or None,
                 "hierarchy_directory": said["hierarchies"] and said["hierarchies"].absolute(),
                 "population": self.population,
                 "key_file": self.key_file and self.key_file.absolute(),
