@@ -126,7 +126,7 @@ class CheckResult(Judged):
 
     @property
     def k(self) -> int | float | None:
-        """The measure of k-anonymity: people where they are counted, else rows; None where it is not known."""
+        """The measure of k-anonymity: people where they are counted, else rows; None if it is not known."""
         if self.counts_people and self.smallest_class_people is None:
             return None
         return k_of(self.models, self.smallest_class)
@@ -186,7 +186,7 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
 
 
 def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
-    """Return a result without classes where nothing but standards is to be checked; None where more is."""
+    """Return a result without classes where nothing but standards is to be checked; None if more is."""
     named = policy.columns
     if not policy.standards or named.quasi_identifiers or named.sensitive or policy.models != Policy().models:
         return None
@@ -205,15 +205,14 @@ def _facts(source: Source, policy: Policy, original: Source | None, found: Check
     if found.classes is None:
         return Facts(found.rows, unknown="no quasi-identifiers were named (--qi)", naming=naming)
     people = found.smallest_class_people is not None
-    smallest = found.smallest_class_people if people else found.smallest_class if found.k is not None else None
+    by_rows = found.smallest_class if found.k is not None else None
+    known = "of how many people classes are is not known" if found.entity is None else f"{found.entity} is not there"
     return Facts(
         rows=found.rows,
-        smallest=smallest,
+        smallest=found.smallest_class_people if people else by_rows,
         at_most=found.smallest_class_people_at_most if people else None,
         members="people" if people else "rows",
-        unknown="of how many people classes are is not known"
-        if found.entity is None
-        else f"{found.entity} is not there",
+        unknown=known,
         rows_by_choice=policy.count == "rows",
         fewest_values=_fewest_values(source, policy, original, found.rows),
         policy=found.satisfies_policy,
@@ -386,7 +385,7 @@ def _ties(source: Source, policy: Policy, required: ClassCheck) -> tuple[Tied, .
 
 
 def _names_people(source: Source, original: Source, person: Column) -> bool:
-    """Tell whether a column of a release names people as the same column of its original does."""
+    """Return True if a column of a release names people as the same column of its original does."""
     column = find_column(person.name, original.columns)
     if column is None:
         return False

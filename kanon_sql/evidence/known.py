@@ -132,7 +132,7 @@ class KnownResult(Judged):
 
     @property
     def holds(self) -> bool | None:
-        """Whether every class is known to have k members; None where no k is required."""
+        """Whether every class is known to have k members; None if no k is required."""
         return self.verified and not self.fails if self.required else None
 
     def summary(self) -> dict[str, Any]:

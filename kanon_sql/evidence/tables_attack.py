@@ -1,7 +1,7 @@
 """``attack_tables``: what tables that were released together give away to someone who knows people and their events.
 
-The attacker knows the quasi-identifiers of a person as they are published, and those of up to m of her events; the same
-is counted in the originals, where values are raw, for comparison.
+The attacker knows the quasi-identifiers of a person as they are published, and those of up to m of their events; the
+same is counted in the originals, where values are raw, for comparison.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _print_result(result: KnownResult) -> None:
         pairs.append(("refused", visible(refusal.said(result.table))))
     print_pairs(pairs)
     of_them = f"{result.counted} in them"
-    in_each = "rows in them" if result.counted == "rows" else "records in them"  # a person in each of her classes
+    in_each = "rows in them" if result.counted == "rows" else "records in them"  # a person in each of their classes
     print_table(
         ["columns known", "subsets", "smallest class", f"with classes of {fewer}", of_them],
         [

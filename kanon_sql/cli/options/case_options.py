@@ -96,15 +96,24 @@ def run_judge(
     """
     check_options(context)
     said = context.params
-    base, in_file = (requested or RequestedPolicy(said)).read()
-    policy = (requested or RequestedPolicy(said)).over(base)
+    requested = requested or RequestedPolicy(said)
+    base, in_file = requested.read()
     named = Tables(said["source"], said["table"], said["original"], said["original_table"], **tables)
-    by_original = said["hierarchies"] or said["original_table"] or (said["hierarchy"] and "identifying" not in said)
+    of_sensitive = "identifying" in said  # of check, which takes hierarchies of sensitive columns without an original
+    by_original = said["hierarchies"] or said["original_table"] or (said["hierarchy"] and not of_sensitive)
     talk = Talk(quiet=said["quiet"], verbose=said["verbose"])
-    opened = open_case(
-        named, policy, in_file, preparing(said["prepare"]), wants, by_original=bool(by_original), watch=talk.follow
-    )
-    with opened as case, talk:
+    with (
+        open_case(
+            named,
+            requested.over(base),
+            in_file,
+            preparing(said["prepare"]),
+            wants,
+            by_original=bool(by_original),
+            watch=talk.follow,
+        ) as case,
+        talk,
+    ):
         if said["sql"] and (text := script(case)) is not None:
             print_sql(text)
             return

@@ -118,7 +118,7 @@ def _role(release: Release, column: Column) -> tuple[str, str]:
 
 
 def _left_out(release: Release, released: Source) -> exp.Table | None:
-    """Return the rows that were left out with the labels that they would have; None where they would have none."""
+    """Return the rows that were left out with the labels that they would have; None if they would have none."""
     publication = release.publication
     if not publication.recoding.leaves_out_classes:
         return None
@@ -146,7 +146,7 @@ def _rows_alone(released: Source, publication: Publication, column: Column) -> i
 
 
 def _loss(release: Release, handed_out: Source, measured: Measured | None, column: Column) -> float | None:
-    """Return the loss of one column, by its own labels; None where they cannot be measured."""
+    """Return the loss of one column, by its own labels; None if they cannot be measured."""
     if measured is not None and measured.losses is not None:
         loss: float | None = measured.losses[column.name]
     else:  # labels of another column could not be read
@@ -172,7 +172,7 @@ class Cell:
 
 
 def has_few(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> bool:
-    """Tell whether of some label rows were left out, but fewer than k, or (``by_people``) of fewer than k people."""
+    """Return True if rows of some label were left out, but fewer than k, or (``by_people``) of fewer than k people."""
     return any(0 < (cell.people if by_people else cell.rows) < k for cell in cells)
 
 

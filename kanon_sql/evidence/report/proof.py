@@ -67,7 +67,7 @@ class ReleaseRows:
 
 @contextmanager
 def release_rows(release: Release) -> Iterator[ReleaseRows]:
-    """Hand out the rows of a release, made for its report; the tables are dropped at the end."""
+    """Yield the rows of a release, made for its report; the tables are dropped at the end."""
     engine, publication = release.prepared.source.engine, release.publication
     staging, people = engine.temporary_name("kanon_reported"), None
     lookups = readable_lookups(publication.hierarchies)
@@ -169,7 +169,7 @@ def compared_columns(publication: Publication) -> list[str]:
 def _as_texts(
     engine: Engine, publication: Publication, made_rows: exp.Table, published: Source
 ) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """Hand out the rows that the policy makes and those that were published, each value as text."""
+    """Yield the rows that the policy makes and those that were published, each value as text."""
     names, file = list(publication.published_types), published.file
     if file is None or is_database(file):
         _require_same_types(published.columns, publication.published_types)
@@ -299,7 +299,7 @@ def original_rows_query(
         generalized: the query of all rows, generalized.
         released: the output.
         quasi_identifiers: their names.
-        person: the column of people in ``generalized``, to be selected too; None where no column names them.
+        person: the column of people in ``generalized``, to be selected too; None if no column names them.
         published: which rows are wanted.
     """
     labels = [sql.column(name, "generalized") for name in quasi_identifiers]

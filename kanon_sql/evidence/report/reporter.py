@@ -210,7 +210,7 @@ def _published_release(
     in_file: Destination,
     named: str | os.PathLike[str] | None,
 ) -> ReportedRelease | None:
-    """Return what was published, in the engine of the original; None where nothing was."""
+    """Return what was published, in the engine of the original; None if nothing was."""
     if named is not None:
         path = Path(named)
         no_file = opened.file is None and opened.frame_kind is None and opened.address is None

@@ -147,7 +147,7 @@ class PublishedColumn:
         return next(iter(self.named), None)
 
     def is_of(self, kinds: Container[str]) -> bool:
-        """Tell whether the column is one of these kinds; ``all`` are those that identify a person.
+        """Return True if the column is one of these kinds; ``all`` are those that identify a person.
 
         What others could know is of its kind by its name, whatever its values: a town is a town if all rows have it.
         What identifies is of its kind unless its values speak against it: a choice between a few is no account, if
@@ -164,7 +164,7 @@ class PublishedColumn:
         return self.by_name in kinds and role_of_kind(self.by_name) == "quasi-identifying"
 
     def may_be_of(self, kinds: Container[str]) -> bool:
-        """Tell whether its name says one of these kinds, whatever its values."""
+        """Return True if its name says one of these kinds, whatever its values."""
         if self.by_name is None:
             return False
         identifying = [kind for kind in self.named if role_of_kind(kind) == "identifying"]

@@ -170,7 +170,7 @@ class _Judge:
         return "for a person" if rule.person else "holds", "none found" if rule.person else "none", "none"
 
     def is_against(self, column: PublishedColumn, rule: StandardRule) -> bool:
-        """Tell whether a column is one of those that must be gone."""
+        """Return True if a column is one of those that must be gone."""
         if column.is_pseudonyms or column.words.intersection(rule.not_words):
             return False
         about_people = rule.unique and column.name in self.facts.naming
@@ -184,7 +184,7 @@ class _Judge:
         )
 
     def is_doubtful(self, column: PublishedColumn, rule: StandardRule) -> bool:
-        """Tell whether a person has to look at a column."""
+        """Return True if a person has to look at a column."""
         if column.words.intersection(rule.not_words):
             return False
         return (

@@ -43,12 +43,12 @@ class Range(NamedTuple):
 
 
 def is_hidden(label: str) -> bool:
-    """Tell whether a label has nothing of a value: ``*``, ``[redacted]``, or characters that stand for others."""
+    """Return True if a label has nothing of a value: ``*``, ``[redacted]``, or characters that stand for others."""
     return _HIDDEN.fullmatch(label) is not None
 
 
 def range_of(label: str, *, years: bool = False) -> Range | None:
-    """Return the numbers that a label stands for, or the years in it; None where it has none that can be read.
+    """Return the numbers that a label stands for, or the years in it; None if it has none that can be read.
 
     ``85``, ``80-89``, ``[80, 90)``, ``90+``, ``>= 90``, ``>89``, ``<18``, ``1940s``, ``88, 91``, ``9*``, ``80-<90``.
     """
@@ -76,9 +76,9 @@ def range_of(label: str, *, years: bool = False) -> Range | None:
 
 
 def tells_old_age(label: str, *, this_year: int | None = None) -> bool | None:
-    """Tell whether a label gives away an age over 89, but for one class of all who are 90 or older.
+    """Return True if a label gives away an age over 89, but for one class of all who are 90 or older.
 
-    With ``this_year``, the label is a year of birth, or has one. None where the label has no number.
+    With ``this_year``, the label is a year of birth, or has one. None if the label has no number.
     """
     found = range_of(label, years=this_year is not None)
     if found is None:
@@ -92,7 +92,7 @@ def tells_old_age(label: str, *, this_year: int | None = None) -> bool | None:
 
 
 def tells_small_area(label: str, restricted: Collection[str], *, is_number: bool) -> bool | None:
-    """Tell whether a label of a ZIP code has more than three of its digits, or those of a restricted area.
+    """Return True if a label of a ZIP code has more than three of its digits, or those of a restricted area.
 
     ``is_number`` says that zeros in front are lost: a number of three digits may be all three that are shown, or five
     of which two are lost, which is None.
