@@ -161,13 +161,8 @@ class _Judge:
                 against[column.name] = min(inside, column.shown)
             elif self.is_doubtful(column, rule):
                 doubts[column.name] = column.shown
-        if against:
-            return "fails", _counts(against, "value"), "none"
-        if closed := self.closed():
-            return "not known", closed, "none"
-        if doubts:
-            return "for a person", f"to look at: {_counts(doubts, 'value')}", "none"
-        return "for a person" if rule.person else "holds", "none found" if rule.person else "none", "none"
+        found = self.of_values(against, doubts, "none")
+        return ("for a person", "none found", "none") if rule.person and found[0] == "holds" else found
 
     def is_against(self, column: PublishedColumn, rule: StandardRule) -> bool:
         """Return True if a column is one of those that must be gone."""
@@ -192,11 +187,6 @@ class _Judge:
             or (rule.unique and (column.is_pseudonyms or column.may_be_codes))
             or (rule.free_text and column.is_free_text)
         )
-
-    def closed(self) -> str:
-        """Return which columns cannot be looked into; empty where there is none."""
-        closed = [column.name for column in self.columns if column.is_closed and column.shown]
-        return f"{', '.join(closed)}: bytes or nested values are not looked into" if closed else ""
 
     def check_zip(self, rule: StandardRule) -> Found:
         """Judge the ZIP codes: columns that are postcodes by name or values."""
@@ -251,8 +241,8 @@ class _Judge:
         """Return the verdict on numbers of values that must not be there, or are for a person, by column."""
         if found := {name: n for name, n in against.items() if n}:
             return "fails", _counts(found, "value"), required
-        if closed := self.closed():
-            return "not known", closed, required
+        if closed := [column.name for column in self.columns if column.is_closed and column.shown]:
+            return "not known", f"{', '.join(closed)}: bytes or nested values are not looked into", required
         if found := {name: n for name, n in doubts.items() if n}:
             return "for a person", f"to look at: {_counts(found, 'value')}", required
         return "holds", "none", required
@@ -284,19 +274,14 @@ class _Judge:
         """Return the verdict on classes that are large enough, if it was people who were counted."""
         if self.facts.members == "people":
             return "holds", measured, required
-        if people := self.may_repeat_people():
+        # A column may name people, by its name or values, and have values on several rows.
+        columns = (one for one in self.columns if one.shown and one.is_of({"all"}) and one.distinctness < 1)
+        if people := next((column.name for column in columns), ""):
             said = f"rows were counted, and {people} may name people with several rows each (--entity)"
             return "not known", said, required
         if self.facts.rows_by_choice:
             return "for a person", f"{measured}; rows were counted, and may be of fewer people", required
         return "holds", measured, required
-
-    def may_repeat_people(self) -> str:
-        """Return a column that names people, by its name or values, and has values on several rows; else nothing."""
-        found = (
-            column.name for column in self.columns if column.shown and column.is_of({"all"}) and column.distinctness < 1
-        )
-        return next(found, "")
 
     def check_distinct(self, rule: StandardRule) -> Found:
         """Judge how many values of each sensitive column the class with the fewest has."""
