@@ -252,8 +252,8 @@ def _named(tables: Tables, policy: Policy, in_file: Destination, wants: Wants, *
         original = found.source if same else origin.original
         found = replace(found, original=original, original_table=found.original_table or origin.table)
     if found.original is None and wants == "always":
-        which = "a backup of the table" if in_file.in_place else "it, here or under [source] in the policy file"
-        raise UsageError(f"An attack needs the table that the release was made from: name {which}, --original.")
+        which = "a backup of it with --original" if in_file.in_place else "it with --original, or in the policy file"
+        raise UsageError(f"An attack needs the table that the release was made from: name {which}.")
     if found.original is None and by_original:
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     return found
