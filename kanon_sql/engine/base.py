@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    Values = Mapping[str, Any]  # of placeholders
+    Cells = Mapping[str, Sequence[str | int | None]]  # columns of a table, all of one type
+
 Family = Literal["integer", "decimal", "float", "date", "timestamp", "boolean", "text", "other"]
 
 _FAMILIES: dict[str, Family] = {
@@ -184,12 +187,7 @@ class Engine(Protocol):
         """Run a statement whose result is not needed."""
         self.rows(statement, title)
 
-    def rows(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         """Return all rows of a query.
 
         Args:
@@ -202,23 +200,12 @@ class Engine(Protocol):
             DeadlineReachedError: a deadline of ``kanon_sql.engine.progress`` passed; the statement was stopped.
         """
 
-    def row(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> tuple[Any, ...]:
+    def row(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> tuple[Any, ...]:
         """Return the single row of a query."""
         (only,) = self.rows(statement, title, parameters)
         return only
 
-    def load(
-        self,
-        table: exp.Table,
-        columns: Mapping[str, Sequence[str | int | None]],
-        title: str,
-        data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
-    ) -> None:
+    def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
         """Create a temporary table from Python lists of equal length, all columns of one type."""
 
     def share_done(self) -> float | None:

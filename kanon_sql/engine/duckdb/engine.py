@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 import sqlglot
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from kanon_sql.engine.base import Cells, Values
     from kanon_sql.engine.files import PrivateDirectory, Stamps
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
 
@@ -277,25 +278,14 @@ class DuckDBEngine(Engine):
         """Run a statement that no script shows; an error is DuckDB's own."""
         self._execute(statement)
 
-    def rows(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         check_deadline(title)
         bound = {name: revealed(value) for name, value in (parameters or {}).items()}
         self.log(Logged(title, statement, loggable(parameters or {})))
         text = render(statement, self.dialect) if parameters is None else self._parsed(statement)
         return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title)
 
-    def load(
-        self,
-        table: exp.Table,
-        columns: Mapping[str, Sequence[str | int | None]],
-        title: str,
-        data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
-    ) -> None:
+    def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
         names = {name: f"column_{number}" for number, name in enumerate(columns)}
         lists = [
             sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), f"{data_type}[]")), name)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column, Constraint, Logged
+    from kanon_sql.engine.base import Cells, Column, Constraint, Logged, Values
     from kanon_sql.engine.warehouse.workbench import Workbench
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
@@ -307,22 +307,11 @@ class WarehouseEngine(Engine):
     def run(self, statement: exp.Expr, title: str = "") -> None:
         self._warehouse.run(statement, title)
 
-    def rows(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         bound = statement if not parameters else sql.bound(statement, parameters)
         return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title)]
 
-    def load(
-        self,
-        table: exp.Table,
-        columns: Mapping[str, Sequence[str | int | None]],
-        title: str,
-        data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
-    ) -> None:
+    def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
         shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
         texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
         self._warehouse.upload(table, shape, list(columns), zip(*texts, strict=True), title)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Values
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.warehouse.warehouse import Warehouse, WarehouseEngine
 
@@ -328,12 +328,7 @@ class Workbench(DuckDBEngine):
 
     # Statements
 
-    def rows(
-        self,
-        statement: exp.Expr,
-        title: str = "",
-        parameters: Mapping[str, Any] | None = None,
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         if parameters is None or id(statement) not in self._seen:
             self._bring_for(statement)
             if parameters is not None:
