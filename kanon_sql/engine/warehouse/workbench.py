@@ -110,17 +110,15 @@ class Workbench(DuckDBEngine):
         texts = dict.fromkeys(_places(types), "VARCHAR")
         rows = text_reader(file, texts, csv=True, header=False)
         query = _typed(types, rows, written=True)
-        take = (
-            sql.create_table(table, query, temporary=True) if first else exp.Insert(this=table.copy(), expression=query)
-        )
+        create, insert = sql.create_table(table, query, temporary=True), exp.Insert(this=table.copy(), expression=query)
         try:
-            self._execute(take, f"take {table.name} from the warehouse")
+            self._execute(create if first else insert, f"take {table.name} from the warehouse")
         except ComputationError:
             self._require_readable(types, rows)
             raise
 
     def _require_readable(self, types: Mapping[str, str], rows: exp.Table) -> None:
-        """Raise where texts that came are no values of the types that they are to have."""
+        """Raise if texts that came are no values of the types that they are to have."""
         values = [_read(place, kind) for place, kind in zip(_places(types), types.values(), strict=True)]
         lost = [
             exp.Sub(this=exp.Count(this=value.this), expression=exp.Count(this=exp.TryCast(**value.copy().args)))
@@ -136,9 +134,8 @@ class Workbench(DuckDBEngine):
 
     def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
         """Make rows with columns ``column_0``, ``column_1`` and so on a temporary table; None stands for no rows."""
-        self._execute(
-            sql.create_table(table, _typed(types, rows), temporary=True), f"take {table.name} from the warehouse"
-        )
+        create = sql.create_table(table, _typed(types, rows), temporary=True)
+        self._execute(create, f"take {table.name} from the warehouse")
 
     def take_arrow(self, table: exp.Table, types: Mapping[str, str], rows: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
         """Make the rows of an Arrow table, whose columns are called as in ``take``, a temporary table."""
@@ -151,12 +148,11 @@ class Workbench(DuckDBEngine):
 
     # Relations of the warehouse
 
-    def mirror(self, relation: exp.Table, columns: Sequence[Column] | None = None) -> Mirror:
+    def mirror(self, relation: exp.Table) -> Mirror:
         """Return a relation of the warehouse as it is known here, from now on."""
         key = self._key(relation)
         if key not in self._mirrors:
-            found = tuple(columns) if columns is not None else self.warehouse.columns(relation)
-            self._mirrors[key] = Mirror(relation.copy(), found)
+            self._mirrors[key] = Mirror(relation.copy(), self.warehouse.columns(relation))
         return self._mirrors[key]
 
     def kind_of(self, relation: exp.Table) -> str | None:
@@ -173,12 +169,12 @@ class Workbench(DuckDBEngine):
         return self.warehouse.definition_of(view)
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
-        """Return the relation alone: what a view reads cannot be replaced there, or is found out by its name alone."""
+        """Return the relation alone: what a view reads cannot be replaced there."""
         return [relation]
 
     @contextmanager
     def alone(self, table: exp.Table, query: exp.Query) -> Iterator[None]:
-        """Keep other runs from a table of kanon's own, as far as the warehouse can, and read it as it is now."""
+        """Lock a table of kanon's own, as far as the warehouse can, and read it as it is now."""
         with self.warehouse.alone(table, query) as rows:
             self.newest_entries = rows
             yield
@@ -200,13 +196,13 @@ class Workbench(DuckDBEngine):
         return exp.select(*map(sql.column, self.send(table, source, typed, title))).from_(table.copy())
 
     def send(self, table: exp.Table, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> list[str]:
-        """Have a temporary table in the warehouse too, under the same name; return the names of its columns."""
+        """Copy a temporary table to the warehouse, under the same name; return the names of its columns."""
         kinds = {column.name: column.type for column in self.columns(table)}
         row = sql.column(_ROW)  # numbered from somewhere, as long as the transaction is open that made it
         ends = exp.select(exp.Min(this=row), exp.Max(this=row.copy())).from_(table.copy())
         first, last = self.row(ends, f"the first and the last row of {table.name}")
         several = first is not None and last - first >= _SENT_AT_ONCE
-        parts = [_numbered_from(at) for at in range(first, last + 1, _SENT_AT_ONCE)] if several else [None]
+        parts = [_batch_from(at) for at in range(first, last + 1, _SENT_AT_ONCE)] if several else [None]
         written = (row for part in parts for row in written_rows(self, table, kinds, title, part))
         self.warehouse.upload(table, shape_of(source, {**kinds, **typed}), [*kinds], written, title)
         return [*kinds]
@@ -247,11 +243,10 @@ class Workbench(DuckDBEngine):
         self._bring(mirror, {column.name for column in columns})
 
     def may_read(self, relation: exp.Table) -> bool:
-        """Tell whether a table of kanon's own could be copied from the warehouse, if it is there."""
         return self._key(relation) not in self.unreadable
 
     def seal(self, relation: exp.Table) -> None:
-        """Refuse from now on what would need the tuples of a relation (see ``is_sealed``): they are not to be moved."""
+        """Keep the tuples of a relation in the warehouse: what needs them here is refused from now on."""
         self.mirror(relation).sealed = True
 
     def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
@@ -280,12 +275,9 @@ class Workbench(DuckDBEngine):
         return mirror is not None and mirror.sealed
 
     def temporary_name(self, wanted: str) -> exp.Table:
-        """Return a name for a temporary table that no other table has, nor one of the warehouse that is looked at.
-
-        What is carried over has the name there that it has here.
-        """
-        looked_at = {mirror.relation.name for mirror in self._mirrors.values()}
-        while (table := super().temporary_name(wanted)).name in looked_at:
+        """Return an unused name, which no mirrored relation has: what is carried over has the same name there."""
+        mirrored = {mirror.relation.name for mirror in self._mirrors.values()}
+        while (table := super().temporary_name(wanted)).name in mirrored:
             pass
         return table
 
@@ -345,16 +337,13 @@ class Workbench(DuckDBEngine):
         if all(mirror.complete for mirror in self._mirrors.values()):
             return
         read = {self._key(table) for table in statement.find_all(exp.Table)}
-        needed = [mirror for key, mirror in self._mirrors.items() if key in read and not mirror.complete]
+        needed = {key: mirror for key, mirror in self._mirrors.items() if key in read and not mirror.complete}
         if not needed:
             return
         named = {folded(identifier.name) for identifier in statement.find_all(exp.Identifier)}
         whole = {self._key(table) for table in tables_read_whole(statement)}
-        for mirror in needed:
-            everything = self._key(mirror.relation) in whole
-            self._bring(
-                mirror, {column.name for column in mirror.columns if everything or folded(column.name) in named}
-            )
+        for key, mirror in needed.items():
+            self._bring(mirror, {one.name for one in mirror.columns if key in whole or folded(one.name) in named})
 
     def _key(self, relation: exp.Table) -> tuple[str, str]:
         return folded(relation.db or self.warehouse.schema), folded(relation.name)
@@ -384,7 +373,7 @@ class Workbench(DuckDBEngine):
                 warehouse.close()
 
 
-def _numbered_from(first: int) -> exp.Expr:
+def _batch_from(first: int) -> exp.Expr:
     last = sql.literal(first + _SENT_AT_ONCE - 1)
     return exp.Between(this=sql.column(_ROW, SENT), low=sql.literal(first), high=last)
 
@@ -426,7 +415,7 @@ def tables_read_whole(statement: exp.Expr) -> Iterator[exp.Table]:
 
 
 def _is_named_around(query: exp.Select) -> bool:
-    """Tell whether a query stands in the FROM of another one that names each column that it takes of it."""
+    """Return True if a query stands in the FROM of another one that names each column that it takes of it."""
     around, place = query.parent_select, query.parent
     if around is None or query.args.get("distinct") or not isinstance(place, exp.Subquery):
         return False
