@@ -103,19 +103,13 @@ class Constraint:
 
 
 def constraints_of_rows(rows: Iterable[tuple[Any, ...]]) -> list[Constraint]:
-    """Return constraints from rows as ``catalog/constraints`` has them, one for each column."""
-    by_number: dict[tuple[str, str, int], list[tuple[Any, ...]]] = {}
-    for schema, table, number, *column in rows:
-        by_number.setdefault((schema, table, number), []).append(tuple(column))
-    found = []
-    for (schema, table, _), columns in by_number.items():
-        kind, _, referred_schema, referred_table, *_ = columns[0]
-        referred = None if referred_table is None else (referred_schema, referred_table)
-        names = tuple(column[1] for column in columns)
-        found.append(
-            Constraint(schema, table, kind, names, referred, tuple(column[4] for column in columns if referred))
-        )
-    return found
+    """Return constraints from rows as ``catalog/constraints`` has them."""
+    return [
+        Constraint(schema, table, kind, tuple(columns), (place, name), tuple(referred))
+        if name
+        else Constraint(schema, table, kind, tuple(columns))
+        for schema, table, kind, columns, place, name, referred in rows
+    ]
 
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}

@@ -1,15 +1,14 @@
-/* The keys and foreign keys of the tables of a PostgreSQL database, as catalog/constraints has those of DuckDB: a row for
-   each of their columns. */
+/* The keys and foreign keys of the tables of a PostgreSQL database, as catalog/constraints has those of DuckDB. */
 SELECT
   namespaces.nspname,
   classes.relname,
-  CAST(constraints.oid AS BIGINT) AS number,
   CASE constraints.contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'FOREIGN KEY' END AS kind,
-  attributes.attname,
+  ARRAY_AGG(CAST(attributes.attname AS TEXT) ORDER BY ARRAY_POSITION(constraints.conkey, attributes.attnum)) AS columns,
   referred_namespaces.nspname AS referred_schema,
   referred_classes.relname AS referred_table,
-  referred_attributes.attname AS referred_column,
-  ARRAY_POSITION(constraints.conkey, attributes.attnum) AS place
+  ARRAY_AGG(
+    CAST(referred_attributes.attname AS TEXT) ORDER BY ARRAY_POSITION(constraints.conkey, attributes.attnum)
+  ) AS referred_columns
 FROM pg_catalog.pg_constraint AS constraints
 JOIN pg_catalog.pg_class AS classes ON classes.oid = constraints.conrelid
 JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamespace
@@ -22,4 +21,6 @@ LEFT JOIN pg_catalog.pg_attribute AS referred_attributes
   AND ARRAY_POSITION(constraints.confkey, referred_attributes.attnum)
     = ARRAY_POSITION(constraints.conkey, attributes.attnum)
 WHERE constraints.contype IN ('p', 'u', 'f')
-ORDER BY namespaces.nspname, classes.relname, constraints.oid, place
+GROUP BY constraints.oid, constraints.contype, namespaces.nspname, classes.relname, referred_namespaces.nspname,
+  referred_classes.relname
+ORDER BY namespaces.nspname, classes.relname, constraints.oid
