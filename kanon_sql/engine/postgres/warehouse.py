@@ -254,14 +254,14 @@ class PostgresWarehouse(Warehouse):
         with postgres_errors("commit"):
             self.connection.execute("COMMIT")
         self._begun = False
-        self._forget_sent()
+        self.forget()
 
     @contextmanager
     def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
-        """Hold a lock until the end, and hand out what is committed then (see ``Warehouse.alone``).
+        """Hold a lock until the end, and yield what is committed then, by a connection of its own.
 
-        By a connection of its own: the snapshot of this one is as old as the search, and a lock that its transaction
-        held would be gone before others see what it wrote.
+        The snapshot of this one is as old as the search, and a lock that its transaction held would be gone before
+        others see what it wrote.
         """
         import psycopg
 
@@ -278,13 +278,9 @@ class PostgresWarehouse(Warehouse):
             yield rows
 
     def forget(self) -> None:
-        """All of it is in a transaction that ends here."""
+        """Roll the transaction back, which has all of it."""
         if self._begun:
             self._end("ROLLBACK")
-        self._forget_sent()
-
-    def _forget_sent(self) -> None:
-        """Forget what was sent: the end of a transaction took it."""
         self._temporary.clear()
         self._sent.clear()
 
@@ -313,7 +309,7 @@ class PostgresWarehouse(Warehouse):
 
     @contextmanager
     def _step(self, statement: exp.Expr, title: str) -> Iterator[list[str]]:
-        """Hand out the texts of a statement that is run inside; where it fails, the transaction goes on without it."""
+        """Yield the texts of a statement that is run inside; if it fails, the transaction goes on without it."""
         import psycopg
 
         check_deadline(title)
@@ -375,13 +371,13 @@ class PostgresWarehouse(Warehouse):
 
 
 def _require_short(name: str) -> None:
-    """Raise where something would be made under a shorter name than is given, which PostgreSQL says nowhere."""
+    """Raise if PostgreSQL would cut a name, which it does silently."""
     if len(name.encode()) > _LONGEST:
         raise UsageError(f"{name!r} is too long: names in PostgreSQL have {_LONGEST} bytes at most. Give another name.")
 
 
 def _calls(text: str, name: str) -> bool:
-    """Tell whether a statement may call a function or an operator of a name."""
+    """Return True if a statement may call a function or an operator of a name."""
     if re.fullmatch(r"\w+", name) is None:
         return name in text
     return re.search(rf"(?<![\w.\"]){re.escape(name)}\s*\(", text, re.IGNORECASE) is not None

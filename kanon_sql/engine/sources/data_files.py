@@ -291,12 +291,20 @@ _FRAMES: Mapping[tuple[str, str], FrameKind] = {
 }
 
 
-def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind of value this is
+def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - accepts anything
     """Return which kind of data frame a value is, without importing any library for it."""
     return _FRAMES.get((type(value).__module__.partition(".")[0], type(value).__name__))
 
 
-def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - of a library that need not be installed
+def read_frame(engine: DuckDBEngine, frame: Any, table: str | None) -> tuple[exp.Table, FrameKind]:  # noqa: ANN401 - of a library that need not be installed
+    """Copy a data frame to a temporary table; return that, and the kind of the frame."""
+    if (kind := frame_kind(frame)) is None:
+        raise UsageError(
+            f"Cannot read a {type(frame).__name__}. Give the path of a DuckDB, CSV, Parquet, JSON or Excel file, a "
+            "DuckDB connection, or a pandas, polars or Arrow table."
+        )
+    if table is not None:
+        raise UsageError("A data frame has no tables: leave the table name out.")
     if type(frame).__name__ == "LazyFrame":
         frame = frame.collect()
     names = frame.column_names if kind == "arrow" else frame.columns
@@ -311,4 +319,4 @@ def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table: 
     copy = exp.select("*").from_(sql.relation("kanon_frame"))
     engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
     engine.connection.unregister("kanon_frame")
-    return relation
+    return relation, kind

@@ -30,7 +30,6 @@ from kanon_sql.engine.sources.addresses import (
 from kanon_sql.engine.sources.data_files import (
     FrameKind,
     files_at,
-    frame_kind,
     read_by_library,
     read_file,
     read_frame,
@@ -465,7 +464,8 @@ def _read(
     if isinstance(place, Path) and (layout.over(usual).format == "sqlite" or head_of(place) == SQLITE_HEAD):
         place = sqlite_at(place)
     if place is None:
-        return _read_frame(engine, source, table)
+        relation, kind = read_frame(engine, source, table)
+        return Source(engine, relation, f"the {kind} table", frame_kind=kind)
     relation = engine.temporary_name("kanon_source")
     if isinstance(place, DatabaseAddress):
         return _copied_table(engine, place, table, relation)
@@ -494,15 +494,3 @@ def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | N
         create = sql.create_table(relation, exp.select("*").from_(found), temporary=True)
         engine.run(create, "read the table")
     return Source(engine, relation, name, setup=(*statements, create), address=address)
-
-
-def _read_frame(engine: DuckDBEngine, source: object, table: str | None) -> Source:
-    kind = frame_kind(source)
-    if kind is None:
-        raise UsageError(
-            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet, JSON or Excel file, a "
-            "DuckDB connection, or a pandas, polars or Arrow table."
-        )
-    if table is not None:
-        raise UsageError("A data frame has no tables: leave the table name out.")
-    return Source(engine, read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)

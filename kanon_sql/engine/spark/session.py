@@ -163,12 +163,12 @@ def tagged(session: Any, tag: str, stack: ExitStack) -> Callable[[str], object]:
 
 
 def is_connect(session: Any) -> bool:  # noqa: ANN401 - as above
-    """Tell whether a session speaks to a server by Spark Connect; else it has a driver of its own."""
+    """Return True if a session speaks to a server by Spark Connect; else it has a driver of its own."""
     return any(kind.__module__.startswith("pyspark.sql.connect") for kind in type(session).__mro__)
 
 
 def is_on_this_machine(session: Any) -> bool:  # noqa: ANN401 - as above
-    """Tell whether all of Spark runs here, as this user: then it writes files that we can read."""
+    """Return True if all of Spark runs here, as this user: then it writes files that we can read."""
     return not is_connect(session) and re.fullmatch(r"local(\[.*\])?", session.sparkContext.master) is not None
 
 
@@ -199,24 +199,16 @@ def opened(url: str) -> tuple[Any, bool]:
     settings_of_it = {**_OF_A_NEW_ONE, **dict(parse_qsl(settings))}
     for name, value in settings_of_it.items():
         builder = builder.config(name, value)
+    on_ctrl_c = signal.getsignal(signal.SIGINT)
     try:
-        with _ctrl_c_kept():
-            session = builder.getOrCreate()
+        session = builder.getOrCreate()
         session.sparkContext.setLogLevel(str(settings_of_it["spark.log.level"]))
     except Exception as error:  # noqa: BLE001 - pyspark raises what Java does, and errors of its own
         raise _unreachable(url, error) from None
-    return session, True
-
-
-@contextmanager
-def _ctrl_c_kept() -> Iterator[None]:
-    """Keep what this program does on Ctrl-C: pyspark sets an answer of its own when it starts."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
+    finally:  # pyspark sets an answer of its own to Ctrl-C when it starts
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, on_ctrl_c)
+    return session, True
 
 
 def place_of(url: str) -> str:

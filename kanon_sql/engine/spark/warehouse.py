@@ -19,6 +19,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import check_deadline, next_deadline
+from kanon_sql.engine.sources.reading import read_from
 from kanon_sql.engine.spark.session import (
     SCHEMA,
     is_connect,
@@ -286,7 +287,7 @@ class SparkWarehouse(Warehouse):
 
     @contextmanager
     def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
-        """Hand out what is there now; Spark has no locks (see ``Warehouse.alone``)."""
+        """Yield the rows as they are now; Spark has no locks."""
         yield self.rows(query, "earlier releases, as they are now") if self.kind_of(table) is not None else []
 
     def forget(self) -> None:
@@ -423,16 +424,16 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECI
 def take(frame: Any, types: Mapping[str, str], into: Workbench, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
     """Make the rows of a data frame of Spark a temporary table of the workbench.
 
-    Where Spark runs on this machine, it writes them to Parquet in a private directory, and nothing is held in memory.
-    Elsewhere they come by Arrow, and this process holds all of them once: some 10 bytes for each number, and what texts
-    take, so that a million tuples of eight columns are about 100 MB.
+    On this machine, Spark writes them to Parquet in a private directory. Elsewhere they come by Arrow, and this process
+    holds all of them once: a million tuples of eight columns are about 100 MB.
     """
     plain = _plain(frame)
     if is_on_this_machine(frame.sparkSession):
         with private_directory(into.spills_to) as private:
             place = private.path / "rows"
             plain.write.parquet(place.as_uri())
-            into.take(table, types, _parquet(place))
+            has_rows = any(place.glob("*.parquet"))
+            into.take(table, types, read_from("read_parquet", str(place / "*.parquet"), {}) if has_rows else None)
     else:
         into.take_arrow(table, types, plain.toArrow())
 
@@ -444,22 +445,15 @@ def sent(session: Any, rows: Iterable[Sequence[Any]], names: Sequence[str], type
 
     places = [f"column_{number}" for number in range(len(names))]
     schema = pa.schema([(place, pa.string()) for place in places])
+    remaining = iter(rows)
     batches = [
-        pa.RecordBatch.from_arrays(
-            [pa.array(column, pa.string()) for column in zip(*batch, strict=True)], schema=schema
-        )
-        for batch in _batches(rows)
+        pa.record_batch([pa.array(column, pa.string()) for column in zip(*batch, strict=True)], schema=schema)
+        for batch in iter(lambda: list(islice(remaining, _BATCH)), [])
     ]
     frame = session.createDataFrame(pa.Table.from_batches(batches, schema))
     return frame.select(
         *(functions.col(place).cast(kind).alias(name) for place, kind, name in zip(places, types, names, strict=True))
     )
-
-
-def _batches(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    remaining = iter(rows)
-    while batch := list(islice(remaining, _BATCH)):
-        yield batch
 
 
 def _plain(frame: Any) -> Any:  # noqa: ANN401 - of pyspark
@@ -478,10 +472,3 @@ def _plain(frame: Any) -> Any:  # noqa: ANN401 - of pyspark
             column = column.cast("string")
         carried.append(column.alias(field.name))
     return renamed.select(*carried)
-
-
-def _parquet(place: Any) -> exp.Table | None:  # noqa: ANN401 - a path
-    """Return the relation of the files that were written; None if there are none, for want of rows."""
-    if not any(place.glob("*.parquet")):
-        return None
-    return exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[sql.literal(str(place / "*.parquet"))]))
