@@ -15,7 +15,6 @@ from kanon_sql.sql.names import folded, unused_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from sqlglot import exp
 
@@ -207,7 +206,7 @@ class Engine(Protocol):
         return None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        """Return the columns of a table or subquery in their order."""
+        """Return the columns of a table in their order; in DuckDB, also of a subquery."""
 
     def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
         """Return True if the tuples of a relation are to stay in their warehouse."""
@@ -224,11 +223,8 @@ class Engine(Protocol):
         """Return a context in which all statements see the same rows, whatever others do to the tables meanwhile."""
         return self.transaction()
 
-    def watch(self, files: Callable[[], Iterable[Path]]) -> None:
-        """Remember the state of files that are read where they lie, each time that they are needed."""
-
     def changed_files(self) -> list[str]:
-        """Return the watched files that were changed, made or removed since."""
+        """Return the files that are read where they lie and were changed, made or removed since they were opened."""
         return []
 
     def in_transaction(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.equality import looked_up
-from kanon_sql.engine.warehouse.warehouse import WarehouseEngine, shape_of, written_rows
+from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
@@ -74,15 +74,13 @@ def frequency_in_warehouse(
 ) -> tuple[FrequencySet, tuple[Labels, ...]]:
     """Return the frequency set of a table and the labels of its hierarchies, both in the warehouse."""
     bench = source.workbench
-    engine = bench.searching = bench.searching or WarehouseEngine(bench.warehouse, bench.statements)
-    coded = [_coded_in_warehouse(bench, engine, source.relation, hierarchy) for hierarchy in hierarchies]
+    engine = bench.searching = bench.warehouse
+    coded = [_coded_in_warehouse(bench, source.relation, hierarchy) for hierarchy in hierarchies]
     frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)
     return frequency, make_labels(frequency, coded)
 
 
-def _coded_in_warehouse(
-    bench: Workbench, engine: WarehouseEngine, source: exp.Table, hierarchy: Hierarchy
-) -> Hierarchy:
+def _coded_in_warehouse(bench: Workbench, source: exp.Table, hierarchy: Hierarchy) -> Hierarchy:
     """Return a hierarchy with its codes in the warehouse."""
     column = hierarchy.column
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
@@ -91,6 +89,6 @@ def _coded_in_warehouse(
     title = f"the hierarchy of {column.name} with its codes, to be carried over"
     rows = written_rows(bench, hierarchy.relation, kinds, title)
     shape = shape_of(source, {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)})
-    relation = engine.temporary_name(f"kanon_codes_{column.name}")
+    relation = bench.warehouse.temporary_name(f"kanon_codes_{column.name}")
     bench.warehouse.upload(relation, shape, [*kinds], rows, f"codes of {column.name}")
     return replace(hierarchy, relation=relation, stored=None)

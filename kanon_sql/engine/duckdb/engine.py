@@ -346,6 +346,7 @@ class DuckDBEngine(Engine):
             yield
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
+        """Watch files that are read where they lie, each time that they are needed."""
         self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
 
     def watch_elsewhere(self, stamps: Callable[[], Stamps]) -> None:

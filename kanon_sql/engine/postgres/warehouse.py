@@ -24,7 +24,7 @@ from kanon_sql.engine.postgres.session import (
     tuples,
 )
 from kanon_sql.engine.progress import check_deadline, next_deadline
-from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, plain
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from kanon_sql.engine.base import Values
     from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.engine.warehouse.workbench import Workbench
 
@@ -57,8 +58,6 @@ class PostgresWarehouse(Warehouse):
 
     dialect = "postgres"
     kind = "PostgreSQL"
-    all_or_nothing = True
-    job_for_each = False
     has_materialized_views = True
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
@@ -68,7 +67,8 @@ class PostgresWarehouse(Warehouse):
         self._url = url
         self._begun = False
         self._publishing = False
-        self._temporary = []
+        self.statements, self._temporary = [], []
+        self._uploaded: list[exp.Table] = []
         self._views: list[exp.Table] = []
         self._sent: dict[str, str] = {}
         with postgres_errors("the settings of the session"):
@@ -119,7 +119,7 @@ class PostgresWarehouse(Warehouse):
     def constraints(self) -> list[Constraint]:
         return constraints_of_rows(self._ask("postgres/constraints", "keys of the tables"))
 
-    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         found = self._ask("postgres/columns", "columns of the table", relation)
         return tuple(Column(name, from_postgres_type(*described)) for name, *described in found)
 
@@ -156,17 +156,17 @@ class PostgresWarehouse(Warehouse):
         """As the last ANALYZE estimated it."""
         return dict(self._ask("postgres/values", "how many values columns have", relation))
 
-    def _ask(self, name: str, title: str, relation: exp.Table | None = None) -> list[tuple[Any, ...]]:
+    def _ask(self, name: str, title: str, relation: exp.Expr | None = None) -> list[tuple[Any, ...]]:
         about: dict[str, sql.Value | exp.Expr] = {}
         if relation is not None:
-            about = {"schema": relation.db or self.schema, "name": relation.name}
+            about = {"schema": relation.text("db") or self.schema, "name": relation.name}
         statement = sql.statement(name, values=about)
         statement.meta[NATIVE] = self.dialect
         return self.rows(statement, title)
 
     # Statements
 
-    def run(self, statement: exp.Expr, title: str) -> None:
+    def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement; what is there already is not made."""
         if isinstance(statement, exp.Create) and statement.kind == "SCHEMA":
             _require_short(statement.this.db)
@@ -176,12 +176,12 @@ class PostgresWarehouse(Warehouse):
             for text in texts:
                 self.connection.execute(text)
 
-    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
-        with self._step(statement, title) as texts:
+    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
+        with self._step(sql.bound(statement, parameters) if parameters else statement, title) as texts:
             *before, query = texts
             for text in before:
                 self.connection.execute(text)
-            return tuples(self.connection, query)
+            return [*map(plain, tuples(self.connection, query))]
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
         from psycopg import sql as composed
@@ -211,7 +211,7 @@ class PostgresWarehouse(Warehouse):
         if plain:
             create.set("properties", exp.Properties(expressions=[exp.UnloggedProperty()]))
         self.run(create, title)
-        self._temporary.append(sql.relation(self._sent[table.name]))
+        self._uploaded.append(sql.relation(self._sent[table.name]))
         copy = composed.SQL("COPY {} ({}) FROM STDIN").format(
             composed.Identifier(self._sent[table.name]), composed.SQL(", ").join(map(composed.Identifier, names))
         )
@@ -249,7 +249,7 @@ class PostgresWarehouse(Warehouse):
             raise
         finally:
             self._publishing = False
-        for table in self._temporary:  # a connection of its owner lives on
+        for table in self._uploaded:  # a connection of its owner lives on
             self.drop(table, "TABLE")
         with postgres_errors("commit"):
             self.connection.execute("COMMIT")
@@ -281,7 +281,7 @@ class PostgresWarehouse(Warehouse):
         """Roll the transaction back, which has all of it."""
         if self._begun:
             self._end("ROLLBACK")
-        self._temporary.clear()
+        self._uploaded.clear()
         self._sent.clear()
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
 _ANY_DEPTH = "**"
@@ -55,7 +55,7 @@ def reader_of(path: PurePath, layout: Layout = NOT_STATED) -> str:
 
 
 def read_file(
-    engine: Engine,
+    engine: DuckDBEngine,
     path: Path,
     relation: exp.Table,
     layout: Layout = NOT_STATED,
@@ -115,7 +115,7 @@ def _needs_copy(layout: Layout) -> bool:
     return layout.encoding not in {None, UTF_8} or bool(layout.skip_footer) or layout.comment is not None
 
 
-def read_by_library(engine: Engine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
+def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
     """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database."""
     with private_directory(Path(tempfile.gettempdir())) as private:
         lines = private.path / "rows.jsonl"
@@ -126,7 +126,7 @@ def read_by_library(engine: Engine, path: Path, relation: exp.Table, layout: Lay
 
 @contextmanager
 def copied_as_utf8(
-    engine: Engine, path: Path, encoding: str, layout: Layout
+    engine: DuckDBEngine, path: Path, encoding: str, layout: Layout
 ) -> Iterator[tuple[str, list[Path], list[exp.Expr]]]:
     """Yield a copy of text files as UTF-8: the path as DuckDB takes it, the files, and a list for statements.
 
@@ -178,7 +178,7 @@ def _read_utf8(read: Files, reader: str, relation: exp.Table) -> FileRead:
 
 
 def make_from_file(
-    engine: Engine, reader: str, place: str | exp.Expr, relation: exp.Table, settings: Mapping[str, exp.Expr]
+    engine: DuckDBEngine, reader: str, place: str | exp.Expr, relation: exp.Table, settings: Mapping[str, exp.Expr]
 ) -> exp.Create:
     """Make JSON files a table, or Parquet files a view; return the statement that did."""
     create = sql.create_table(relation, exp.select("*").from_(read_from(reader, place, settings)), temporary=True)
@@ -189,7 +189,7 @@ def make_from_file(
 
 
 def read_as_text(
-    engine: Engine, path: Path, create: exp.Expr, names: Sequence[str], layout: Layout
+    engine: DuckDBEngine, path: Path, create: exp.Expr, names: Sequence[str], layout: Layout
 ) -> tuple[exp.Create, tuple[Column, ...]] | None:
     """Read some columns of CSV files as they are written, by the statement that read them before.
 
@@ -269,7 +269,7 @@ def _pattern(path: Path, layout: Layout = NOT_STATED) -> str:
     return f"{glob.escape(str(path))}/{_ANY_DEPTH}/*{kinds.pop()}"
 
 
-def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Column]) -> list[str]:
+def raw_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: Sequence[Column]) -> list[str]:
     """Return the names of columns as a file has them, if DuckDB seems to have given one another name; else none.
 
     It does so where two are the same to SQL; a role that is given to the one could fall to the other.

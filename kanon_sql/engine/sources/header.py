@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.layout import Layout
 
 _SEPARATOR_LINE = re.compile(r"\s*\"?sep=(?P<sign>.)\"?\s*", re.IGNORECASE)
@@ -35,7 +35,7 @@ class Head:
     skip: int
 
 
-def header_of(engine: Engine, file: Path, layout: Layout) -> Head:
+def header_of(engine: DuckDBEngine, file: Path, layout: Layout) -> Head:
     delimiters = [*SHOWN] if layout.delim is None else [layout.delim]
     with lines_of(engine, file, limit=layout.above + _LINES_OF_HEADER) as lines:
         try:

@@ -27,7 +27,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
     Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # the names of columns, and the rows
 
@@ -105,7 +105,7 @@ def _type(kinds: set[str]) -> str:
 
 
 def make_table(
-    engine: Engine, relation: exp.Table, lines: Path, types: Mapping[str, str], path: Path, read: Layout
+    engine: DuckDBEngine, relation: exp.Table, lines: Path, types: Mapping[str, str], path: Path, read: Layout
 ) -> exp.Create:
     """Make a file of lines a table; return the statement, which names the file that a script writes first."""
     reader = text_reader(lines, dict.fromkeys(types, "VARCHAR"), csv=False)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.header import Head
 
 _FEW = 3  # values that are no numbers or dates: a note gives so few as the reason for a text column
@@ -96,7 +97,7 @@ def columns_of_types(types: Mapping[str, str]) -> exp.Struct:
 class Files:
     """Files that are one table."""
 
-    engine: Engine
+    engine: DuckDBEngine
     path: Path  # as given
     pattern: str  # the same as DuckDB takes it
     files: Sequence[Path]

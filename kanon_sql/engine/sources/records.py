@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.layout import Layout
 
 PACKED = {".gz", ".zst"}
@@ -46,7 +46,7 @@ def unreadable(path: Path) -> SourceError:
 
 
 @contextmanager
-def lines_of(engine: Engine, path: Path, limit: int = _EVERY_LINE) -> Iterator[Iterator[str]]:
+def lines_of(engine: DuckDBEngine, path: Path, limit: int = _EVERY_LINE) -> Iterator[Iterator[str]]:
     """Open a file of UTF-8 for reading line by line; a file of .zst is read by DuckDB, at once."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
@@ -137,7 +137,7 @@ def csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) ->
 
 @contextmanager
 def _records_of(
-    engine: Engine, file: Path, above: int, layout: Layout, *, strict: bool = False
+    engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, strict: bool = False
 ) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Hand out the records from the header on, each with the number of the line at which it begins."""
 
@@ -158,7 +158,7 @@ def _records_of(
         csv.field_size_limit(limit)
 
 
-def counted_records(engine: Engine, file: Path, above: int, layout: Layout, *, one_column: bool) -> int:
+def counted_records(engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, one_column: bool) -> int:
     """Return how many records Python's csv finds behind the header; a blank line is one in a file of one column."""
     blank, count = 0, 0 if layout.header is False else -1
     with _records_of(engine, file, above, layout) as records:
@@ -171,7 +171,7 @@ def counted_records(engine: Engine, file: Path, above: int, layout: Layout, *, o
     return count
 
 
-def require_even(engine: Engine, file: Path, above: int, width: int, layout: Layout) -> None:
+def require_even(engine: DuckDBEngine, file: Path, above: int, width: int, layout: Layout) -> None:
     """Raise if a line has another number of fields than the first one, or a quote without an end."""
     line = above + 1
     try:

@@ -32,7 +32,7 @@ from kanon_sql.engine.spark.session import (
     with_kept_names,
 )
 from kanon_sql.engine.time_zones import UTC
-from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, plain
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render, rendered
@@ -41,6 +41,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from kanon_sql.engine.base import Values
     from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.engine.warehouse.workbench import Workbench
 
@@ -57,7 +58,7 @@ class SparkWarehouse(Warehouse):
     dialect = "spark"
     kind = "Spark"
     all_or_nothing = False
-    job_for_each = True
+    tests_together = True  # every statement is a job, which takes long however little it does
     has_materialized_views = False
 
     def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
@@ -67,7 +68,7 @@ class SparkWarehouse(Warehouse):
         self.place = "Spark Connect" if is_connect(self.session) else "Spark"
         self._owned, self._url = owned, url
         self._time_zone = UTC
-        self._temporary = []
+        self.statements, self._temporary = [], []
         self._named: list[exp.Table] = []
         self._made: list[exp.Table] = []
         if url is not None:
@@ -151,7 +152,7 @@ class SparkWarehouse(Warehouse):
         with spark_errors("schemas"):
             return [database.name for database in self.session.catalog.listDatabases()] + [_GLOBAL]
 
-    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         with spark_errors("columns of the table"):
             fields = self.session.table(render(with_kept_names(relation), self.dialect)).schema.fields
         return tuple(Column(field.name, from_spark_type(field.dataType.simpleString())) for field in fields)
@@ -209,7 +210,7 @@ class SparkWarehouse(Warehouse):
         is_bytes = column.type == "BLOB"
         return exp.Hex(this=sql.column(column.name, "source")) if is_bytes else super().read(column)
 
-    def run(self, statement: exp.Expr, title: str) -> None:
+    def run(self, statement: exp.Expr, title: str = "") -> None:
         if isinstance(statement, exp.Drop) and statement.args.get("tables"):
             (dropped,) = statement.args["tables"]
             if dropped in self._temporary:
@@ -232,10 +233,11 @@ class SparkWarehouse(Warehouse):
             for text in self._texts(statement):
                 self.session.sql(text)
 
-    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
-        self.tell(Logged(title, statement, {}, self.dialect))
+    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
+        bound = sql.bound(statement, parameters) if parameters else statement
+        self.tell(Logged(title, bound, {}, self.dialect))
         with self._working(title):
-            return [tuple(row) for row in self._query(statement).collect()]
+            return [plain(row) for row in self._query(bound).collect()]
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
         self.tell(Logged(title, query, {}, self.dialect))

@@ -10,7 +10,6 @@ For frequency sets that are not to leave it, ``WarehouseEngine`` runs the statem
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -18,15 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from sqlglot import exp
 
 from kanon_sql.engine.base import Engine
-from kanon_sql.errors import KanonError, UsageError
+from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
-    from kanon_sql.engine.base import Cells, Column, Constraint, Logged, Values
+    from kanon_sql.engine.base import Cells, Column, Constraint, Logged
     from kanon_sql.engine.warehouse.workbench import Workbench
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
@@ -46,18 +44,14 @@ class ListedRelation:
     is_partition: bool = False
 
 
-class Warehouse(Protocol):
-    """Holds tables and runs statements in its own dialect."""
+class Warehouse(Engine, Protocol):
+    """Holds tables and runs statements in its own dialect; a search may run there as on the workbench."""
 
-    dialect: str
     kind: str  # as messages name it, such as PostgreSQL
     place: str  # which one it is, without any password
     schema: str  # where a bare name is looked up and made
     tell: Callable[[Logged], None] = lambda _logged: None  # called with every statement before it is run
-    all_or_nothing: bool  # the statements of a transaction take effect together
-    job_for_each: bool  # every statement is a job, which takes long however little it does
     has_materialized_views: bool
-    _temporary: list[exp.Table]
 
     # Relations
 
@@ -78,7 +72,7 @@ class Warehouse(Protocol):
         """Return the keys and foreign keys of all tables, if they can be declared."""
         return []
 
-    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a relation, with the types that DuckDB has for theirs.
 
         A type that DuckDB does not have, or of which equal values may be written in several ways, goes by its own name.
@@ -120,6 +114,9 @@ class Warehouse(Protocol):
     def keep_view(self, create: exp.Create, title: str) -> None:
         """Make a temporary view that stays until this is closed, whatever transactions end meanwhile."""
 
+    def names_in_use(self) -> Iterable[str]:
+        return (listed.name for listed in self.relations())
+
     # Statements
 
     def use_time_zone(self, zone: str) -> None:
@@ -141,11 +138,13 @@ class Warehouse(Protocol):
     ) -> None:
         """Make rows of texts a temporary table with the columns and types of ``shape``, a query without rows."""
 
-    def run(self, statement: exp.Expr, title: str) -> None:
-        """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
+    def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
+        shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
+        texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
+        self.upload(table, shape, list(columns), zip(*texts, strict=True), title)
 
-    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, of which there are few."""
+    def run(self, statement: exp.Expr, title: str = "") -> None:
+        """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
         """Give a relation its name; there is nothing of that name."""
@@ -157,21 +156,12 @@ class Warehouse(Protocol):
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
         """Drop what was made before an error, if the end of the transaction did not."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Return a context whose statements take effect together or not at all, as far as the warehouse can do that."""
-
     def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[list[tuple[Any, ...]]]:
         """Return a context in which no other run reads or writes a table of kanon's own, as far as that can be.
 
         The table need not be there. Yields the rows of a query of it as they are then, whatever snapshot other tables
         are read in.
         """
-
-    def forget(self) -> None:
-        """Drop the temporary tables."""
-
-    def close(self) -> None:
-        """Close what was opened."""
 
 
 def carried_type(column: Column) -> str:
@@ -290,58 +280,11 @@ def _written(name: str, kind: str) -> exp.Expr:
     return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)
 
 
-class WarehouseEngine(Engine):
-    """Runs the statements of a search in a warehouse; what is temporary is temporary there.
-
-    They are those of the workbench, rendered in the dialect of the warehouse, and go to its log: there is one of a run.
-    """
-
-    def __init__(self, warehouse: Warehouse, statements: list[Logged]) -> None:
-        self._warehouse = warehouse
-        self._temporary = []
-        self.dialect = warehouse.dialect
-        self.statements = statements
-        self.tests_together = warehouse.job_for_each
-        self.all_or_nothing = warehouse.all_or_nothing
-
-    def run(self, statement: exp.Expr, title: str = "") -> None:
-        self._warehouse.run(statement, title)
-
-    def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
-        bound = statement if not parameters else sql.bound(statement, parameters)
-        return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title)]
-
-    def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
-        shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
-        texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
-        self._warehouse.upload(table, shape, list(columns), zip(*texts, strict=True), title)
-
-    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        if not isinstance(relation, exp.Table):
-            raise TypeError("Columns of a warehouse are those of its relations")
-        return self._warehouse.columns(relation)
-
-    def transaction(self) -> AbstractContextManager[None]:
-        return self._warehouse.transaction()
-
-    def watch(self, files: Callable[[], Iterable[Path]]) -> None:
-        """Do nothing: a warehouse reads no files where they lie."""
-
-    def names_in_use(self) -> Iterable[str]:
-        return (listed.name for listed in self._warehouse.relations())
-
-    def forget(self) -> None:
-        for table in reversed(self._temporary):
-            with suppress(KanonError):
-                self._warehouse.drop(table, "TABLE")
-        self._temporary.clear()
-
-    def close(self) -> None:
-        self.forget()
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - what a query returns
-    """Return a number as DuckDB does: sums of whole numbers are no decimals."""
-    if not isinstance(value, Decimal) or not value.is_finite():
-        return value
-    return int(value) if value == value.to_integral_value() else float(value)
+def plain(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a row with its numbers as DuckDB has them: sums of whole numbers are no decimals."""
+    return tuple(
+        (int(value) if value == value.to_integral_value() else float(value))
+        if isinstance(value, Decimal) and value.is_finite()
+        else value
+        for value in row
+    )

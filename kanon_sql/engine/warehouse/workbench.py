@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Values
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.engine.warehouse.warehouse import Warehouse, WarehouseEngine
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 SCHEMA = "kanon"
 _HIERARCHY, _LEDGER = "hierarchy_", "releases"
@@ -70,7 +70,7 @@ class Workbench(DuckDBEngine):
     """An embedded DuckDB beside a warehouse."""
 
     warehouse: Warehouse
-    searching: WarehouseEngine | None = None  # searches on the warehouse, and is closed with this
+    searching: Warehouse | None = None  # the warehouse, if the search is there
     has_collations = False  # texts that a warehouse compares in another way than by their characters are no texts here
 
     @classmethod
@@ -87,7 +87,7 @@ class Workbench(DuckDBEngine):
         self._mirrors: dict[tuple[str, str], Mirror] = {}
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
-        warehouse.tell = self.log
+        warehouse.tell, warehouse.statements = self.log, self.statements
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
             self._execute(create, "schemas of the warehouse")
@@ -365,8 +365,6 @@ class Workbench(DuckDBEngine):
 
     def close(self) -> None:
         try:
-            if self.searching is not None:
-                self.searching.close()
             super().close()
         finally:
             if (warehouse := getattr(self, "warehouse", None)) is not None:
