@@ -24,7 +24,7 @@ from kanon_sql.engine.postgres.session import (
     tuples,
 )
 from kanon_sql.engine.progress import check_deadline, next_deadline
-from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, plain
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, plain, with_names
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
@@ -316,7 +316,8 @@ class PostgresWarehouse(Warehouse):
         self._begin()
         self.tell(Logged(title, statement, {}, self.dialect))
         with postgres_errors(title):
-            texts = rendered(self._as_sent(statement), self.dialect)
+            sent = with_names(statement, lambda table: None if table.db else self._sent.get(table.name))
+            texts = rendered(sent, self.dialect)
             self._require_builtin_functions(texts)
         deadline = next_deadline()
         with postgres_errors(title, deadline):
@@ -349,18 +350,6 @@ class PostgresWarehouse(Warehouse):
 
     def _stop_after(self, time_limit: str) -> None:
         self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (time_limit,))
-
-    def _as_sent(self, statement: exp.Expr) -> exp.Expr:
-        """Return a statement with the names that uploaded tables have here."""
-        if not any(table.name in self._sent for table in statement.find_all(exp.Table)):
-            return statement
-        statement = statement.copy()
-        for table in [table for table in statement.find_all(exp.Table) if not table.db and table.name in self._sent]:
-            renamed = sql.relation(self._sent[table.name])
-            if isinstance(table.parent, exp.From | exp.Join):  # columns are called by its name
-                renamed = sql.aliased(renamed, table.alias_or_name)
-            table.replace(renamed)
-        return statement
 
     def _end(self, how: str) -> None:
         import psycopg

@@ -17,14 +17,14 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from sqlglot import exp
-
+from kanon_sql.engine.warehouse.warehouse import with_names
 from kanon_sql.errors import ComputationError, NoRoomError, SourceError, UsageError
-from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from sqlglot import exp
 
 
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
@@ -265,12 +265,4 @@ def kept_as(name: str) -> str:
 
 def with_kept_names(statement: exp.Expr) -> exp.Expr:
     """Return a statement with the names under which tables of kanon's own are kept."""
-
-    def kept(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Table) and folded(node.db) == SCHEMA and kept_as(node.name) != node.name:
-            if isinstance(node.parent, exp.From | exp.Join) and not node.alias:  # its columns are qualified by its name
-                node.set("alias", exp.TableAlias(this=node.this.copy()))
-            node.set("this", sql.identifier(kept_as(node.name)))
-        return node
-
-    return statement.copy().transform(kept, copy=False)
+    return with_names(statement, lambda table: kept_as(table.name) if folded(table.db) == SCHEMA else None)

@@ -164,6 +164,17 @@ class Warehouse(Engine, Protocol):
         """
 
 
+def with_names(statement: exp.Expr, name_of: Callable[[exp.Table], str | None]) -> exp.Expr:
+    """Return a statement with other names of tables; columns are still qualified by the old ones."""
+    found = statement.copy()
+    for table in list(found.find_all(exp.Table)):
+        if (name := name_of(table)) not in {None, table.name}:
+            if isinstance(table.parent, exp.From | exp.Join) and not table.alias:
+                table.set("alias", exp.TableAlias(this=table.this.copy()))
+            table.set("this", sql.identifier(str(name)))
+    return found
+
+
 def carried_type(column: Column) -> str:
     """Return the type that a column has on the workbench."""
     return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
