@@ -15,8 +15,8 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import Column, chosen_table
-from kanon_sql.engine.sources.header import may_be_data, names_of_columns, refuse_header
 from kanon_sql.engine.sources.layout import say
+from kanon_sql.engine.sources.records import may_be_data, names_of_columns, refuse_header
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """CSV files: one rule finds the layout, and DuckDB gets it; nothing is skipped, padded or guessed.
 
 1. The header is the first line that is not blank, behind ``sep=;`` if there is one. The delimiter is the one of
-   ``, ; tab |`` that splits it into most names such that all other lines have as many fields (``header``).
+   ``, ; tab |`` that splits it into most names such that all other lines have as many fields (``records``).
 2. All columns are read as texts first. A column is of numbers, dates or times if all of its values are written in one
    way that loses nothing (``sql/files/kinds.sql``); else it is text.
 3. The files are read with these types, and the rows are compared with a plain count of the records (``records``).
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.header import header_of, may_be_data, names_of_columns, refuse_header
 from kanon_sql.engine.sources.layout import Layout, say
 from kanon_sql.engine.sources.records import (
     LONGEST_LINE,
@@ -27,6 +26,10 @@ from kanon_sql.engine.sources.records import (
     NotUtf8Error,
     counted_records,
     ended_lines,
+    header_of,
+    may_be_data,
+    names_of_columns,
+    refuse_header,
     require_even,
 )
 from kanon_sql.errors import NoRoomError, SourceError, counted
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.engine.sources.header import Head
+    from kanon_sql.engine.sources.records import Head
 
 _FEW = 3  # values that are no numbers or dates: a note gives so few as the reason for a text column
 _SAMPLE = 512  # rows that are tried for all kinds; the rest is then read as one kind
