@@ -116,7 +116,7 @@ _LARGEST_FLOAT = "3.4028234663852886e38"
 
 
 def bounds_of(column: Column) -> tuple[str, str] | None:
-    """Return the least and the largest number that the type of a column has; None where it has all that are read."""
+    """Return the least and the largest number that the type of a column has; None if all numbers fit."""
     if column.family == "integer":
         is_signed = column.type in _BITS
         bits = _BITS[column.type if is_signed else column.type.removeprefix("U")]

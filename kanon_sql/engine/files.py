@@ -1,10 +1,9 @@
 """Private directories, files that are written whole or not at all, and detection of file changes (inode, size, mtime).
 
-Private directories hold what does not fit into memory, and what is written but not finished. Both hold values. Each is
-made for its owner alone (mode 0700), locked for as long as its process lives, and removed when it is not needed any
-more: at the end, on an error, on a signal. A process that is killed cannot do that; the next one that makes a directory
-in the same place removes what dead processes have left: it knows them by their lock, which ends with a process however
-it ends. Where a file system has no such locks, or the system has none, nothing is removed.
+Private directories hold values: what does not fit into memory, and files that are not finished. Each is made for its
+owner alone (mode 0700), locked while its process lives, and removed at the end, on an error and on a signal. What a
+killed process left is removed by the next one that makes a directory in the same place: its lock ended with it. On a
+system without such locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def is_private(name: str) -> bool:
 
 
 def _made(parent: Path) -> tuple[Path, int | None]:
-    """Return a new directory and the descriptor that holds its lock; None where there are no locks."""
+    """Return a new directory and the descriptor that holds its lock; None if there are no locks."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)).absolute()
         if fcntl is None:

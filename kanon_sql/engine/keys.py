@@ -119,7 +119,7 @@ def without_address_passwords(text: str) -> str:
 
 
 def same_database(one: str, other: str) -> bool:
-    """Tell whether two URLs are of one database, whichever user connects to it; False where that is not known."""
+    """Return True if two URLs are of one database, whichever user connects; False if that is not known."""
     places = [shown_url(url).partition("://")[2].rpartition("@")[2] for url in (one, other)]
     _, _, database = places[0].partition("?")[0].partition("/")  # without one, it is that of the user's name
     return one == other or (places[0] == places[1] and bool(database))

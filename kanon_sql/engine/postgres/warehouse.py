@@ -285,7 +285,7 @@ class PostgresWarehouse(Warehouse):
         self._sent.clear()
 
     def close(self) -> None:
-        """Let go of the connection; one of another owner gets its settings back."""
+        """Close the connection; one of another owner gets its settings back."""
         if self._url is not None:
             self.connection.close()
             return

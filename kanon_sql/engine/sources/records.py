@@ -147,7 +147,7 @@ def csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) ->
 def _records_of(
     engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, strict: bool = False
 ) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """Hand out the records from the header on, each with the number of the line at which it begins."""
+    """Yield the records from the header on, each with the number of the line at which it begins."""
 
     def records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
         reader = csv_reader(islice(lines, above, None), layout, strict=strict)

@@ -351,7 +351,7 @@ class SparkWarehouse(Warehouse):
         return found
 
     def _delete(self, statement: exp.Delete, title: str) -> None:
-        """Delete rows by writing the table anew without them: a table of Parquet files has no DELETE."""
+        """Delete rows by writing the table again without them: a table of Parquet files has no DELETE."""
         table, condition = statement.this, statement.args["where"].this
         there = sql.relation(_KEPT, table.db)
         kept = exp.Not(this=exp.Paren(this=exp.Coalesce(this=condition.copy(), expressions=[exp.false()])))
