@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
@@ -118,9 +119,8 @@ def collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str
     (everywhere,) = engine.row(sql.statement("catalog/default_collation"), "how text is compared")
     if everywhere.lower() not in {"", "binary"}:
         return [texts[0].name]
-    copy = engine.temporary_name("kanon_columns")
     query = exp.select(*(sql.column(column.name) for column in texts)).from_(source.copy()).limit(0)
-    engine.run(sql.create_table(copy, query, temporary=True), "collations of the columns")
+    copy = make_table(engine, "kanon_columns", query, "collations of the columns")
     (definition,) = engine.row(
         sql.statement("catalog/collations", values={"name": copy.name}), "collations of the columns"
     )

@@ -143,23 +143,18 @@ def csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) ->
     )
 
 
-@contextmanager
 def _records_of(
     engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, strict: bool = False
-) -> Iterator[Iterator[tuple[int, list[str]]]]:
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the records from the header on, each with the number of the line at which it begins."""
-
-    def records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-        reader = csv_reader(islice(lines, above, None), layout, strict=strict)
-        begins = above + 1
-        for record in reader:
-            yield begins, record
-            begins = above + reader.line_num + 1
-
     limit = csv.field_size_limit(LONGEST_LINE)
     try:
         with lines_of(engine, file) as lines:
-            yield records(lines)
+            reader = csv_reader(islice(lines, above, None), layout, strict=strict)
+            begins = above + 1
+            for record in reader:
+                yield begins, record
+                begins = above + reader.line_num + 1
     except UnicodeDecodeError:
         raise not_utf8(file) from None
     finally:
@@ -169,13 +164,12 @@ def _records_of(
 def counted_records(engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, one_column: bool) -> int:
     """Return how many records Python's csv finds behind the header; a blank line is one in a file of one column."""
     blank, count = 0, 0 if layout.header is False else -1
-    with _records_of(engine, file, above, layout) as records:
-        for _, record in records:
-            if record:
-                count += 1 + (blank if one_column else 0)
-                blank = 0
-            else:
-                blank += 1
+    for _, record in _records_of(engine, file, above, layout):
+        if record:
+            count += 1 + (blank if one_column else 0)
+            blank = 0
+        else:
+            blank += 1
     return count
 
 
@@ -183,19 +177,17 @@ def require_even(engine: DuckDBEngine, file: Path, above: int, width: int, layou
     """Raise if a line has another number of fields than the first one, or a quote without an end."""
     line = above + 1
     try:
-        with _records_of(engine, file, above, layout, strict=True) as records:
-            for line, record in records:
-                # A delimiter at the end of a line begins no value, as to DuckDB.
-                fields = width if len(record) == width + 1 and not record[-1] else len(record)
-                if record and fields != width:
-                    delimiter = SHOWN.get(str(layout.delim), repr(layout.delim))
-                    raise SourceError(
-                        f"{file}, line {line:,}{' (without comments)' if layout.comment else ''} has "
-                        f"{counted(fields, 'field')}, and its first line has {width:,} "
-                        f"(separated by {delimiter}). Mend the line (a delimiter inside a value needs quotes around "
-                        "the value), or state the layout: --read delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or "
-                        "skip_footer=LINES."
-                    )
+        for line, record in _records_of(engine, file, above, layout, strict=True):
+            # A delimiter at the end of a line begins no value, as to DuckDB.
+            fields = width if len(record) == width + 1 and not record[-1] else len(record)
+            if record and fields != width:
+                delimiter = SHOWN.get(str(layout.delim), repr(layout.delim))
+                raise SourceError(
+                    f"{file}, line {line:,}{' (without comments)' if layout.comment else ''} has "
+                    f"{counted(fields, 'field')}, and its first line has {width:,} (separated by {delimiter}). Mend "
+                    "the line (a delimiter inside a value needs quotes around the value), or state the layout: --read "
+                    "delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or skip_footer=LINES."
+                )
     except csv.Error:
         raise SourceError(
             f"{file}, behind line {line:,}: a quote has no end, or text stands behind it. Mend it, or "

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import closed_on_error
+from kanon_sql.engine.base import closed_on_error, make_table
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.engine.warehouse.warehouse import (
@@ -191,8 +191,7 @@ class Workbench(DuckDBEngine):
 
     def carried(self, query: exp.Query, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> exp.Query:
         """Carry the rows of a query over, and return the query of them there."""
-        table = self.temporary_name("kanon_carried")
-        self.run(sql.create_table(table, query, temporary=True), title)
+        table = make_table(self, "kanon_carried", query, title)
         return exp.select(*map(sql.column, self.send(table, source, typed, title))).from_(table.copy())
 
     def send(self, table: exp.Table, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> list[str]:
