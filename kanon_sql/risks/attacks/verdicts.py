@@ -169,8 +169,7 @@ def part_of(number: int, of: int, written: str | None = None) -> str:
 
 
 def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdict:
-    about: str | None = None
-    outcome: Outcome = "succeeds" if attack.succeeded else "finds nothing"
+    about, outcome = None, _outcome(attack)
     match attack:
         case Linkage():
             found = _linkage(attack)
@@ -178,21 +177,25 @@ def _verdict(attack: _Alone, only_sensitive: bool, with_original: bool) -> Verdi
             found, about = _homogeneity(attack), attack.column
         case Background():
             found, about = _background(attack, with_original=with_original), attack.column
-            if attack.meaningless:
-                outcome = "not meaningful"
         case Choice():
             found, about = _choice(attack), attack.column
-            outcome = outcome if attack.reason is None else "not tested"
         case Order():
             found = _order(attack, with_original=with_original)
-            outcome = outcome if attack.reason is None else "not tested"
         case Joint():
             found, about = _joint(attack), attack.other
-            if attack.contradicted and outcome == "finds nothing":
-                outcome, found = "not excluded", f"{found}; {_ANOTHER_TABLE}"
-    if isinstance(attack, Linkage | Homogeneity | Background | Choice) and outcome == "finds nothing" and attack.open:
-        outcome = "not excluded"
-    return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
+            found += f"; {_ANOTHER_TABLE}" if outcome == "not excluded" else ""
+    return Verdict(attack.name, about, outcome, found, _remedy(attack, only_sensitive))
+
+
+def _outcome(attack: _Alone) -> Outcome:
+    if isinstance(attack, Choice | Order) and attack.reason is not None:
+        return "not tested"
+    if isinstance(attack, Background) and attack.meaningless:
+        return "not meaningful"
+    if attack.succeeded:
+        return "succeeds"
+    is_open = attack.contradicted if isinstance(attack, Joint) else not isinstance(attack, Order) and attack.open
+    return "not excluded" if is_open else "finds nothing"
 
 
 def _linkage(found: Linkage) -> str:
@@ -352,7 +355,8 @@ def _controlled(attack: Controlled) -> Verdict:
         else:
             said = f"not found to be more often right about people of the original than about others: {measured}"
         found = f"{said}; {_rates(attack)}"
-    return Verdict(attack.name, attack.column, outcome, found, attack.stopped_by)
+    by_inference = f"a larger -k, and l-diversity or t-closeness of {attack.column} (--l, --t)"
+    return Verdict(attack.name, attack.column, outcome, found, _REMEDIES.get(attack.name, by_inference))
 
 
 def _rates(attack: Controlled) -> str:
@@ -380,17 +384,39 @@ def _rate(share: float) -> str:
     return f"> {1 - _LEAST_RATE:.1%}" if 1 - _LEAST_RATE < share < 1 else f"{share:.1%}"
 
 
-def remedy(attack: _Alone, *, only_sensitive: bool) -> str:
-    match attack:
-        case Homogeneity() if attack.confidence == 1:
+_REMEDIES = {
+    "choice": '--algorithm mondrian with --choice all-or-none (choice = "all-or-none")',
+    "order": "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release",
+    "joint release": "publishing one of the two only; or two releases that leave out no row, the second one made by "
+    "generalizing the first one further",
+    "singling out": "coarser labels, or fewer columns, so that no combination of published values belongs to one row "
+    "alone: a larger -k with every column that is published in --qi",
+    "linkability": "a larger -k with the columns of both sources in --qi",
+}
+
+
+def _remedy(attack: _Alone, only_sensitive: bool) -> str:
+    if isinstance(attack, Linkage):
+        entity = "--entity, where one person has many rows"
+        if attack.people is not None:
+            entity = f"--entity {shlex.quote(attack.people.entity)}, so that k counts people"
+        return (
+            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {attack.k} or more and "
+            f"every such column in --qi{', and no --known' if attack.of_some else ''}; {entity} (in kanon.toml: "
+            f"k = {attack.k} under [privacy], and the columns in quasi_identifiers under [columns])"
+        )
+    if isinstance(attack, Homogeneity):
+        if attack.confidence == 1:
             return _diversity(attack.column, 2, only_sensitive=only_sensitive)
-        case Background() if attack.values >= max(attack.rows_certain) + 2:
-            return _diversity(attack.column, max(attack.rows_certain) + 2, only_sensitive=only_sensitive)
-        case Linkage():
-            in_file = f"k = {attack.k} under [privacy], and the columns in quasi_identifiers under [columns]"
-            return f"{attack.stopped_by} (in kanon.toml: {in_file})"
-        case _:
-            return attack.stopped_by
+        share = f"below a confidence of {attack.confidence:g}: --alpha, or --t"
+        return f"l-diversity of {attack.column}: --l 2 or more; {share}"
+    if isinstance(attack, Background):
+        least = max(attack.rows_certain) + 2
+        if attack.values >= least:
+            return _diversity(attack.column, least, only_sensitive=only_sensitive)
+        too_few = f"which its {attack.values:,} different values rule out"
+        return f"l-diversity of {attack.column}: --l {least} or more, {too_few}"
+    return _REMEDIES[attack.name]
 
 
 def _diversity(column: str, values: int, *, only_sensitive: bool) -> str:
