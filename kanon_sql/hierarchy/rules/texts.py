@@ -278,9 +278,6 @@ class PrefixRule:
         return f"prefix:{joined(self.lengths)}{':hide' if self.hide else ''}:{path}"
 
 
-_PREFIX = "prefix"
-
-
 def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> None:
     """Raise unless the rows of a file are prefixes that values of the column can have."""
     length = rule.lengths[-1]
@@ -301,7 +298,7 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
 def prefix_columns(rows: HierarchyRows) -> dict[str, list[str | int | None]]:
     """Return the prefixes of a file as they are compared, and their labels, by the names of columns."""
     lines = [(compared(value), *labels) for value, *labels in _rows_of_file(rows) if value is not None]
-    names = [_PREFIX, *(level_name(level) for level in range(1, len(rows.levels) + 1))]
+    names = ["prefix", *(level_name(level) for level in range(1, len(rows.levels) + 1))]
     return {name: [line[place] for line in lines] for place, name in enumerate(names)}
 
 
@@ -317,38 +314,28 @@ def prefixed_query(
 
     ``prefixes`` has the prefixes and their labels, under the alias ``prefixes``.
     """
-    levels = [level_name(level) for level in range(1, len(rows.levels) + 1)]
-    of_null = next(
-        (labels for value, *labels in _rows_of_file(rows) if value is None), [rows.levels[-1][0]] * len(levels)
-    )
+    of_null = next((labels for value, *labels in _rows_of_file(rows) if value is None), [rows.root] * rows.height)
     code = sql.column("code", "coded")
-    shown: list[exp.Expr] = [] if rule.hide else [_first(code, length) for length in rule.lengths]
-    labels = [*shown, *(sql.column(level, "prefixes") for level in levels)]
-    coded = exp.select(sql.column(VALUE), sql.named(compared_value(sql.column(VALUE)), "code")).from_("present")
-    found = (
-        exp.select(sql.column(VALUE, "coded"), *_as_levels(labels))
-        .from_("coded")
-        .join(
-            prefixes,
-            on=exp.EQ(this=sql.column(_PREFIX, "prefixes"), expression=_first(code, rule.lengths[-1])),
-        )
-    )
-    if rule.values is not None:
-        found = found.where(matches_whole(rule.values, code))
+    shown = () if rule.hide else rule.lengths
+    labels: list[exp.Expr] = [exp.Left(this=code.copy(), expression=sql.literal(length)) for length in shown]
+    labels += [sql.column(level_name(level), "prefixes") for level in range(1, rows.height + 1)]
     null = [sql.literal(label) for label in [of_null[0]] * len(shown) + of_null]
-    null_row = (
-        exp.select(sql.column(VALUE), *_as_levels(null)).from_("present").where(sql.column(VALUE).is_(exp.null()))
+    return sql.query(
+        "hierarchy/prefixed",
+        values={
+            "code": compared_value(sql.column(VALUE)),
+            "labels": _as_levels(labels),
+            "labels_of_null": _as_levels(null),
+            "length": rule.lengths[-1],
+            "matches": [] if rule.values is None else [matches_whole(rule.values, code)],
+        },
+        relations={"prefixes": prefixes},
+        steps={"present": [("present", distinct_values_query(column, source))]},
     )
-    query = exp.union(found, null_row, distinct=False)
-    return query.with_("present", as_=distinct_values_query(column, source)).with_("coded", as_=coded)
 
 
 def _rows_of_file(rows: HierarchyRows) -> list[tuple[str | None, ...]]:
     return list(zip(rows.values, *rows.levels, strict=True))
-
-
-def _first(code: exp.Expr, length: int) -> exp.Expr:
-    return exp.Left(this=code.copy(), expression=sql.literal(length))
 
 
 def _as_levels(labels: list[exp.Expr]) -> list[exp.Expr]:
