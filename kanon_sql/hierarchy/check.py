@@ -162,7 +162,7 @@ def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Mi
     column = hierarchy.column
     query = sql.query(
         "hierarchy/missing",
-        values={"value": [sql.named(sql.column(column.name, "source"), "value")]},
+        values={"value": sql.column(column.name, "source")},
         tables={"source": source, "lookup": hierarchy.relation},
     )
     found = engine.row(query, f"values that the hierarchy of {column.name} misses")

@@ -6,3 +6,4 @@ SELECT
   STRFTIME(value, '%Y') || '-Q' || CAST(EXTRACT(quarter FROM value) AS TEXT) AS quarter,
   STRFTIME(value, '%Y') AS year,
   CAST(CAST(FLOOR(EXTRACT(year FROM value) / 10.0) * 10 AS INT) AS TEXT) || 's' AS decade
+FROM dated

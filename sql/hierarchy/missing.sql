@@ -13,7 +13,7 @@ SELECT
   )) AS found_as_numbers
 FROM (
   SELECT
-    $value,
+    $value AS value,
     COUNT(*) AS n
   FROM source
   GROUP BY $value

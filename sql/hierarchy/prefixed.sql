@@ -1,7 +1,7 @@
 /* The values of a column, present, each with the levels that a file gives to its first characters. */
 WITH present AS (
   SELECT value
-  FROM source
+  FROM lookup
 ), coded AS (
   SELECT
     value,

@@ -23,7 +23,7 @@ SELECT
   MAX(ranked.number) FILTER (WHERE ranked.before * 8 * $groups < (8 * bounds.bound - 1) * ranked.total) AS low,
   MAX(ranked.number) FILTER (WHERE ranked.before * 8 * $groups <= (8 * bounds.bound + 1) * ranked.total) AS high,
   MIN(ranked.number) FILTER (WHERE ranked.before * 8 * $groups >= 8 * bounds.bound * ranked.total) AS wanted
-FROM bounds
+FROM borders AS bounds
 CROSS JOIN ranked
 GROUP BY bounds.bound
 ORDER BY bounds.bound

@@ -4,3 +4,4 @@ SELECT
   COALESCE(LPAD(RIGHT(text, $kept), $length, '*'), '*') AS masked_left,
   COALESCE(NULLIF(text, ''), '*') AS cut,
   CASE WHEN text IS NULL THEN '*' ELSE '' || LEFT(text, $length) || '*' END AS prefix
+FROM written

@@ -142,6 +142,10 @@ CREATE TABLE needed AS FROM (VALUES (1, 1), (2, 1)) people(kanon_person, class);
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
 CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);
 CREATE TABLE lookup AS FROM hierarchy;
+CREATE TABLE borders AS FROM (VALUES (1)) borders(bound);
+CREATE TABLE written AS FROM (VALUES ('abc'), (''), (NULL)) written("text");
+CREATE TABLE prefixes AS FROM (VALUES ('3', '<40'), ('4', '>=40')) prefixes(prefix, level_1);
+CREATE TABLE dated AS FROM (VALUES (DATE '2024-02-29'), (NULL)) dated(value);
 CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12, 0), (0, 1, false, 8, 0))
     levels(number, level, below_root, mask_0, shift_0);
 CREATE TABLE labels AS FROM (VALUES (0, 1, 8, 4), (0, 1, 0, 3)) labels(number, level, code, leaves);
@@ -253,6 +257,25 @@ LISTS = {
         "keys": "key_0",
         "rows": "COUNT(*)",
     },
+    "hierarchy/missing": {"value": "CAST(source.age AS TEXT)"},
+    "hierarchy/prefixed": {
+        "code": "UPPER(value)",
+        "labels": "prefixes.level_1 AS level_1",
+        "labels_of_null": "'*' AS level_1",
+        "length": "1",
+        "matches": "coded.code <> ''",
+    },
+    "hierarchy/quantiles": {"number": "age", "groups": "2"},
+    "hierarchy/texts": {"kept": "1", "length": "3"},
+    "hierarchy/typed": {
+        "texts": "['1', 'x', NULL, '1e99']",
+        "typed": 'TRY_CAST("text" AS INT)',
+        "wider": 'TRY_CAST("text" AS DOUBLE)',
+    },
+    "profile/alone": {"people": "COUNT(DISTINCT person) AS members", "keys": "value_0"},
+    "profile/digits": {"value": "CAST(age AS TEXT)", "most": "10"},
+    "profile/pairs": {"values": "age, sex"},
+    "profile/values": {"value": "age", "aggregates": 'COUNT("text") AS filled, SUM(n) AS n'},
     "explore/labels": {
         "labels": "hierarchy.level_1",
         "rows": "COUNT(*)",

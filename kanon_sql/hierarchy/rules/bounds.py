@@ -224,7 +224,7 @@ class QuantileRule(BuiltRule):
             "hierarchy/quantiles",
             values={"number": number, "groups": self.groups[0]},
             tables={"source": source},
-            relations={"bounds": sql.values("bounds", ["bound"], [[number] for number in range(1, self.groups[0])])},
+            relations={"borders": sql.values("bounds", ["bound"], [[number] for number in range(1, self.groups[0])])},
         )
         rows = engine.rows(query, f"quantiles of {column.name}")
         bounds: dict[int, Decimal] = {}

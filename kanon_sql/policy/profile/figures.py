@@ -46,14 +46,13 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.subsets import SubsetRisk
     from kanon_sql.risks.estimators.tuples import Tuples
 
-_N, _VALUE = "n", "value"
+_N = "n"
 FIRST_YEAR = 1900
 _GROWN_UP = 18  # years: dates of birth go back further than dates of what a table is about
 _DIGITS_CHECKED = 10_000  # values whose check digits are checked, chosen by their hash
 _CHECKED = 0.5  # share of values that look like numbers with check digits, from which on the digits are checked
 _DATES = frozenset({"date", "timestamp"})
 _WITH_DECIMALS = frozenset({"decimal", "float"})
-_ONE_PERSON = "one_person"
 
 _AT_MOST = 60  # pairs that are looked at
 _SHARED = 50  # rows that must share a value with others: else one column determines another by chance
@@ -127,16 +126,8 @@ def counts_query(table: exp.Table, columns: Sequence[Column]) -> exp.Select:
 def _values_query(table: exp.Table, column: Column, this_year: int) -> exp.Select:
     """Return the query for the figures of the distinct values of a column and their rows."""
     value = written(sql.column(column.name, "source"), column)
-    present = (
-        exp.select(sql.named(value, _VALUE), sql.named(sql.count_rows(), _N))
-        .from_(sql.aliased(table, "source"))
-        .group_by(value.copy())
-        .subquery("present")
-    )
-    aggregates = _aggregates(column, this_year)
-    text = exp.Trim(this=sql.cast(sql.column(_VALUE), "VARCHAR"))
-    texts = exp.select(sql.named(text, TEXT), sql.column(_N)).from_(present).subquery("texts")
-    return exp.select(*(sql.named(aggregate, name) for name, aggregate in aggregates.items())).from_(texts)
+    aggregates = [sql.named(aggregate, name) for name, aggregate in _aggregates(column, this_year).items()]
+    return sql.select("profile/values", values={"value": value, "aggregates": aggregates}, tables={"source": table})
 
 
 def table_figures(
@@ -216,14 +207,7 @@ def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: s
     Payment cards by Luhn (ISO/IEC 7812-1), bank accounts modulo 97 (ISO 13616). No value is kept.
     """
     text = sql.cast(sql.column(column.name, "source"), "VARCHAR")
-    has_value = exp.Not(this=exp.Is(this=text.copy(), expression=exp.Null()))
-    values = exp.select(sql.named(text, TEXT)).distinct().from_(sql.aliased(table, "source"))
-    some = (
-        exp.select(TEXT)
-        .from_(values.where(has_value).subquery("present"))
-        .order_by(exp.MD5(this=sql.column(TEXT)))
-        .limit(_DIGITS_CHECKED)
-    )
+    some = sql.query("profile/digits", values={"value": text, "most": _DIGITS_CHECKED}, tables={"source": table})
     right = [has_right_digits(kind, value) for (value,) in engine.rows(some, f"check digits of {column.name}")]
     return sum(right) / len(right)
 
@@ -273,20 +257,6 @@ def who_is_alone(
     return found
 
 
-def _alone_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
-    """Return the query for the people who are alone in one class at least; a row without a name is of none."""
-    person = sql.column(PERSON)
-    one = sql.column(MEMBERS).eq(1)
-    classes = (
-        exp.select(sql.named(exp.Min(this=person), _ONE_PERSON), sql.named(people(person.copy()), MEMBERS))
-        .from_(tuples.relation.copy())
-        .group_by(*(sql.column(value_name(place)) for place in places))
-    )
-    # In a class of one person the smallest name is hers.
-    alone = sql.count_distinct(sql.column(_ONE_PERSON))
-    return exp.select(sql.named(sql.where(alone, one), "n")).from_(classes.subquery("classes"))
-
-
 def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tuple[SubsetRisk, ...]:
     """Return the classes by each subset with the people who are alone in them, those first that single out most."""
     by_name = {column.name: place for place, column in enumerate(tuples.columns)}
@@ -295,7 +265,13 @@ def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tup
         if not subset.uniques:
             counted.append(subset)
             continue
-        query = _alone_query(tuples, [by_name[name] for name in subset.columns])
+        keys = [sql.column(value_name(by_name[name])) for name in subset.columns]
+        members_of_class = [sql.named(people(sql.column(PERSON)), MEMBERS)]
+        query = sql.query(
+            "profile/alone",
+            values={"keys": keys, "people": members_of_class},
+            relations={"coded": tuples.relation},
+        )
         (alone,) = tuples.engine.row(query, f"people alone by {', '.join(subset.columns)}")
         share = int(alone) / members if members else None
         counted.append(replace(subset, uniques=int(alone), share_unique=share))
@@ -329,7 +305,7 @@ def candidate_pairs(
 
     Guarded are those that are quasi-identifying or sensitive.
     """
-    usable = [column for column in columns if _usable(figures[column.name])]
+    usable = [one for one in columns if figures[one.name].classes > 1 and figures[one.name].looked_at >= _SHARED]
     kept = set(guarded)
     pairs = [pair for pair in itertools.combinations(usable, 2) if kept.intersection(pair)]
     return pairs[:_AT_MOST]
@@ -358,15 +334,8 @@ def _pairs_query(table: exp.Table, pairs: Sequence[tuple[Column, Column]]) -> ex
     for place, pair in enumerate(pairs):
         values = [written(sql.column(column.name, "source"), column) for column in pair]
         named = [sql.named(value, f"value_{number}") for number, value in enumerate(values)]
-        distinct = exp.select(*named).distinct().from_(sql.aliased(table, "source")).subquery("pairs")
-        queries.append(
-            exp.select(sql.named(sql.literal(place), "place"), sql.named(sql.count_rows(), "n")).from_(distinct)
-        )
+        queries.append(sql.query("profile/pairs", values={"place": place, "values": named}, tables={"source": table}))
     return sql.union_all(queries)
-
-
-def _usable(figures: ColumnFigures) -> bool:
-    return figures.classes > 1 and figures.looked_at >= _SHARED
 
 
 def _repeats(tells: ColumnFigures, told: ColumnFigures) -> bool:

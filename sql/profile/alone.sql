@@ -1,0 +1,10 @@
+/* The people who are alone in one class at least; a row without a name is of none. In a class of one person the smallest
+   name is that of the person. */
+SELECT COUNT(DISTINCT one_person) FILTER (WHERE members = 1) AS n
+FROM (
+  SELECT
+    MIN(person) AS one_person,
+    $people
+  FROM coded
+  GROUP BY $keys
+) AS classes

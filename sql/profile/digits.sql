@@ -1,0 +1,9 @@
+/* Values whose check digits are checked: of many, those with the smallest hash. */
+SELECT text
+FROM (
+  SELECT DISTINCT $value AS "text"
+  FROM source
+  WHERE NOT $value IS NULL
+) AS present
+ORDER BY MD5("text")
+LIMIT $most
