@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.shared import check_options, option, with_options
-from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.output import print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget, short_probability, without_zeros
 from kanon_sql.dp.asking import answered, ask_sql, budget_sql, limits_of, open_budgeted, read_in, set_in
-from kanon_sql.dp.questions.base import Answer, Figure, rounded_text
+from kanon_sql.dp.questions.base import Answer, Figure, Question, rounded_text
 from kanon_sql.dp.questions.counts import Count as CountQuestion
 from kanon_sql.dp.questions.counts import Histogram, MostFrequent
 from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import Count
-
-if TYPE_CHECKING:
-    from kanon_sql.dp.questions.base import Question
 
 _OTHER, _NOTHING = "(any other)", "(no value)"
 
@@ -70,6 +67,9 @@ LevelOption = Annotated[
 
 
 _OPTIONS: dict[str, Any] = {
+    "context": typer.Context,
+    "source": shared.DpSourceArgument,
+    "table": shared.TableArgument,
     "epsilon": EpsilonOption,
     "delta": DeltaOption,
     "noise": Annotated[
@@ -97,109 +97,75 @@ _OPTIONS: dict[str, Any] = {
         ),
     ],
     "max_rows": Annotated[int, option("--max-rows", "N", "How many rows of a person count.")],
+    **shared.OUTPUT,
     "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.")],
     "dialect": Annotated[
         shared.DialectName | None,
         typer.Option("--dialect", help="The dialect of the SQL that is printed (default: that of where the table is)."),
     ],
-    "output_format": shared.FormatOption,
-    "quiet": shared.QuietOption,
-    "verbose": shared.VerboseOption,
 }
-_DEFAULTS: dict[str, Any] = {
+_DEFAULTS = {
+    **shared.OUTPUT_DEFAULTS,
+    "source": inspect.Parameter.empty,
     "noise": "laplace",
     "max_rows": 1,
-    "sql": False,
-    "output_format": "table",
-    "quiet": False,
-    "verbose": False,
+    "dialect": None,
 }
 _OF_QUESTION = ("epsilon", "delta", "noise", "where", "group", "entity", "max_rows")
 
 
-@dataclass(frozen=True)
-class _Asking:
-    """The options that all questions take, by parameter; asks the question of a command."""
+def _with_question(made: Callable[..., Callable[..., Question]]) -> Callable[..., None]:
+    """Return a command that asks a question; ``made`` returns what makes it of the options of all questions."""
 
-    given: dict[str, Any]
+    def call(given: dict[str, Any], own: dict[str, Any]) -> None:
+        check_options(given["context"])
+        _ask(made(**own), **given)
 
-    def run(self, context: typer.Context, source: str, table: str | None, question_of: Callable[..., Question]) -> None:
-        """Ask the question that ``question_of`` makes of the common options, and print its answer; or print its SQL."""
-        check_options(context)
-        given = self.given
-        if given["epsilon"] is None:
-            raise UsageError("Say what the answer may cost: --epsilon 0.1, or less where more will be asked.")
-        common = {name: given[name] for name in _OF_QUESTION}
-        question = question_of(**{**common, "delta": given["delta"] or 0, "group": _group(given["group"])})
-        if given["sql"]:
-            print_sql(ask_sql(source, table, question, budget=given["budget"], dialect=given["dialect"]))
-            return
-        opened = open_budgeted(source, table, given["budget"])
-        with opened.engine, Talk(opened.engine, quiet=given["quiet"], verbose=given["verbose"]) as talk:
-            answer = answered(opened, question, given["budget"])
-            if answer.unit == "people":
-                talk.note(
-                    "Each person counts once (--max-rows 1): where people have several rows, the answer is not about "
-                    "rows. If it is to be, say with --max-rows how many rows of a person count, from what you know "
-                    "without the table; more of them take more noise."
-                )
-        if given["output_format"] == "json":
-            print_json(answer.summary())
-        else:
-            _print_answer(answer)
+    return with_options(cast("Any", made), _OPTIONS, call, defaults=_DEFAULTS)
 
 
-def _with_question(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes what all questions take, as its parameter ``asking``."""
-
-    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        command(**given, asking=_Asking(added))
-
-    return with_options(command, _OPTIONS, call, gathered=("asking",), defaults=_DEFAULTS)
+def _ask(question_of: Callable[..., Question], source: str, table: str | None, **given: Any) -> None:  # noqa: ANN401 - see _OPTIONS
+    """Ask a question, and print its answer; or print its SQL."""
+    if given["epsilon"] is None:
+        raise UsageError("Say what the answer may cost: --epsilon 0.1, or less where more will be asked.")
+    common = {name: given[name] for name in _OF_QUESTION}
+    question = question_of(**{**common, "delta": given["delta"] or 0, "group": _group(given["group"])})
+    output = shared.Output(**{name: given[name] for name in shared.OUTPUT})
+    if output.sql:
+        print_sql(ask_sql(source, table, question, budget=given["budget"], dialect=given["dialect"]))
+        return
+    opened = open_budgeted(source, table, given["budget"])
+    with opened.engine, output.talk(opened.engine) as talk:
+        answer = answered(opened, question, given["budget"])
+        if answer.unit == "people":
+            talk.note(
+                "Each person counts once (--max-rows 1): where people have several rows, the answer is not about "
+                "rows. If it is to be, say with --max-rows how many rows of a person count, from what you know "
+                "without the table; more of them take more noise."
+            )
+    output.show(answer.summary(), _print_answer, answer)
 
 
 @_with_question
-def count_command(
-    context: typer.Context, source: shared.DpSourceArgument, table: shared.TableArgument = None, *, asking: _Asking
-) -> None:
+def count_command() -> Callable[..., Question]:
     """Say how many rows, or people, there are."""
-    asking.run(context, source, table, CountQuestion)
+    return CountQuestion
 
 
 @_with_question
-def sum_command(
-    context: typer.Context,
-    source: shared.DpSourceArgument,
-    table: shared.TableArgument = None,
-    *,
-    column: ColumnOption,
-    bounds: BoundsOption,
-    asking: _Asking,
-) -> None:
+def sum_command(column: ColumnOption, bounds: BoundsOption) -> Callable[..., Question]:
     """Say the sum of a column."""
-    asking.run(context, source, table, lambda **common: Sum(column=column, bounds=_bounds(bounds), **common))
+    return partial(Sum, column=column, bounds=_bounds(bounds))
 
 
 @_with_question
-def mean_command(
-    context: typer.Context,
-    source: shared.DpSourceArgument,
-    table: shared.TableArgument = None,
-    *,
-    column: ColumnOption,
-    bounds: BoundsOption,
-    asking: _Asking,
-) -> None:
+def mean_command(column: ColumnOption, bounds: BoundsOption) -> Callable[..., Question]:
     """Say the mean of a column."""
-    asking.run(context, source, table, lambda **common: Mean(column=column, bounds=_bounds(bounds), **common))
+    return partial(Mean, column=column, bounds=_bounds(bounds))
 
 
 @_with_question
 def quantile_command(
-    context: typer.Context,
-    source: shared.DpSourceArgument,
-    table: shared.TableArgument = None,
-    *,
     column: ColumnOption,
     bounds: BoundsOption,
     share: Annotated[
@@ -208,51 +174,35 @@ def quantile_command(
     step: Annotated[
         str | None, option("--step", "STEP", "Between values that can be the answer (default: 10,000 in the bounds).")
     ] = None,
-    asking: _Asking,
-) -> None:
+) -> Callable[..., Question]:
     """Say the value below which a share of the values lies."""
-    asking.run(
-        context,
-        source,
-        table,
-        lambda **common: Quantile(column=column, bounds=_bounds(bounds), share=share, step=step, **common),
-    )
+    return partial(Quantile, column=column, bounds=_bounds(bounds), share=share, step=step)
 
 
 @_with_question
 def histogram_command(
-    context: typer.Context,
-    source: shared.DpSourceArgument,
-    table: shared.TableArgument = None,
-    *,
     column: ColumnOption,
     keys: KeysOption = None,
     bins: BinsOption = None,
     hierarchy: LevelsOfOption = None,
     level: LevelOption = None,
-    asking: _Asking,
-) -> None:
+) -> Callable[..., Question]:
     """Say how many rows each key has: given keys, bins, labels of a hierarchy, or (with a delta) frequent keys."""
-    ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
-    asking.run(context, source, table, lambda **common: Histogram(column=column, **ways, **common))
+    return partial(Histogram, column=column, keys=_listed(keys), bins=_listed(bins), hierarchy=hierarchy, level=level)
 
 
 @_with_question
 def most_frequent_command(
-    context: typer.Context,
-    source: shared.DpSourceArgument,
-    table: shared.TableArgument = None,
-    *,
     column: ColumnOption,
     keys: KeysOption = None,
     bins: BinsOption = None,
     hierarchy: LevelsOfOption = None,
     level: LevelOption = None,
-    asking: _Asking,
-) -> None:
+) -> Callable[..., Question]:
     """Say which of the given keys most rows have."""
-    ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
-    asking.run(context, source, table, lambda **common: MostFrequent(column=column, **ways, **common))
+    return partial(
+        MostFrequent, column=column, keys=_listed(keys), bins=_listed(bins), hierarchy=hierarchy, level=level
+    )
 
 
 @shared.with_output()
