@@ -58,12 +58,10 @@ def coded_members(
 ) -> Members:
     """Return rows of the frequency set as the members of classes.
 
-    Args:
-        rows: the rows: a query that selects nothing yet.
-        classes: what makes a class, each with a name.
-        populations: for a model that compares with a population, the same classes of it.
-        packing: where counts stand in the rows, if they stand side by side.
-        weight: what a member adds to ``Columns.tuples``; None where that is 1.
+    ``rows``: the rows: a query that selects nothing yet; ``classes``: what makes a class, each with a name;
+    ``populations``: for a model that compares with a population, the same classes of it; ``packing``: where counts
+    stand in the rows, if they stand side by side; ``weight``: what a member adds to ``Columns.tuples``; None where that
+    is 1.
     """
 
     def features(model: TCloseness) -> exp.Table:

@@ -54,10 +54,9 @@ class Weighed:
     def __init__(self, names: dict[str, str], values: int | None = None, *, coded: bool = False) -> None:
         """Take the names.
 
-        Args:
-            names: of the columns that are called ``n``, ``class_n``, ``place``, ``share`` and ``values`` above.
-            values: how many values the whole table has, where that is known beforehand.
-            coded: whether the query is for a search, and not for reading.
+        ``names``: of the columns that are called ``n``, ``class_n``, ``place``, ``share`` and ``values`` above;
+        ``values``: how many values the whole table has, where that is known beforehand; ``coded``: whether the query is
+        for a search, and not for reading.
         """
         self._names = names
         self.values_of_table = values

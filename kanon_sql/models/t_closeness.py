@@ -210,13 +210,10 @@ def hierarchical_features(
 ) -> exp.Query:
     """Return the query of the features of the hierarchical distance.
 
-    Args:
-        shares: a relation (value, share, ...) with one row for each value of the table.
-        value: its column of values, to look up in the hierarchy.
-        code: its column that is to be the value of the features.
-        lookup: the hierarchy of the column.
-        height: its levels above the values.
-        family: of the types of the values, where they may have to be compared with NULLs.
+    ``shares``: a relation (value, share, ...) with one row for each value of the table; ``value``: its column of
+    values, to look up in the hierarchy; ``code``: its column that is to be the value of the features; ``lookup``: the
+    hierarchy of the column; ``height``: its levels above the values; ``family``: of the types of the values, where they
+    may have to be compared with NULLs.
     """
     labels: list[exp.Query] = []
     for level in range(height):

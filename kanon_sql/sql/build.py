@@ -132,12 +132,9 @@ def selected(
 ) -> exp.Expr:
     """Return the expression that a SELECT in ``sql/<name>.sql`` calls ``column``.
 
-    Args:
-        name: file name without its suffix.
-        column: the name.
-        values: what stands for each placeholder; a sum or difference of numbers becomes one number.
-        columns: what stands for columns of the file.
-        part: the step of the file that has the SELECT, if it is not the last one.
+    ``name``: file name without its suffix; ``column``: the name; ``values``: what stands for each placeholder; a sum or
+    difference of numbers becomes one number; ``columns``: what stands for columns of the file; ``part``: the step of
+    the file that has the SELECT, if it is not the last one.
     """
     given_values, given_columns = values or {}, columns or {}
     found = next(one for one in _parsed(name, part).selects if one.alias == column).copy()  # type: ignore[attr-defined]
@@ -290,10 +287,8 @@ SAME_TYPE = "same type"
 def same(left: exp.Expr, right: exp.Expr, family: str | None = None) -> exp.Expr:
     """Return ``left IS NOT DISTINCT FROM right``: equality for which NULL is a value like any other.
 
-    Args:
-        left: one side.
-        right: the other.
-        family: of the types of both sides, or ``SAME_TYPE``, where it is known: some engines need it to do it fast.
+    ``left``: one side; ``right``: the other; ``family``: of the types of both sides, or ``SAME_TYPE``, where it is
+    known: some engines need it to do it fast.
     """
     equal = exp.NullSafeEQ(this=left, expression=right)
     if family is not None:
@@ -526,11 +521,8 @@ def written_out(
 ) -> exp.Select:
     """Return the query of rows that are written out as texts and read back as their types.
 
-    Args:
-        names: of the columns.
-        rows: the rows; texts and NULL.
-        types: of the columns, as DuckDB writes them.
-        holds: the values of the table among them, by column.
+    ``names``: of the columns; ``rows``: the rows; texts and NULL; ``types``: of the columns, as DuckDB writes them;
+    ``holds``: the values of the table among them, by column.
     """
     if not rows:
         nothing = [named(cast(exp.null(), kind), name) for name, kind in zip(names, types, strict=True)]

@@ -98,9 +98,7 @@ def sum_of_largest(number: exp.Expr, how_many: int) -> exp.Expr:
 
     Without it they would have to be ranked in a step before, which sorts every group.
 
-    Args:
-        number: never NULL.
-        how_many: at least 1.
+    ``number``: never NULL; ``how_many``: at least 1.
     """
     return exp.Anonymous(this=_LARGEST, expressions=[number, sql.literal(how_many)])
 
@@ -147,9 +145,8 @@ def each_once(query: exp.Select, groups: Sequence[str]) -> exp.Select:
 
     Bounds repeat them many times, and to read a statement takes as long as to count a small table.
 
-    Args:
-        query: selects columns that it is grouped by, and what is made from aggregates; it becomes part of the answer.
-        groups: the names of these columns.
+    ``query``: selects columns that it is grouped by, and what is made from aggregates; it becomes part of the answer;
+    ``groups``: the names of these columns.
     """
     found: dict[str, exp.Alias] = {}
 
@@ -187,10 +184,8 @@ def shuffled(columns: Sequence[exp.Expr], seed: int, *, plain: bool = False) -> 
     any value that is not in the release can be learned from it, and the same release comes in the same order however
     many threads made it. Rows that are equal in all columns stand side by side.
 
-    Args:
-        columns: what is published.
-        seed: of the order.
-        plain: whether all of them are numbers, texts, dates or truth values, which every engine can hash as they are.
+    ``columns``: what is published; ``seed``: of the order; ``plain``: whether all of them are numbers, texts, dates or
+    truth values, which every engine can hash as they are.
     """
     hashed = exp.Anonymous(this=_SHUFFLE, expressions=[*columns, sql.literal(seed)])
     hashed.meta["plain"] = plain

@@ -43,10 +43,7 @@ NATIVE = "native"
 def rendered(statement: exp.Expr, dialect: str, *, pretty: bool = False) -> list[str]:
     """Return the texts of a statement in a dialect, to be run one after the other; the last one returns its rows.
 
-    Args:
-        statement: as DuckDB means it.
-        dialect: one of ``DIALECTS``.
-        pretty: whether people are to read it.
+    ``statement``: as DuckDB means it; ``dialect``: one of ``DIALECTS``; ``pretty``: whether people are to read it.
     """
     capabilities = capabilities_of(dialect)
     return [
