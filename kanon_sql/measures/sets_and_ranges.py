@@ -50,6 +50,7 @@ NULL = r"\N"
 """NULL beside other values."""
 SEPARATOR = ", "
 """Between the values of a set."""
+_BESIDE_NULL = "{" + NULL + SEPARATOR
 RELEASED = "released"
 """Column with the rows of the release that have it."""
 LOW_VALUE, HIGH_VALUE = "low_value", "high_value"
@@ -99,7 +100,12 @@ def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         label: exp.Expr = exp.Case().when(single, ends[0]).else_(_range_of(ends[0].copy(), ends[1], own))
         if column.null is not None:
             has_null = exp.and_(sql.column("has_null", "spans"), only_null.copy().not_())
-            label = exp.Case().when(only_null, exp.null()).when(has_null, with_null(label)).else_(label.copy())
+            label = (
+                exp.Case()
+                .when(only_null, exp.null())
+                .when(has_null, sql.concatenated(_BESIDE_NULL, label, "}"))
+                .else_(label.copy())
+            )
     else:
         middle = _means(tuples, column) if cutting.numbers == "mean" else _medians(tuples, column)
         same = sql.column(PART, "middle").eq(sql.column(PART, "spans"))
@@ -210,8 +216,8 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
         .group_by(PART)
     )
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
-    alone = sql.column("leaves", "spans").eq(1)
-    label = exp.Case().when(alone, sql.column("single", "spans")).else_(_set_of(sql.column("members", "spans")))
+    alone, several = sql.column("leaves", "spans").eq(1), sql.concatenated("{", sql.column("members", "spans"), "}")
+    label = exp.Case().when(alone, sql.column("single", "spans")).else_(several)
     query = query.with_("members", as_=members).with_("spans", as_=spans)
     rows, leaves = sql.column(N, "spans"), sql.column("leaves", "spans")
     return _cells(query, column, label, rows, leaves, exp.false(), _no_numbers())
@@ -327,17 +333,8 @@ def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
     return exp.func("REPLACE", member(value, column), sql.literal(between), apart, dialect="duckdb")
 
 
-def _set_of(members: exp.Expr) -> exp.Expr:
-    return sql.concatenated("{", members, "}")
-
-
 def _range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
     return sql.concatenated("[", low, separator(column), high, "]")
-
-
-def with_null(text: exp.Expr) -> exp.Expr:
-    """Return NULL and what else there is as a set."""
-    return sql.concatenated("{" + NULL + SEPARATOR, text, "}")
 
 
 def separator(column: Column) -> str:
@@ -345,31 +342,11 @@ def separator(column: Column) -> str:
     return "-" if column.family in {"integer", "decimal", "float"} else " to "
 
 
-def is_range(text: exp.Expr) -> exp.Expr:
-    """Return the condition that a text may be a range."""
-    return exp.Like(this=text, expression=sql.literal("[%]"))
+def _is_like(text: exp.Expr, pattern: str) -> exp.Expr:
+    return exp.Like(this=text.copy(), expression=sql.literal(pattern))
 
 
-def is_set(text: exp.Expr) -> exp.Expr:
-    """Return the condition that a text may be a set."""
-    return exp.Like(this=text, expression=sql.literal("{%}"))
-
-
-def is_with_null(text: exp.Expr) -> exp.Expr:
-    """Return the condition that a text may be NULL and what else there is."""
-    return exp.Like(this=text, expression=sql.literal("{" + NULL + SEPARATOR + "%}"))
-
-
-def beside_null(text: exp.Expr) -> exp.Expr:
-    """Return what else there is, of a text that ``with_null`` wrote."""
-    return _between(text, len("{" + NULL + SEPARATOR))
-
-
-def inside(text: exp.Expr) -> exp.Expr:
-    return _between(text, 1)
-
-
-def members_of(listed: exp.Expr) -> exp.Expr:
+def _members_of(listed: exp.Expr) -> exp.Expr:
     """Return the members between the brackets of a set as a list, as they are written there.
 
     A comma of a member has a backslash before it, so that one without is a separator. Joined again, the list is the
@@ -436,35 +413,32 @@ def _unread_query(released: exp.Query, possible: exp.Table) -> exp.Select:
 
 def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
     """Return the query of the places of labels that are ranges: the two ends, and NULL beside them."""
-    own = places.hierarchy.column
-    between, with_null = separator(own), places.ordered and places.null is not None
-    label = sql.column(LABEL)
+    between, label = separator(places.hierarchy.column), sql.column(LABEL)
     # 1. Without the NULL beside it.
-    beside = is_with_null(label) if with_null else exp.false()
-    body = exp.Case().when(sql.column("beside"), beside_null(label.copy())).else_(label.copy()) if with_null else label
+    with_null = places.ordered and places.null is not None
+    beside = _is_like(label, f"{_BESIDE_NULL}%}}") if with_null else exp.false()
+    inside = exp.Case().when(sql.column("beside"), _between(label.copy(), len(_BESIDE_NULL))).else_(label.copy())
     marked = exp.select("number", LABEL, sql.named(beside, "beside")).from_(unread.copy())
-    bodies = exp.select("number", "beside", sql.named(body, "body")).from_("marked")
+    bodies = exp.select("number", "beside", sql.named(inside, "body")).from_("marked")
     # 2. The ends, once for each place where the separator stands.
     body, at = sql.column("body"), sql.column("at")
     length = exp.Length(this=body)
     stop = length - sql.literal(len(between) - 1)
     every_place = exp.func("RANGE", sql.literal(2), stop, dialect="duckdb")
     splits = exp.select("*", sql.named(exp.Explode(this=every_place), "at")).from_("bodies")
-    splits = splits.where(is_range(body.copy()))
+    splits = splits.where(_is_like(body, "[%]"))
     low = _substring(body, sql.literal(2), at - 2)
     after = at + len(between)
     high = _substring(body, after, length - exp.Paren(this=after.copy()))
     here = _substring(body, at.copy(), sql.literal(len(between)))
-    ends: exp.Query = exp.select("number", "beside", sql.named(low, "low"), sql.named(high, "high")).from_("splits")
+    ends = exp.select("number", "beside", sql.named(low, "low"), sql.named(high, "high")).from_("splits")
     ends = ends.where(exp.EQ(this=here, expression=sql.literal(between)))
-    if with_null:  # a single value
-        alone = exp.select("number", "beside", sql.named(body.copy(), "low"), sql.named(body.copy(), "high"))
-        ends = sql.union_all([ends, alone.from_("bodies").where(sql.column("beside"))])
+    single = exp.select("number", "beside", sql.named(body.copy(), "low"), sql.named(body.copy(), "high"))
+    single = single.from_("bodies").where(sql.column("beside"))
     # 3. Their places.
     found: list[exp.Expr] = [sql.column("place", "low_end"), sql.column("place", "high_end")]
-    if with_null:
-        null = exp.Case().when(sql.column("beside", "ends"), sql.literal(places.null))
-        found.append(null.else_(found[0].copy()))
+    null = exp.Case().when(sql.column("beside", "ends"), sql.literal(places.null))
+    found.append(null.else_(found[0].copy()))
     query = exp.select(
         sql.named(exp.Window(this=exp.RowNumber()), PART),
         sql.column("number", "ends"),
@@ -479,7 +453,7 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
         .with_("marked", as_=marked)
         .with_("bodies", as_=bodies)
         .with_("splits", as_=splits)
-        .with_("ends", as_=ends)
+        .with_("ends", as_=sql.union_all([ends, single]))
         .with_("spans", as_=query)
     )
 
@@ -499,8 +473,9 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
     """
     body, members = sql.column("body"), sql.column("members")
     label = sql.column(LABEL)
-    sets = exp.select("number", sql.named(inside(label), "body")).from_(unread.copy()).where(is_set(label.copy()))
-    lists = exp.select("number", "body", sql.named(members_of(body), "members")).from_("sets")
+    sets = exp.select("number", sql.named(_between(label, 1), "body")).from_(unread.copy())
+    sets = sets.where(_is_like(label, "{%}"))
+    lists = exp.select("number", "body", sql.named(_members_of(body), "members")).from_("sets")
     whole = exp.EQ(
         this=exp.func("ARRAY_TO_STRING", members, sql.literal(SEPARATOR), dialect="duckdb"), expression=body.copy()
     )

@@ -32,6 +32,7 @@ sum of their differences is divided by.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, get_args
 
@@ -67,25 +68,7 @@ FEATURES = ("share", "total", "scale")
 _MOST_FEATURES = 10_000_000
 """Rows of features that are made at most: of m ordered values there are m (m + 1) / 2."""
 
-_ORDERED_TYPES = [
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-    "FLOAT",
-    "DOUBLE",
-    "DECIMAL",
-    "DATE",
-    "TIME",
-    "TIMESTAMP",
-    "INTERVAL",
-]
+_ORDERED_TYPE = re.compile("U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL|DATE|TIME|INTERVAL")
 
 
 @dataclass(frozen=True)
@@ -187,8 +170,7 @@ def compares_features(model: PrivacyModel) -> TypeGuard[TCloseness]:
 
 def natural_distance(column: Column) -> Distance:
     """Return the distance that is meant where none was named: ordered for numbers, dates and times, else equal."""
-    kind = folded(column.type).upper()
-    return "ordered" if kind.startswith(tuple(_ORDERED_TYPES)) else "equal"
+    return "ordered" if _ORDERED_TYPE.match(folded(column.type).upper()) else "equal"
 
 
 def require_few(values: int, column: str) -> None:
