@@ -1,3 +1,35 @@
+-- what is known of every place
+CREATE TEMPORARY TABLE kanon_ends AS
+SELECT
+  (
+    SELECT
+      ARRAY_AGG(node_1 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS node_1_of_3,
+  (
+    SELECT
+      ARRAY_AGG(leaves_1 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS leaves_1_of_3,
+  (
+    SELECT
+      ARRAY_AGG(node_2 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS node_2_of_3,
+  (
+    SELECT
+      ARRAY_AGG(leaves_2 ORDER BY place)
+    FROM kanon_places_zip
+    WHERE
+      place > 0
+  ) AS leaves_2_of_3;
+
 -- groups of tuples with the same place, and what is known of them
 CREATE TEMPORARY TABLE kanon_histogram AS
 WITH working AS MATERIALIZED (
@@ -237,15 +269,9 @@ FROM (
         CAST((
           cuts.inside_high_1 - cuts.inside_low_1
         ) AS DOUBLE) / 52.0 + (
-          CASE
-            WHEN NOT (
-              BIT_COUNT((
-                cuts.inside_word_1 & 3
-              )) = 1
-            )
-            THEN 1.0
-            ELSE 0.0
-          END
+          CASE WHEN BIT_COUNT((
+            cuts.inside_word_1 & 3
+          )) = 1 THEN 0.0 ELSE 1.0 END
         ) + (
           CASE
             WHEN BIT_COUNT((
@@ -259,28 +285,130 @@ FROM (
                 (
                   cuts.inside_word_1 >> 2
                 ) & 127
-              ) & inside_places_3.mask_1
-            ) = (
-              (
-                cuts.inside_word_1 >> 2
-              ) & 127
-            )
+              ) >> (
+                (
+                  LIST_EXTRACT(
+                    ends.node_1_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.inside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.inside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  ) + LIST_EXTRACT(
+                    ends.leaves_1_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.inside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.inside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  )
+                ) - 1
+              )
+            ) = 0
             THEN (
-              CAST(inside_places_3.leaves_1 AS DOUBLE) - 1.0
+              CAST(LIST_EXTRACT(
+                ends.leaves_1_of_3,
+                BIT_COUNT(
+                  (
+                    (
+                      (
+                        cuts.inside_word_1 >> 2
+                      ) & 127
+                    ) & (
+                      -(
+                        (
+                          cuts.inside_word_1 >> 2
+                        ) & 127
+                      )
+                    )
+                  ) - 1
+                ) + 1
+              ) AS DOUBLE) - 1.0
             ) / 6.0
             WHEN (
               (
                 (
                   cuts.inside_word_1 >> 2
                 ) & 127
-              ) & inside_places_3.mask_2
-            ) = (
-              (
-                cuts.inside_word_1 >> 2
-              ) & 127
-            )
+              ) >> (
+                (
+                  LIST_EXTRACT(
+                    ends.node_2_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.inside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.inside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  ) + LIST_EXTRACT(
+                    ends.leaves_2_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.inside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.inside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  )
+                ) - 1
+              )
+            ) = 0
             THEN (
-              CAST(inside_places_3.leaves_2 AS DOUBLE) - 1.0
+              CAST(LIST_EXTRACT(
+                ends.leaves_2_of_3,
+                BIT_COUNT(
+                  (
+                    (
+                      (
+                        cuts.inside_word_1 >> 2
+                      ) & 127
+                    ) & (
+                      -(
+                        (
+                          cuts.inside_word_1 >> 2
+                        ) & 127
+                      )
+                    )
+                  ) - 1
+                ) + 1
+              ) AS DOUBLE) - 1.0
             ) / 6.0
             ELSE 1.0
           END
@@ -289,15 +417,9 @@ FROM (
         CAST((
           cuts.outside_high_1 - cuts.outside_low_1
         ) AS DOUBLE) / 52.0 + (
-          CASE
-            WHEN NOT (
-              BIT_COUNT((
-                cuts.outside_word_1 & 3
-              )) = 1
-            )
-            THEN 1.0
-            ELSE 0.0
-          END
+          CASE WHEN BIT_COUNT((
+            cuts.outside_word_1 & 3
+          )) = 1 THEN 0.0 ELSE 1.0 END
         ) + (
           CASE
             WHEN BIT_COUNT((
@@ -311,102 +433,137 @@ FROM (
                 (
                   cuts.outside_word_1 >> 2
                 ) & 127
-              ) & outside_places_3.mask_1
-            ) = (
-              (
-                cuts.outside_word_1 >> 2
-              ) & 127
-            )
+              ) >> (
+                (
+                  LIST_EXTRACT(
+                    ends.node_1_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.outside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.outside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  ) + LIST_EXTRACT(
+                    ends.leaves_1_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.outside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.outside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  )
+                ) - 1
+              )
+            ) = 0
             THEN (
-              CAST(outside_places_3.leaves_1 AS DOUBLE) - 1.0
+              CAST(LIST_EXTRACT(
+                ends.leaves_1_of_3,
+                BIT_COUNT(
+                  (
+                    (
+                      (
+                        cuts.outside_word_1 >> 2
+                      ) & 127
+                    ) & (
+                      -(
+                        (
+                          cuts.outside_word_1 >> 2
+                        ) & 127
+                      )
+                    )
+                  ) - 1
+                ) + 1
+              ) AS DOUBLE) - 1.0
             ) / 6.0
             WHEN (
               (
                 (
                   cuts.outside_word_1 >> 2
                 ) & 127
-              ) & outside_places_3.mask_2
-            ) = (
-              (
-                cuts.outside_word_1 >> 2
-              ) & 127
-            )
+              ) >> (
+                (
+                  LIST_EXTRACT(
+                    ends.node_2_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.outside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.outside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  ) + LIST_EXTRACT(
+                    ends.leaves_2_of_3,
+                    BIT_COUNT(
+                      (
+                        (
+                          (
+                            cuts.outside_word_1 >> 2
+                          ) & 127
+                        ) & (
+                          -(
+                            (
+                              cuts.outside_word_1 >> 2
+                            ) & 127
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  )
+                ) - 1
+              )
+            ) = 0
             THEN (
-              CAST(outside_places_3.leaves_2 AS DOUBLE) - 1.0
+              CAST(LIST_EXTRACT(
+                ends.leaves_2_of_3,
+                BIT_COUNT(
+                  (
+                    (
+                      (
+                        cuts.outside_word_1 >> 2
+                      ) & 127
+                    ) & (
+                      -(
+                        (
+                          cuts.outside_word_1 >> 2
+                        ) & 127
+                      )
+                    )
+                  ) - 1
+                ) + 1
+              ) AS DOUBLE) - 1.0
             ) / 6.0
             ELSE 1.0
           END
         )
       ) AS lost
     FROM kanon_children AS cuts
-    LEFT JOIN (
-      SELECT
-        CAST(1 AS BIGINT) << (
-          place - 1
-        ) AS "bit",
-        (
-          (
-            CAST(1 AS BIGINT) << CAST(leaves_1 AS INT)
-          ) - 1
-        ) << (
-          node_1 - 1
-        ) AS mask_1,
-        leaves_1,
-        (
-          (
-            CAST(1 AS BIGINT) << CAST(leaves_2 AS INT)
-          ) - 1
-        ) << (
-          node_2 - 1
-        ) AS mask_2,
-        leaves_2
-      FROM kanon_places_zip
-    ) AS inside_places_3
-      ON inside_places_3."bit" = (
-        (
-          cuts.inside_word_1 >> 2
-        ) & 127
-      ) & (
-        -(
-          (
-            cuts.inside_word_1 >> 2
-          ) & 127
-        )
-      )
-    LEFT JOIN (
-      SELECT
-        CAST(1 AS BIGINT) << (
-          place - 1
-        ) AS "bit",
-        (
-          (
-            CAST(1 AS BIGINT) << CAST(leaves_1 AS INT)
-          ) - 1
-        ) << (
-          node_1 - 1
-        ) AS mask_1,
-        leaves_1,
-        (
-          (
-            CAST(1 AS BIGINT) << CAST(leaves_2 AS INT)
-          ) - 1
-        ) << (
-          node_2 - 1
-        ) AS mask_2,
-        leaves_2
-      FROM kanon_places_zip
-    ) AS outside_places_3
-      ON outside_places_3."bit" = (
-        (
-          cuts.outside_word_1 >> 2
-        ) & 127
-      ) & (
-        -(
-          (
-            cuts.outside_word_1 >> 2
-          ) & 127
-        )
-      )
+    CROSS JOIN kanon_ends AS ends
   ) AS lost
 ) AS ranked
 WHERE

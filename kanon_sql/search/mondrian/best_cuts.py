@@ -54,6 +54,7 @@ _CUT = ("column_number", "from_place", "to_place")
 
 def best_cuts(parts: Parts, costs: SideCosts) -> None:
     k = parts.problem.k
+    parts.know_ends(costs.needed_of_ends)
     # 1. Groups.
     parts.make(
         "kanon_histogram",
@@ -191,12 +192,10 @@ def _enough(inside: exp.Expr, outside: exp.Expr, k: int) -> list[exp.Expr]:
 def _best(parts: Parts, costs: SideCosts) -> exp.Select:
     """Return the cut of each part after which it loses least; of equal ones, the first."""
     query = exp.select(*(sql.column(name, "cuts") for name in ("part", "column_number", "from_place", "to_place")))
-    query = query.from_(sql.aliased(parts["kanon_children"], "cuts"))
+    query = parts.with_ends(query.from_(sql.aliased(parts["kanon_children"], "cuts")))
     total: exp.Expr | None = None
     for side in ("inside", "outside"):
-        query, cost = costs.cost(query, side)
-        rows = sql.column(f"{side}_rows", "cuts")
-        lost = rows * exp.Paren(this=cost)
+        lost = sql.column(f"{side}_rows", "cuts") * exp.Paren(this=costs.cost(side))
         total = lost if total is None else exp.Add(this=total, expression=lost)
     query = query.select(sql.named(total or sql.literal(0), "lost"))
     if not parts.problem.only_counts_rows:
@@ -285,9 +284,8 @@ def _leaves_query(parts: Parts, costs: SideCosts) -> exp.Query:
     own = [sql.named(sql.column(name), f"own_{name}") for name in names]
     renamed = exp.select(PART, N, *(sql.column(name) for name in names), *own).from_(known.subquery("known"))
     query = exp.select(sql.column(PART, "cuts"), sql.column(N, "cuts"), *(sql.column(name, "cuts") for name in names))
-    query = query.from_(renamed.subquery("cuts"))
-    query, cost = costs.cost(query, "own")
-    lost = sql.column(N, "cuts") * exp.Paren(this=cost)
+    query = parts.with_ends(query.from_(renamed.subquery("cuts")))
+    lost = sql.column(N, "cuts") * exp.Paren(this=costs.cost("own"))
     number = sql.over(exp.RowNumber(), order=[sql.column("path", "tree"), sql.column(PART, "cuts")])
     same = sql.column(PART, "tree").eq(sql.column(PART, "cuts"))
     return query.select(sql.named(lost, "lost"), sql.named(number, "number")).join(tree.subquery("tree"), on=same)
@@ -320,8 +318,8 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
     blocked = sql.relation("blocks")
     paired = paired.from_(sql.aliased(blocked, "one")).join(sql.aliased(blocked, "other"), on=same)
     query = exp.select("one", "other", sql.column("lost", "cuts")).from_(paired.subquery("cuts"))
-    query, cost = costs.cost(query, "both")
-    together = sql.column(N, "cuts") * exp.Paren(this=cost)
+    query = parts.with_ends(query)
+    together = sql.column(N, "cuts") * exp.Paren(this=costs.cost("both"))
     more = exp.Paren(this=exp.Sub(this=together, expression=sql.column("lost", "cuts"))) / sql.column(N, "cuts")
     weighed = query.select(sql.named(more, "more"))
     ranks = []

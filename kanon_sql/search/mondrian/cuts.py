@@ -20,7 +20,7 @@ from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.labels import PART, Places, node_name
 from kanon_sql.models.base import N
-from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
+from kanon_sql.search.mondrian.parts import ALL, START, at_place, names_of_nodes, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ _BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins thei
 
 
 def choose_columns(parts: Parts) -> None:
-    known = [(column, name) for column in parts.places for name in _needed_of_ends(column, parts.cutting)]
-    if known and not parts.is_made("kanon_ends"):
-        parts.make("kanon_ends", "what is known of every place", lambda: _ends_query(known))
+    parts.know_ends([(column, name) for column in parts.places for name in _needed_of_ends(column, parts.cutting)])
     parts.make("kanon_chosen", "the column in which each part spans most", lambda: _chosen_query(parts))
 
 
@@ -57,8 +55,7 @@ def _chosen_query(parts: Parts) -> exp.Select:
     # 2. How wide that is; nothing where all was tried.
     widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
     widths = widths.join(sql.aliased(tried, "tried"), on=_same(PART, "spans", "tried"))
-    if parts.is_made("kanon_ends"):
-        widths = widths.join(sql.aliased(parts["kanon_ends"], "ends"), join_type="cross", copy=False)
+    widths = parts.with_ends(widths)
     for column in places:
         all_tried = sql.column(tried_name(column)).eq(ALL)
         empty = _low(column).eq(_high(column))
@@ -135,34 +132,7 @@ def _needed_of_ends(column: Places, cutting: Cutting) -> list[str]:
     """Return what must be known of the lowest and the highest place of a part in a column."""
     if column.ordered and cutting.choose == "range":
         return ["number"]
-    levels = range(1, column.hierarchy.height) if _needs_tree(column, cutting) else ()
-    return [name for level in levels for name in (node_name(level), _leaves(level))]
-
-
-def _ends_query(known: Sequence[tuple[Places, str]]) -> exp.Select:
-    """Return the query of a row with a list of each, in the order of the places.
-
-    To join the places of both ends of every column would take longer to plan than all else that a round does.
-    """
-    lists = []
-    for column, name in known:
-        in_order = exp.Order(this=sql.column(name), expressions=[exp.Ordered(this=sql.column("place"))])
-        listed = exp.select(exp.ArrayAgg(this=in_order)).from_(column.relation.copy()).where(sql.column("place") > 0)
-        lists.append(sql.named(listed.subquery(), _list_of(column, name)))
-    return exp.select(*lists)
-
-
-def _at(column: Places, name: str, place: exp.Expr) -> exp.Expr:
-    """Return what is known of a place of a column; NULL at 0."""
-    return exp.Anonymous(this="LIST_EXTRACT", expressions=[sql.column(_list_of(column, name), "ends"), place])
-
-
-def _list_of(column: Places, name: str) -> str:
-    return f"{name}_of_{column.number + 1}"
-
-
-def _leaves(level: int) -> str:
-    return f"leaves_{level}"
+    return names_of_nodes(column) if _needs_tree(column, cutting) else []
 
 
 def _width(column: Places, cutting: Cutting) -> exp.Expr:
@@ -174,7 +144,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
     if cutting.choose == "distinct":
         return different / float(column.different)
     if column.ordered and labels.lower is not None and labels.upper is not None:
-        low, high = (_at(column, "number", end) for end in (_low(column), _high(column)))
+        low, high = (at_place(column, "number", end) for end in (_low(column), _high(column)))
         # Halves, because the difference of two large numbers may be too large for one.
         half = labels.upper / 2 - labels.lower / 2
         width = exp.Paren(this=exp.Sub(this=_halved(high), expression=_halved(low)))
@@ -189,7 +159,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         return sql.cast(exp.Paren(this=places), "DOUBLE") / float(labels.leaves)
     tree = exp.Case()
     for level in range(1, column.hierarchy.height):
-        leaves = sql.cast(_at(column, _leaves(level), _low(column)), "DOUBLE")
+        leaves = sql.cast(at_place(column, f"leaves_{level}", _low(column)), "DOUBLE")
         share = leaves / float(labels.leaves)
         tree = tree.when(_is_under_one(column, level), share, copy=False)
     return tree.else_(sql.literal(1.0), copy=False) if column.hierarchy.height > 1 else sql.literal(1.0)
@@ -235,7 +205,7 @@ def _high(column: Places) -> exp.Expr:
 
 def _is_under_one(column: Places, level: int) -> exp.Expr:
     """Return the condition that the values of a part are under one label of a level."""
-    low, high = (_at(column, node_name(level), end) for end in (_low(column), _high(column)))
+    low, high = (at_place(column, node_name(level), end) for end in (_low(column), _high(column)))
     return exp.EQ(this=low, expression=high)
 
 

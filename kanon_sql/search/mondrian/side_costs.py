@@ -16,10 +16,11 @@ from sqlglot import exp
 
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.labels import node_name
+from kanon_sql.search.mondrian.parts import at_place, names_of_nodes
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kanon_sql.measures.labels import Places
 
@@ -43,6 +44,12 @@ class SideCosts:
             used[word] += leaves
         self.words = len(used)
         self.spans = [column for column in places if column.number not in self.bits]
+
+    @property
+    def needed_of_ends(self) -> list[tuple[Places, str]]:
+        """What must be known of the lowest and the highest place of a side."""
+        trees = self.places if self.labels == "tree" else ()
+        return [(column, name) for column in trees if not column.ordered for name in names_of_nodes(column)]
 
     # Columns of the tuples
 
@@ -113,35 +120,37 @@ class SideCosts:
 
     # What a side costs
 
-    def cost(self, query: exp.Select, side: str) -> tuple[exp.Select, exp.Expr]:
-        """Return the query joined to what the costs of a side need, and what each of its rows costs.
-
-        The query is of relation ``cuts``, with what is known of the side under names that begin with ``side``.
-        """
+    def cost(self, side: str) -> exp.Expr:
+        """Return what each row of a side costs, over ``cuts`` whose columns of the side begin with ``side``."""
         total: exp.Expr | None = None
         for column in self.places:
-            if column.labels.leaves <= 1:
-                continue
-            query, cost = self._column_cost(query, column, side)
-            total = cost if total is None else exp.Add(this=total, expression=cost)
-        return query, total or sql.literal(0.0)
+            if column.labels.leaves > 1:
+                cost = self._column_cost(column, side)
+                total = cost if total is None else exp.Add(this=total, expression=cost)
+        return total or sql.literal(0.0)
 
-    def _column_cost(self, query: exp.Select, column: Places, side: str) -> tuple[exp.Select, exp.Expr]:
-        bits = self.bits.get(column.number)
-        if bits is not None:
+    def _column_cost(self, column: Places, side: str) -> exp.Expr:
+        if (bits := self.bits.get(column.number)) is not None:
             word, shift = bits
             mask = (1 << column.labels.leaves) - 1
             own = sql.bits(sql.shifted_right(sql.column(f"{side}_{_word(word)}", "cuts"), shift), mask)
+            values = exp.BitwiseCount(this=own)
             if self.labels == "set":
-                return query, self._share(column, exp.BitwiseCount(this=own))
-            return self._tree_by_bits(query, column, own, side)
+                return self._share(column, values)
+            below_lowest = exp.BitwiseAnd(this=own.copy(), expression=exp.Paren(this=exp.Neg(this=own.copy()))) - 1
+            lowest = exp.BitwiseCount(this=below_lowest) + 1
+
+            def is_last(place: exp.Expr) -> exp.Expr:  # no bit is beyond it
+                return exp.BitwiseRightShift(this=own.copy(), expression=exp.Paren(this=place)).eq(0)
+
+            return self._tree(column, values.eq(1), lowest, is_last)
         low, high = (sql.column(f"{side}_{name}", "cuts") for name in (_low(column), _high(column)))
         if column.ordered:
-            return query, self._width(column, low, high)
+            return self._width(column, low, high)
         if self.labels == "tree":
-            return self._tree_by_ends(query, column, low, high, side)
+            return self._tree(column, low.eq(high), low, lambda place: exp.LTE(this=high.copy(), expression=place))
         places = exp.Add(this=high - low, expression=sql.literal(1))
-        return query, self._share(column, exp.Paren(this=places))
+        return self._share(column, exp.Paren(this=places))
 
     def _share(self, column: Places, leaves: exp.Expr) -> exp.Expr:
         """Return what a label with some leaves costs, 0 to 1."""
@@ -162,58 +171,19 @@ class SideCosts:
         width = exp.Paren(this=exp.Sub(this=halves[0], expression=halves[1])) / sql.literal(upper / 2 - lower / 2)
         return exp.Coalesce(this=width, expressions=[sql.literal(0.0)])
 
-    def _tree_by_bits(self, query: exp.Select, column: Places, own: exp.Expr, side: str) -> tuple[exp.Select, exp.Expr]:
-        """Return what the lowest label over the values costs: the first above the lowest value that has them all."""
-        lowest = exp.BitwiseAnd(this=own, expression=exp.Paren(this=exp.Neg(this=own.copy())))
-        single = exp.BitwiseCount(this=own.copy()).eq(1)
-        if column.hierarchy.height == 1:
-            return query, _unless_zero(exp.Not(this=exp.Paren(this=single)), sql.literal(1.0))
-        alias = f"{side}_places_{column.number + 1}"
-        query = query.join(
-            self._bit_query(column).subquery(alias),
-            on=exp.EQ(this=sql.column("bit", alias), expression=lowest),
-            join_type="left",
-        )
-        case = exp.Case().when(single, sql.literal(0.0))
+    def _tree(
+        self, column: Places, is_single: exp.Expr, low: exp.Expr, is_last: Callable[[exp.Expr], exp.Expr]
+    ) -> exp.Expr:
+        """Return what the lowest label over all values costs: the first above the lowest one that has them all.
+
+        ``is_last`` says of a place that no value is beyond it.
+        """
+        case = exp.Case().when(is_single, sql.literal(0.0))
         for level in range(1, column.hierarchy.height):
-            under = sql.column(f"mask_{level}", alias)
-            within = exp.EQ(
-                this=exp.Paren(this=exp.BitwiseAnd(this=own.copy(), expression=under)), expression=own.copy()
-            )
-            case = case.when(within, self._share(column, sql.column(f"leaves_{level}", alias)), copy=False)
-        return query, exp.Paren(this=case.else_(sql.literal(1.0)))
-
-    def _bit_query(self, column: Places) -> exp.Select:
-        """Return the query of places as bits, with the bits under the labels above them."""
-        one = sql.cast(sql.literal(1), "BIGINT")
-
-        def bit_of(place: str) -> exp.Expr:
-            before = sql.column(place) - 1
-            return exp.BitwiseLeftShift(this=one.copy(), expression=exp.Paren(this=before))
-
-        found = exp.select(sql.named(bit_of("place"), "bit")).from_(column.relation.copy())
-        for level in range(1, column.hierarchy.height):
-            leaves = sql.column(f"leaves_{level}")
-            full = exp.Paren(this=exp.BitwiseLeftShift(this=one.copy(), expression=sql.cast(leaves, "INTEGER"))) - 1
-            before = sql.column(node_name(level)) - 1
-            mask = exp.BitwiseLeftShift(this=exp.Paren(this=full), expression=exp.Paren(this=before))
-            found = found.select(sql.named(mask, f"mask_{level}"), leaves.copy())
-        return found
-
-    def _tree_by_ends(
-        self, query: exp.Select, column: Places, low: exp.Expr, high: exp.Expr, side: str
-    ) -> tuple[exp.Select, exp.Expr]:
-        """Return what the lowest label over the lowest and the highest place costs."""
-        aliases = [f"{side}_{end}_{column.number + 1}" for end in ("low", "high")]
-        for alias, place in zip(aliases, (low, high), strict=True):
-            same = exp.EQ(this=sql.column("place", alias), expression=place.copy())
-            query = query.join(sql.aliased(column.relation, alias), on=same, join_type="left")
-        case = exp.Case().when(exp.EQ(this=low.copy(), expression=high.copy()), sql.literal(0.0))
-        for level in range(1, column.hierarchy.height):
-            name = node_name(level)
-            same = sql.column(name, aliases[0]).eq(sql.column(name, aliases[1]))
-            case = case.when(same, self._share(column, sql.column(f"leaves_{level}", aliases[0])), copy=False)
-        return query, exp.Paren(this=case.else_(sql.literal(1.0)))
+            leaves = at_place(column, f"leaves_{level}", low)
+            last = at_place(column, node_name(level), low) + leaves.copy() - 1
+            case = case.when(is_last(last), self._share(column, leaves), copy=False)
+        return exp.Paren(this=case.else_(sql.literal(1.0)))
 
 
 def _unless_zero(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
