@@ -167,7 +167,8 @@ Call = TypeVar("Call", bound="Callable[..., Any]")
 
 
 def takes_case(call: Call) -> Call:
-    """Let a public call that takes ``**case`` show the settings of a case as keywords."""
+    """Let ``help()`` of a public call that takes ``**case`` show the settings of a case as keywords, and explain them."""
+    call.__doc__ = f"{call.__doc__}\n\n    CaseSettings: {CaseSettings.__doc__}"
     own = inspect.signature(call)
     *first, _ = own.parameters.values()
     keywords = [
@@ -188,7 +189,7 @@ def given_case(tables: Tables, case: CaseSettings, wants: Wants, **settings: Any
     tables = replace(tables, original=case.get("original"), original_table=case.get("original_table"))
     with open_case(
         tables,
-        make_policy(policy, rest="drop", **own, **settings),
+        make_policy(policy, **own, **settings),
         in_file,
         rules_of(case.get("prepare") or {}),
         wants,
@@ -214,6 +215,8 @@ def open_case(
 
     ``by_original`` says that a setting is about the original; ``watch`` is given the engine before any other work.
     """
+    if policy.columns.rest is None:  # columns without a role do not matter
+        policy = replace(policy, columns=replace(policy.columns, rest="drop"))
     named = _named(tables, policy, in_file, wants, by_original=by_original)
     with computing_in(policy.time_zone):
         into = in_file.into if tables.source is None and tables.table is None else None
