@@ -167,7 +167,7 @@ Call = TypeVar("Call", bound="Callable[..., Any]")
 
 
 def takes_case(call: Call) -> Call:
-    """Let ``help()`` of a public call that takes ``**case`` show the settings of a case as keywords, and explain them."""
+    """Let ``help()`` of a public call that takes ``**case`` show and explain the settings of a case."""
     call.__doc__ = f"{call.__doc__}\n\n    CaseSettings: {CaseSettings.__doc__}"
     own = inspect.signature(call)
     *first, _ = own.parameters.values()
