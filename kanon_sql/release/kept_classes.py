@@ -60,7 +60,7 @@ def _labelled(publication: Publication) -> _Labelled:
         GENERALIZED: [(GENERALIZED, combinations_query(publication, lookups, columns))],
         "classes": [("classes", exp.select("*").from_(GENERALIZED))],
     }
-    steps = [columns.labels_at(publication, node) for node in publication.recoding.nodes]
+    steps = [columns.labels_at(node) for node in publication.recoding.nodes]
     labels = [*names, *columns.labels.values()]
     return _Labelled(combinations, labels, steps, columns.entity, columns.n, columns.step)
 

@@ -355,7 +355,7 @@ def test_a_stored_hierarchy_and_one_of_a_file(tmp_path: Path) -> None:
     # A value that the hierarchy does not have is an error, and so is another hierarchy.
     make(path, "december", [(7, 7, 23, "300", "F", "flu")])
     before = tables_of(path)
-    with pytest.raises(kanon.HierarchyError, match=r"'zip' .* has no row for 1 value .* a lock is for the hierarchies"):
+    with pytest.raises(kanon.HierarchyError, match=r"'zip' .* has no row for 1 value .* a lock of its own"):
         append(path, "december")
     assert tables_of(path) == before
     Path("zip.csv").write_text(Path("zip.csv").read_text(encoding="utf-8") + "300;3-area;*\n", encoding="utf-8")

@@ -164,7 +164,7 @@ def facts_of_table(
     indexes = engine.rows(sql.statement("in_place/indexes", values=here), "indexes of the table")
     over = _views_over(views, schema, name)
     if ours := [view.name for view in over if any(db == SCHEMA for db, _ in view.reads or ())]:
-        raise UsageError(f"View {', '.join(ours)} is a release that reads {name!r}: drop it, or make it a table.")
+        raise UsageError(f"View {', '.join(ours)} is a release of {name!r}: drop it, or make it a table.")
     macros = engine.rows(sql.statement("in_place/macros"), "macros of the database")
     types, listed = _lists(engine, going | {(schema, name)}, views, macros)
     collations = _collations(engine, here)
@@ -286,7 +286,9 @@ def _lists(
         users = [user for user, text in texts.items() if _mentions(text, name)]
         users += sorted({f"table {table}" for table, text in expressions if _casts_to(text, name)})
         if users:
-            raise UsageError(f"Type {name!r} lists values that are to go: change or drop {', '.join(users)} first.")
+            raise UsageError(
+                f"Type {name!r} lists values that go, and is named by {', '.join(users)}: change or drop that."
+            )
         own.add(listed)
         found.append((schema, name))
     return tuple(found), frozenset(own - staying)

@@ -11,6 +11,7 @@ is required of some of the columns, a table has the classes of each step (see ``
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -40,7 +41,7 @@ class CombinationColumns:
 
     def __init__(self, publication: Publication) -> None:
         """Choose the names."""
-        taken = list(publication.quasi_identifiers)
+        self.publication, taken = publication, list(publication.quasi_identifiers)
 
         def name(wanted: str) -> str:
             taken.append(unused_name(wanted, taken))
@@ -59,51 +60,45 @@ class CombinationColumns:
             if column is not None
         }
 
-    def labels_at(self, publication: Publication, node: Node) -> list[str]:
+    def labels_at(self, node: Node) -> list[str]:
         """Return those that have the labels of a node; those of the root are not needed."""
         return [
             self.labels.get((column, level), hierarchy.column.name)
-            for column, (level, hierarchy) in enumerate(zip(node, publication.hierarchies, strict=True))
+            for column, (level, hierarchy) in enumerate(zip(node, self.publication.hierarchies, strict=True))
             if level < hierarchy.height
         ]
 
-    def all(self, publication: Publication) -> list[str]:
+    def all(self) -> list[str]:
         """Return the names of all columns, in their order."""
-        entity = [self.entity] if publication.roles.entity is not None else []
-        own = [*publication.quasi_identifiers, *self.labels.values(), self.n, *entity, *self.sensitive.values()]
+        entity = [self.entity] if self.publication.roles.entity is not None else []
+        own = [*self.publication.quasi_identifiers, *self.labels.values(), self.n, *entity, *self.sensitive.values()]
         return [*own, self.step]
 
 
 class LocalStatements(Statements):
     """The steps are gone through before; a release has the rows of combinations with a step."""
 
+    @cached_property
+    def _names(self) -> CombinationColumns:
+        return CombinationColumns(self.publication)
+
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-        publication = self.publication
-        names = CombinationColumns(publication)
-        table = sql.create_table(
-            publication.combinations.copy(), combinations_query(publication, lookups, names), temporary=True
-        )
-        steps = [
-            _step_statement(publication, names, number, node)
-            for number, node in enumerate(publication.recoding.nodes, start=1)
-        ]
-        return (table, *steps)
+        query = combinations_query(self.publication, lookups, self._names)
+        table = sql.create_table(self.publication.combinations.copy(), query, temporary=True)
+        nodes = enumerate(self.publication.recoding.nodes, start=1)
+        return (table, *(self._step_statement(number, node) for number, node in nodes))
 
     def working_tables(self) -> tuple[exp.Table, ...]:
         return (self.publication.combinations,)
 
     def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - joined before
         """Return all published rows: the classes of each step were counted when it was gone through."""
-        publication = self.publication
-        names = CombinationColumns(publication)
-        place = publication.combinations.name
+        publication, names, place = self.publication, self._names, self.publication.combinations.name
         numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
         query = exp.select().from_(sql.aliased(publication.source, "source"))
         for column in publication.columns:
             if column.name in numbers:
-                query = query.select(
-                    sql.named(_label(publication, names, numbers[column.name]), column.name), copy=False
-                )
+                query = query.select(sql.named(self._label(numbers[column.name]), column.name), copy=False)
             else:
                 query = query.select(as_published(column), copy=False)
         pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
@@ -128,6 +123,100 @@ class LocalStatements(Statements):
             "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
             "--algorithm optimal."
         )
+
+    def _step_statement(self, number: int, node: Node) -> exp.Update:
+        """Return the update that publishes, at a node, what is left and in classes that satisfy all models."""
+        publication, names, place = self.publication, self._names, self.publication.combinations.name
+        labels = names.labels_at(node)
+        left = sql.column(names.step).is_(exp.null())
+        # Without copies: there may be a hundred steps, and a builder would copy all it has at every call.
+        selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
+        large = exp.select(*selected, copy=False).from_(publication.combinations.copy(), copy=False)
+        large = large.where(left, copy=False)
+        if labels:
+            large = large.group_by(*(sql.column(label) for label in labels), copy=False)
+        of_rows = [model for model in publication.models if isinstance(model, RowModel)]
+        if publication.kept is not None:
+            large = exp.select(*selected).from_(publication.kept.copy()).where(sql.column(names.step).eq(number))
+        elif len(of_rows) == len(publication.models):
+            met = [model.is_met(self._measure(model)) for model in of_rows]
+            large = large.having(sql.all_of(met), copy=False)
+        else:
+            large = self._allowed_classes(labels)
+        families = {hierarchy.column.name: comparable(hierarchy.column) for hierarchy in publication.hierarchies}
+        same = [
+            sql.same(sql.column(label, "large"), sql.column(label, place), families.get(label, "text"))
+            for label in labels
+        ]
+        found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
+        in_large = exp.Exists(this=found.where(*same, copy=False) if same else found)
+        assigned = exp.EQ(this=sql.column(names.step), expression=sql.literal(number))
+        condition = exp.Where(this=exp.and_(left.copy(), in_large, copy=False))
+        update = exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
+        update.meta["columns"] = names.all()  # where tables cannot be changed, the next one is made of them
+        return update
+
+    def _measure(self, model: RowModel) -> exp.Expr:
+        """Return the measure of a model of rows, over combinations."""
+        return model.combined_measure(
+            sql.column(self._names.n), sql.column(self._names.entity) if model.entity else None
+        )
+
+    def _allowed_classes(self, labels: list[str]) -> exp.Select:
+        """Return the classes of what is left that satisfy models of sensitive columns too."""
+        names, models, table = self._names, self.publication.models, self.publication.combinations
+        references = References(
+            models,
+            table,
+            value=lambda column: sql.column(names.sensitive[column]),
+            rows=lambda: exp.Sum(this=sql.column(names.n)),
+            trees=self.publication.trees,
+            taken=[table.name],
+        )
+        members = Members(
+            rows=exp.select().from_(table.copy()).where(sql.column(names.step).is_(exp.null())),
+            classes=tuple(sql.column(label) for label in labels),
+            n=sql.column(names.n),
+            measure=self._measure,
+            value=lambda model: sql.column(names.sensitive[model.sensitive or ""]),
+            shares=references.shares,
+            features=references.features,
+            null_safe=True,
+            taken=(table.name, *references.names),
+        )
+        columns = Columns(unused_name("n", labels), [unused_name(f"measure_{i}", labels) for i in range(len(models))])
+        steps, classes = measured_steps(members, models, columns)
+        met = [model.is_met(sql.column(name)) for model, name in zip(models, columns.measures, strict=True)]
+        selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
+        query = exp.select(*selected).from_(classes.subquery("classes")).where(sql.all_of(met))
+        return with_steps(query, references.steps, steps)
+
+    def _label(self, column: int) -> exp.Expr:
+        """Return the label of a quasi-identifier at the step of a row."""
+        publication, names, place = self.publication, self._names, self.publication.combinations.name
+        hierarchy = publication.hierarchies[column]
+        levels = publication.recoding.levels_of(column)
+        value = published(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+
+        def at(level: int) -> exp.Expr:
+            if level == 0:
+                return (
+                    value if levels == (0,) else as_text(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+                )
+            if level == hierarchy.height:
+                return sql.literal(hierarchy.root)
+            return sql.column(names.labels[column, level], place)
+
+        if not levels:  # no step, no row
+            return value
+        *others, last = levels
+        if not others:
+            return at(last)
+        case = exp.Case()
+        for level in others:
+            numbers = [n for n, node in enumerate(publication.recoding.nodes, 1) if node[column] == level]
+            case = case.when(sql.column(names.step, place).isin(*numbers), at(level))
+        return case.else_(at(last))
 
 
 def combinations_query(
@@ -177,96 +266,3 @@ def combinations_query(
     if never:
         nothing = exp.Case().when(exp.or_(*never), sql.literal(_NEVER)).else_(nothing)
     return query.select(*(sql.column(name, "combined") for name in others), sql.named(nothing, names.step))
-
-
-def _step_statement(publication: Publication, names: CombinationColumns, number: int, node: Node) -> exp.Update:
-    """Return the update that publishes, at a node, what is left and in classes that satisfy all models."""
-    place = publication.combinations.name
-    labels = names.labels_at(publication, node)
-    left = sql.column(names.step).is_(exp.null())
-    # Without copies: there may be a hundred steps, and a builder would copy all it has at every call.
-    selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
-    large = exp.select(*selected, copy=False).from_(publication.combinations.copy(), copy=False)
-    large = large.where(left, copy=False)
-    if labels:
-        large = large.group_by(*(sql.column(label) for label in labels), copy=False)
-    of_rows = [model for model in publication.models if isinstance(model, RowModel)]
-    if publication.kept is not None:
-        large = exp.select(*selected).from_(publication.kept.copy()).where(sql.column(names.step).eq(number))
-    elif len(of_rows) == len(publication.models):
-        met = [model.is_met(_measure(model, names)) for model in of_rows]
-        large = large.having(sql.all_of(met), copy=False)
-    else:
-        large = _allowed_classes(publication, names, labels)
-    families = {hierarchy.column.name: comparable(hierarchy.column) for hierarchy in publication.hierarchies}
-    same = [
-        sql.same(sql.column(label, "large"), sql.column(label, place), families.get(label, "text")) for label in labels
-    ]
-    found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
-    in_large = exp.Exists(this=found.where(*same, copy=False) if same else found)
-    assigned = exp.EQ(this=sql.column(names.step), expression=sql.literal(number))
-    condition = exp.Where(this=exp.and_(left.copy(), in_large, copy=False))
-    update = exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
-    update.meta["columns"] = names.all(publication)  # where tables cannot be changed, the next one is made of them
-    return update
-
-
-def _measure(model: RowModel, names: CombinationColumns) -> exp.Expr:
-    """Return the measure of a model of rows, over combinations."""
-    return model.combined_measure(sql.column(names.n), sql.column(names.entity) if model.entity else None)
-
-
-def _allowed_classes(publication: Publication, names: CombinationColumns, labels: list[str]) -> exp.Select:
-    """Return the classes of what is left that satisfy models of sensitive columns too."""
-    models, table = publication.models, publication.combinations
-    references = References(
-        models,
-        table,
-        value=lambda column: sql.column(names.sensitive[column]),
-        rows=lambda: exp.Sum(this=sql.column(names.n)),
-        trees=publication.trees,
-        taken=[table.name],
-    )
-    members = Members(
-        rows=exp.select().from_(table.copy()).where(sql.column(names.step).is_(exp.null())),
-        classes=tuple(sql.column(label) for label in labels),
-        n=sql.column(names.n),
-        measure=lambda model: _measure(model, names),
-        value=lambda model: sql.column(names.sensitive[model.sensitive or ""]),
-        shares=references.shares,
-        features=references.features,
-        null_safe=True,
-        taken=(table.name, *references.names),
-    )
-    columns = Columns(unused_name("n", labels), [unused_name(f"measure_{i}", labels) for i in range(len(models))])
-    steps, classes = measured_steps(members, models, columns)
-    met = [model.is_met(sql.column(name)) for model, name in zip(models, columns.measures, strict=True)]
-    selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
-    query = exp.select(*selected).from_(classes.subquery("classes")).where(sql.all_of(met))
-    return with_steps(query, references.steps, steps)
-
-
-def _label(publication: Publication, names: CombinationColumns, column: int) -> exp.Expr:
-    """Return the label of a quasi-identifier at the step of a row."""
-    hierarchy = publication.hierarchies[column]
-    place = publication.combinations.name
-    levels = publication.recoding.levels_of(column)
-    value = published(sql.column(hierarchy.column.name, "source"), hierarchy.column)
-
-    def at(level: int) -> exp.Expr:
-        if level == 0:
-            return value if levels == (0,) else as_text(sql.column(hierarchy.column.name, "source"), hierarchy.column)
-        if level == hierarchy.height:
-            return sql.literal(hierarchy.root)
-        return sql.column(names.labels[column, level], place)
-
-    if not levels:  # no step, no row
-        return value
-    *others, last = levels
-    if not others:
-        return at(last)
-    case = exp.Case()
-    for level in others:
-        numbers = [n for n, node in enumerate(publication.recoding.nodes, 1) if node[column] == level]
-        case = case.when(sql.column(names.step, place).isin(*numbers), at(level))
-    return case.else_(at(last))
