@@ -5,7 +5,7 @@ counts (one scan), and to run the statements that publish (one scan). Everything
 embedded DuckDB, on those tuples: see ``kanon_sql.engine.warehouse.workbench``. Rows go there as texts that it reads,
 into types that its columns have.
 
-For frequency sets that are not to leave it, ``WarehouseEngine`` runs the statements of a search there.
+For frequency sets that are not to leave it, the statements of a search run there too: a warehouse is an engine.
 """
 
 from __future__ import annotations
