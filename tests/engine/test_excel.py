@@ -13,8 +13,8 @@ import pytest
 from needs import needs
 
 import kanon_sql
-from kanon_sql.engine.sources import excel
 from kanon_sql.engine.sources.layout import DataFile, Layout
+from kanon_sql.engine.sources.lines import write_lines
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql.dialects import script
@@ -250,7 +250,7 @@ def test_a_script_reads_the_lines_that_the_command_in_it_writes(in_tmp: Path) ->
     with source.engine:
         text = script(source.setup, "duckdb")
     assert "python -m kanon_sql.engine.sources.lines 'a b.xlsx' 'a b.xlsx.jsonl' */" in text
-    excel.read_sheet(path, Layout(sheet="Sheet1"), in_tmp / "a b.xlsx.jsonl")
+    write_lines(path, in_tmp / "a b.xlsx.jsonl", Layout(sheet="Sheet1"))
     with closing(duckdb.connect()) as plain:
         plain.execute(text)
         assert plain.execute("FROM kanon_source").fetchall() == [(1, dt.date(2024, 1, 1)), (2, None)]
