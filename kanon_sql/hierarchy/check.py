@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.expressions import level_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -59,26 +59,27 @@ class TreeCounts:
 
 def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
     """Return the query behind ``count_tree``: one row per count, ``(what, level, n)``."""
-    values_twice = _grouped(lookup, VALUE, exp.GT(this=sql.count_rows(), expression=sql.literal(1)))
-    parts = [
-        _count("rows", 0, exp.select(sql.named(sql.count_rows(), "n")).from_(lookup.copy())),
-        _count("repeated", 0, values_twice),
-        _count("roots", height, exp.select(sql.named(_distinct(height), "n")).from_(lookup.copy())),
-    ]
+
+    def count(what: str, level: int) -> exp.Query:
+        label, parent = level_name(level), level_name(level + 1)
+        values: dict[str, exp.Expr] = {
+            "label": sql.column(label),
+            "parent": sql.column(parent),
+            "own_label": sql.column(label, "lookup"),
+            "own_parent": sql.column(parent, "lookup"),
+            "root": sql.column(level_name(height)),
+            "children": sql.count_distinct(sql.column(label)) if level else sql.count_rows(),
+        }
+        counted = sql.query(
+            "hierarchy/tree", part=what, values=values, relations={"levels": lookup}, tables={"lookup": lookup}
+        )
+        named = [sql.named(sql.literal(what), "what"), sql.named(sql.literal(level), "level")]
+        return exp.select(*named, "n").from_(counted.subquery("counted", copy=False), copy=False)
+
+    parts = [count("rows", 0), count("repeated", 0), count("roots", height)]
     for level in range(1, height):
-        several = exp.GT(this=_distinct(level + 1), expression=sql.literal(1))
-        parts.append(_count("several_parents", level, _grouped(lookup, level_name(level), several)))
-        parts.append(_count("early_roots", level, _early_roots(lookup, level, height)))
-    for level in range(height):
-        counted = sql.count_rows() if level == 0 else _distinct(level)
-        families = (
-            exp.select(sql.named(counted, "children")).from_(lookup.copy()).group_by(level_name(level + 1), copy=False)
-        )
-        largest = exp.select(sql.named(exp.Max(this=sql.column("children")), "n")).from_(
-            families.subquery("families", copy=False), copy=False
-        )
-        parts.append(_count("children", level, largest))
-    return sql.union_all(parts)
+        parts += [count("several_parents", level), count("early_roots", level)]
+    return sql.union_all([*parts, *(count("children", level) for level in range(height))])
 
 
 def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> TreeCounts:
@@ -182,34 +183,6 @@ def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Mi
         f"{_plural(values, 'value', 'values')} of the column ({_plural(rows, 'row', 'rows')} of the table). {advice}"
     )
     return Missing(values, rows, message)
-
-
-def _early_roots(lookup: exp.Table, level: int, height: int) -> exp.Select:
-    label, parent = sql.column(level_name(level), "lookup"), sql.column(level_name(level + 1), "lookup")
-    root = exp.select(sql.named(exp.Min(this=sql.column(level_name(height))), "root")).from_(lookup.copy())
-    reads_like_root = exp.EQ(this=label, expression=sql.column("root", "top"))
-    other_parent = exp.NEQ(this=parent, expression=sql.column("root", "top"))
-    return (
-        exp.select(sql.named(sql.count_rows(), "n"))
-        .from_(sql.aliased(lookup, "lookup"))
-        .join(root.subquery("top", copy=False), join_type="cross", copy=False)
-        .where(reads_like_root, other_parent, copy=False)
-    )
-
-
-def _distinct(level: int) -> exp.Expr:
-    return sql.count_distinct(sql.column(level_name(level)))
-
-
-def _grouped(lookup: exp.Table, by: str, having: exp.Expr) -> exp.Select:
-    groups = exp.select(sql.column(by)).from_(lookup.copy()).group_by(sql.column(by), copy=False)
-    groups = groups.having(having, copy=False)
-    return exp.select(sql.named(sql.count_rows(), "n")).from_(groups.subquery("groups", copy=False))
-
-
-def _count(what: str, level: int, query: exp.Select) -> exp.Select:
-    labelled = [sql.named(sql.literal(what), "what"), sql.named(sql.literal(level), "level")]
-    return exp.select(*labelled, "n").from_(query.subquery("counted", copy=False), copy=False)
 
 
 def _plural(number: int, one: str, many: str) -> str:

@@ -146,8 +146,8 @@ CREATE TABLE borders AS FROM (VALUES (1)) borders(bound);
 CREATE TABLE written AS FROM (VALUES ('abc'), (''), (NULL)) written("text");
 CREATE TABLE prefixes AS FROM (VALUES ('3', '<40'), ('4', '>=40')) prefixes(prefix, level_1);
 CREATE TABLE dated AS FROM (VALUES (DATE '2024-02-29'), (NULL)) dated(value);
-CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12, 0), (0, 1, false, 8, 0))
-    levels(number, level, below_root, mask_0, shift_0);
+CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12, 0, '30', '*'), (0, 1, false, 8, 0, '40', '*'))
+    levels(number, level, below_root, mask_0, shift_0, value, level_1);
 CREATE TABLE labels AS FROM (VALUES (0, 1, 8, 4), (0, 1, 0, 3)) labels(number, level, code, leaves);
 CREATE TABLE kanon_frequency AS FROM (VALUES (4, 2, 1, NULL), (8, 1, 0, 1)) f(key_0, n, persons, entity);
 CREATE TABLE nodes AS FROM (VALUES (0), (1)) nodes(node);
@@ -267,6 +267,14 @@ LISTS = {
     },
     "hierarchy/quantiles": {"number": "age", "groups": "2"},
     "hierarchy/texts": {"kept": "1", "length": "3"},
+    "hierarchy/tree": {
+        "label": "level_1",
+        "parent": "level_1",
+        "own_label": "lookup.level_1",
+        "own_parent": "lookup.level_1",
+        "root": "level_1",
+        "children": "COUNT(*)",
+    },
     "hierarchy/typed": {
         "texts": "['1', 'x', NULL, '1e99']",
         "typed": 'TRY_CAST("text" AS INT)',
