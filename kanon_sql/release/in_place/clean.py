@@ -7,20 +7,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
-from kanon_sql.engine.files import remove_spill_of, require_replaceable, require_space, workspace
+from kanon_sql.engine.files import require_space
 from kanon_sql.engine.sources.open_source import is_database, open_database
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
-from kanon_sql.release.in_place.publish import bytes_used, change_places, check_backup, require_same
+from kanon_sql.release.in_place.publish import HowInPlace, NewDatabase, bytes_used, check_backup
 from kanon_sql.release.in_place.rewrite import (
     current_database,
     in_order,
     require_copyable,
     rewrite_of,
-    run_rewrite,
 )
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -28,6 +25,8 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+
+    from sqlglot import exp
 
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
@@ -92,30 +91,20 @@ def clean(
         raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
     with open_database(path, writable=True) as engine:
         engine.listener = listener
-        real = require_replaceable(path)
+        new = NewDatabase(engine, path, HowInPlace(copy))
         check_backup(path, copy)
-        require_space(real.parent, bytes_used(engine), f"The new {path.name}")
+        require_space(new.real.parent, bytes_used(engine), f"The new {path.name}")
         left_out = _facts(engine, drop)
-        engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
-        with workspace(real) as directory:
-            new_file = directory / real.name
-            name = engine.attach_new(new_file, like_this=True)
-            rewrite = rewrite_of(engine, (), name, left_out)
+        with new.opened():
+            rewrite = rewrite_of(engine, (), new.attached, left_out)
             require_copyable(engine, rewrite.copied)
-            try:
-                run_rewrite(engine, rewrite, current_database(engine))
-                engine.detach(name)
-            except BaseException:
-                engine.abandon(name)
-                raise
-            if left_out:
-                require_same(engine, rewrite, new_file)
+            new.write(rewrite)
+            new.finish()
             hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
             waiting = _waiting(engine, rewrite.copied)
-            before, after = real.stat().st_size, new_file.stat().st_size
-            change_places(new_file, real, copy)
-            remove_spill_of(real)
-            engine.leave_file()
+            before, after = new.real.stat().st_size, new.new_file.stat().st_size
+            new.change_places()
+            new.leave()
     dropped = tuple(facts.name for facts in left_out)
     return Cleaned(
         path,

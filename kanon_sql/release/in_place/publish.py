@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
     from kanon_sql.release.in_place.rewrite import Replaced, Rewrite
@@ -113,23 +114,13 @@ def publish_in_place(
     return Published(published.destination, published.verification, published.seconds, in_place=sink.outcome)
 
 
-class _DatabaseInPlaceSink(Sink):
-    """A new database with everything of the old one but the raw table, which takes the name of its file."""
+class NewDatabase:
+    """A new database with everything of an old one but some tables, which takes the name of its file."""
 
-    outcome: InPlace
+    rewrite: Rewrite
 
-    def __init__(self, source: Source, publication: Publication, how: HowInPlace) -> None:
-        # 1. What stands around the table.
-        self.facts, file = facts_of(source), _file_of(source)
-        super().__init__(source, publication, None, f"{file}: {self.facts.name}")
-        self.source, self.file, self.how, self.real = source, file, how, require_replaceable(file)
-        self.siblings = siblings_of(self.engine, source.columns, _telling(source, publication), self.facts)
-        self.copies = _copies_of(source, publication, self.facts, self.siblings)
-        self.seconds: dict[str, float] = {}
-
-    @property
-    def output(self) -> exp.Table:
-        return self.rewrite.tables[0].target
+    def __init__(self, engine: DuckDBEngine, file: Path, how: HowInPlace) -> None:
+        self.engine, self.file, self.how, self.real = engine, file, how, require_replaceable(file)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -139,52 +130,93 @@ class _DatabaseInPlaceSink(Sink):
         with workspace(self.real) as directory:
             self.new_file = directory / self.real.name  # views may name the database by the name of its file
             self.attached = self.engine.attach_new(self.new_file, like_this=True)
-            yield
+            try:
+                yield
+            except BaseException:
+                self.engine.abandon(self.attached)
+                raise
 
-    def make(self) -> None:
+    def write(self, rewrite: Rewrite) -> None:
         # 3. The new database.
-        self.rewrite = _rewrite(self.source, self.publication, self.facts, self.attached)
-        run_rewrite(self.engine, self.rewrite, current_database(self.engine))
+        self.rewrite = rewrite
+        run_rewrite(self.engine, rewrite, current_database(self.engine))
 
-    def complete(self, seconds: dict[str, float]) -> None:
+    def finish(self) -> None:
         # 4. What is in it.
-        with timed(seconds, "write"):
-            self.engine.detach(self.attached)
+        self.engine.detach(self.attached)
         require_same(self.engine, self.rewrite, self.new_file)
-        changes = self.rewrite.tables[0]
-        self.outcome = InPlace(
+
+    def described(
+        self, siblings: dict[str, tuple[str, ...]], copies: dict[str, tuple[str, ...]], *, named: bool
+    ) -> InPlace:
+        """Return the changes of the finished database, ``named`` by their tables if these are several."""
+        tables, left_out = self.rewrite.tables, self.rewrite.left_out
+        name = {one.facts.name: f"{one.facts.name}: " if named else "" for one in tables}
+        removed = [f"{name[one.facts.name]}{what}" for one in tables for what in one.removed]
+        removed += [f"table {facts.name} (dropped by the policy)" for facts in left_out]
+        removed += [f"view {view.name} (dropped by the policy)" for view in self.rewrite.views_left_out]
+        macros = [f"macro {macro} (not tried)" for facts in left_out for macro in facts.macros]
+        return InPlace(
             done=not self.how.dry_run,
             file=self.file,
             bytes_before=self.real.stat().st_size,
             bytes_after=self.new_file.stat().st_size,
-            kept=changes.kept,
-            removed=(*changes.removed, *self.rewrite.types_removed),
+            kept=tuple(f"{name[one.facts.name]}{what}" for one in tables for what in one.kept),
+            removed=(*removed, *self.rewrite.types_removed),
             hierarchies=self.rewrite.hierarchies,
-            views=changes.views,
-            siblings=self.siblings,
-            copies=self.copies,
+            views=tuple(dict.fromkeys([*(view for one in tables for view in one.views), *macros])),
+            siblings=siblings,
+            copies=copies,
             backup=self.how.backup,
         )
-        self.seconds = seconds
 
-    def undo(self) -> None:
-        self.engine.abandon(self.attached)
+    def change_places(self) -> None:
+        """Give the new file the name of the old one, which is copied first if a backup is wanted."""
+        # 5., 6. The backup, and the new file.
+        require_no_log(self.real, self.new_file)
+        if self.how.backup is not None:
+            back_up(self.real, self.how.backup)
+        take_place(self.new_file, self.real)
+
+    def leave(self) -> None:
+        """Close the old file."""
+        remove_spill_of(self.real)
+        self.engine.leave_file()
+
+
+class _DatabaseInPlaceSink(NewDatabase, Sink):
+    """A new database that has a release in the place of its table."""
+
+    outcome: InPlace
+
+    def __init__(self, source: Source, publication: Publication, how: HowInPlace) -> None:
+        # 1. What stands around the table.
+        self.facts, file = facts_of(source), _file_of(source)
+        Sink.__init__(self, source, publication, None, f"{file}: {self.facts.name}")
+        NewDatabase.__init__(self, source.engine, file, how)
+        self.source = source
+        self.siblings = siblings_of(self.engine, source.columns, _telling(source, publication), self.facts)
+        self.copies = _copies_of(source, publication, self.facts, self.siblings)
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def output(self) -> exp.Table:
+        return self.rewrite.tables[0].target
+
+    def make(self) -> None:
+        self.write(_rewrite(self.source, self.publication, self.facts, self.attached))
+
+    def complete(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+        with timed(seconds, "write"):
+            self.finish()
+        self.outcome = self.described(self.siblings, self.copies, named=False)
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - the ledger is in the file
-        # 5., 6. The backup, and the new file.
         with timed(self.seconds, "write"):
-            change_places(self.new_file, self.real, self.how.backup)
+            self.change_places()
             self.source.gone = True
-            remove_spill_of(self.real)
-            self.engine.leave_file()
-
-
-def change_places(new_file: Path, real: Path, backup: Path | None) -> None:
-    """Give the new file of a database the name of the old one, which is copied first where a backup is wanted."""
-    require_no_log(real, new_file)
-    if backup is not None:
-        back_up(real, backup)
-    take_place(new_file, real)
+            self.leave()
 
 
 def in_place_statements(source: Source, publication: Publication) -> tuple[tuple[exp.Expr, ...], exp.Table]:

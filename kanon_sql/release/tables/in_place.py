@@ -14,26 +14,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql.engine.equality import published_type
-from kanon_sql.engine.files import remove_spill_of, require_replaceable, workspace
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import UsageError
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
 from kanon_sql.release.in_place.publish import (
+    NewDatabase,
     bytes_used,
-    change_places,
     check_backup,
     require_room,
-    require_same,
     siblings_of,
     telling,
 )
-from kanon_sql.release.in_place.rewrite import Substitute, current_database, require_copyable, rewrite_of, run_rewrite
+from kanon_sql.release.in_place.rewrite import Substitute, require_copyable, rewrite_of
 from kanon_sql.release.ledger.store import alone
-from kanon_sql.release.publish.publisher import InPlace
 from kanon_sql.release.tables.publish import PublishedTables, publishing_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -54,10 +49,10 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
     """Put the release in the place of its tables; see ``TablesRelease.in_place`` and the plan above."""
     opened, file = release.opened, _file_of(release)
     engine = opened.engine
-    real = require_replaceable(file)
+    new = NewDatabase(engine, file, how)
     check_backup(file, how.backup)
     require_apart(release.policy.key_file, [how.backup], "the backup")
-    require_room(file, real, bytes_used(engine), how)
+    require_room(file, new.real, bytes_used(engine), how)
     publishing = publishing_of(release, ignore=ignore_ledger)
     # 1. What stands around the tables.
     replaced, left_out = _facts(release)
@@ -66,34 +61,23 @@ def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) 
     with alone(engine):
         # 2. Earlier releases, and the log.
         publishing.check()
-        if not how.dry_run:
-            engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
-        with workspace(real) as directory:
-            new_file = directory / real.name  # views may name the database by the name of its file
-            attached = engine.attach_new(new_file, like_this=True)
-            try:
-                # 3. The new database.
-                rewrite = _rewrite(release, replaced, left_out, attached)
-                with timed(release.seconds, "publish"):
-                    run_rewrite(engine, rewrite, current_database(engine))
-                # 4. What is in it.
-                places = {one.name: opened.place_of(one.relation) for one in opened.members}
-                verification = publishing.verified(
-                    {name: sql.relation(table, schema, attached) for name, (schema, table) in places.items()}
-                )
-                engine.detach(attached)
-            finally:
-                engine.abandon(attached)
-            require_same(engine, rewrite, new_file)
-            sizes = real.stat().st_size, new_file.stat().st_size
-            outcome = _outcome(rewrite, siblings, file, sizes, how)
+        with new.opened():
+            # 3. The new database.
+            with timed(release.seconds, "publish"):
+                new.write(_rewrite(release, replaced, left_out, new.attached))
+            # 4. What is in it.
+            places = {one.name: opened.place_of(one.relation) for one in opened.members}
+            verification = publishing.verified(
+                {name: sql.relation(table, schema, new.attached) for name, (schema, table) in places.items()}
+            )
+            new.finish()
+            outcome = new.described(siblings, {}, named=True)
             # 5. Its name.
             lift_deadlines()
             if not how.dry_run:
-                change_places(new_file, real, how.backup)
+                new.change_places()
                 release.gone = True
-                remove_spill_of(real)
-                engine.leave_file()
+                new.leave()
     return PublishedTables(str(file), "in place", verification, release.seconds, in_place=outcome)
 
 
@@ -179,24 +163,3 @@ def _referred(opened: OpenedTables, member: Member, column: Column) -> tuple[str
         return None
     schema, name = opened.place_of(owner.relation)
     return schema, folded(name), folded(owner.key_column.name)
-
-
-def _outcome(
-    rewrite: Rewrite, siblings: dict[str, tuple[str, ...]], file: Path, sizes: tuple[int, int], how: HowInPlace
-) -> InPlace:
-    changes = [(one.facts.name, one) for one in rewrite.tables]
-    removed = [f"{name}: {what}" for name, one in changes for what in one.removed]
-    removed += [f"table {facts.name} (dropped by the policy)" for facts in rewrite.left_out]
-    removed += [f"view {view.name} (dropped by the policy)" for view in rewrite.views_left_out]
-    macros = [f"macro {macro} (not tried)" for facts in rewrite.left_out for macro in facts.macros]
-    return InPlace(
-        not how.dry_run,
-        file,
-        *sizes,
-        kept=tuple(f"{name}: {what}" for name, one in changes for what in one.kept),
-        removed=(*removed, *rewrite.types_removed),
-        hierarchies=rewrite.hierarchies,
-        views=tuple(dict.fromkeys([*(view for _, one in changes for view in one.views), *macros])),
-        siblings=siblings,
-        backup=how.backup,
-    )
