@@ -127,6 +127,12 @@ def test_layout_and_columns_are_keys_too() -> None:
     assert [found[name] for name in named] == [["delim=tab"], ["age=mask"], ["a.b=..2"], 7, "view", True]
 
 
+def test_no_backup_is_set_as_kanon_toml_has_it() -> None:
+    """``--set release.backup=false`` must not copy the raw rows into a file called false."""
+    found = command().make_context("anonymize", ["--set", "in_place=true", "--set", "release.backup=false"]).params
+    assert (found["backup"], found["no_backup"], found["in_place"]) == (None, True, True)
+
+
 @pytest.mark.parametrize(
     ("message", "says"),
     [

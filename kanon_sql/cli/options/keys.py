@@ -92,8 +92,11 @@ def _meant(key: str, value: str, options: Mapping[str, Any]) -> tuple[Any, str]:
         raise UsageError(f"There is no setting {key!r}.{meant} kanon settings lists all.")
     from kanon_sql.policy.policy import ALL_SETTINGS
 
-    if found.hidden and (one := ALL_SETTINGS.get(key.rpartition(".")[2])) is not None:
+    one = ALL_SETTINGS.get(key.rpartition(".")[2])
+    if found.hidden and one is not None:
         one.of_text(value)  # which says better than typer what the value must be
+    if found.name == "backup" and value == "false" and "run.no_backup" in options:
+        return options["run.no_backup"], "true"  # as in kanon.toml: no copy of the raw rows
     return found, value
 
 
