@@ -198,18 +198,10 @@ def checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a
     return value
 
 
-def number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a number; None stays None."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
-        raise PolicyError(f"{where} must be a number.")
-    return value
-
-
 def threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
-    found = number(value, where)
-    if found is None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise PolicyError(f"{where} must be a number.")
-    return float(found)
+    return float(value)
 
 
 def one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
