@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
+
+
+Unit = Literal["rows", "people"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class QueriedRows:
     def column(self, name: str) -> Column:
         (found,) = resolve_columns([name], self.columns, self.name)
         return found
+
+    @property
+    def unit(self) -> Unit:
+        """What is counted: people if each of them counts once."""
+        return "people" if self.person is not None and self.most_rows == 1 else "rows"
 
     @property
     def owner(self) -> exp.Column:

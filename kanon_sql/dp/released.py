@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kanon_sql.dp.sampling import TITLE, lists_values, unlisted_statement
+from kanon_sql.dp.sampling import TITLE, unlisted_statement
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
+from kanon_sql.hierarchy.spec import FromFile
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.publish.files import check_file, require_frame
 from kanon_sql.release.publish.publisher import FETCHES, to_file, to_frame, to_relation
@@ -211,7 +212,9 @@ def sample_script(drawn: PublishedSample, destination: Destination) -> str:
     trees = publication.hierarchies
     lookups = tuple(map(lookup, trees))
     unlisted = tuple(
-        unlisted_statement(publication.source, tree) for tree in trees if lists_values(drawn.rules[tree.column.name])
+        unlisted_statement(publication.source, tree)
+        for tree in trees
+        if isinstance(drawn.rules[tree.column.name], FromFile)
     )
     made = [
         Step("sample", TITLE, (drawn.statement,)),

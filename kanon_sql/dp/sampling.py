@@ -107,8 +107,7 @@ def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> di
                 "may say something of the data: give a rule or a file, as in --hierarchy "
                 f"{column.name}={'intervals:5,10,20' if column.is_numeric else 'flat'}."
             )
-        by_data = type(rule) in _INSTEAD and not (isinstance(rule, PrefixesRule) and rule.lengths)
-        if by_data:
+        if type(rule) in _INSTEAD and not (isinstance(rule, PrefixesRule) and rule.lengths):
             raise UsageError(
                 f"The hierarchy of column {column.name!r} ({rule}) depends on the data, so that one row more could "
                 f"change the labels of others: {_INSTEAD[type(rule)]}."
@@ -123,9 +122,8 @@ def copied_value(column: Column, rule: Rule) -> exp.Expr:
     """Return a value of ``source`` as it is published; NULL where its rule, as such, has no label for it."""
     value = sql.column(column.name, "source")
     kept = published(value, column)
-    if (known := _has_label(column, rule, value)) is None:
-        return kept
-    return exp.Case().when(known, kept).else_(exp.null())
+    known = _has_label(column, rule, value)
+    return kept if known is None else exp.Case().when(known, kept).else_(exp.null())
 
 
 def make_fixed(
@@ -138,15 +136,12 @@ def make_fixed(
         if isinstance(rule, FromFile):
             hierarchies.append(load_hierarchy(engine, copy, column, rule))
         else:
-            hierarchies.append(build_hierarchy(engine, copy, column, rule, _facts_of_type(column)))
+            extremes = ColumnExtremes(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)  # of its type
+            hierarchies.append(build_hierarchy(engine, copy, column, rule, extremes))
     for hierarchy in hierarchies:
-        if lists_values(rules[hierarchy.column.name]):
+        if isinstance(rules[hierarchy.column.name], FromFile):
             engine.run(unlisted_statement(copy, hierarchy), f"unlisted values of {hierarchy.column.name}")
     return tuple(hierarchies)
-
-
-def lists_values(rule: Rule) -> bool:
-    return isinstance(rule, FromFile)
 
 
 def unlisted_statement(copy: exp.Table, hierarchy: Hierarchy) -> exp.Update:
@@ -155,11 +150,6 @@ def unlisted_statement(copy: exp.Table, hierarchy: Hierarchy) -> exp.Update:
     listed = exp.Exists(this=exp.select("1").from_(sql.aliased(hierarchy.relation, "listed")).where(value))
     becomes = exp.EQ(this=sql.column(name), expression=exp.null())
     return exp.Update(this=copy.copy(), expressions=[becomes], where=exp.Where(this=listed.not_()))
-
-
-def _facts_of_type(column: Column) -> ColumnExtremes:
-    """Return the extremes of a column, as far as its type says them."""
-    return ColumnExtremes(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
 
 
 def _has_label(column: Column, rule: Rule, value: exp.Expr) -> exp.Expr | None:

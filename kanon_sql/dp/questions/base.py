@@ -6,13 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sqlglot import exp
 
 from kanon_sql.dp.account import Charge, delta_of, epsilon_of
 from kanon_sql.dp.condition import SOURCE, condition
-from kanon_sql.dp.contributions import QueriedRows
+from kanon_sql.dp.contributions import QueriedRows, Unit
 from kanon_sql.dp.mechanisms import law_of
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import collated
@@ -32,7 +32,6 @@ CONFIDENCE = 0.95
 """How probable it is that the exact answer lies in the interval of one."""
 
 Number = int | Decimal
-Unit = Literal["rows", "people"]
 _MOST_PLACES = 20
 
 
@@ -258,7 +257,7 @@ class Question(ABC):
         return Answer(
             question=self.words,
             table=queried.name,
-            unit=unit_of(queried),
+            unit=queried.unit,
             counted=self.counted(queried),
             figures=figures,
             keyed=keyed,
@@ -306,11 +305,6 @@ class Question(ABC):
         shared = () if queried.group is None else ("A person may be in several groups: all pay for the answer.",)
         person = f"all rows of one {queried.person.name}, of which at most {rows}"
         return (f"Neighbouring tables differ in one person: {person}.", *shared)
-
-
-def unit_of(queried: QueriedRows) -> Unit:
-    """Return what is counted: people where each of them counts once."""
-    return "people" if queried.person is not None and queried.most_rows == 1 else "rows"
 
 
 def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number

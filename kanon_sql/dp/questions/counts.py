@@ -17,7 +17,7 @@ from sqlglot import exp
 from kanon_sql.dp.condition import SOURCE
 from kanon_sql.dp.contributions import counts_of_keys, double_of, row_count
 from kanon_sql.dp.mechanisms import CHOICE, above_threshold, choice_bound, choice_scale, choose, with_noise
-from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
+from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, whole
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import NUMBERS
@@ -76,21 +76,13 @@ class Keys:
     labels: tuple[str, ...]
     label_of: Mapping[str, str]
 
-    @property
-    def wanted(self) -> list[str]:
-        return [*self.label_of]
-
     def counts(self, found: Mapping[str | None, int]) -> tuple[list[int], int]:
         """Return the rows of each label, and those of no label."""
         by_label = dict.fromkeys(self.labels, 0)
-        other = 0
         for key, n in found.items():
-            label = None if key is None else self.label_of.get(key)
-            if label is None:
-                other += n
-            else:
-                by_label[label] += n
-        return list(by_label.values()), other
+            if key is not None and key in self.label_of:
+                by_label[self.label_of[key]] += n
+        return list(by_label.values()), sum(found.values()) - sum(by_label.values())
 
 
 def _own_text(column: Column) -> exp.Expr:
@@ -124,33 +116,20 @@ def _level_keys(rule: Given, level: int, column: Column, directory: Path | None 
     return Keys(tuple(dict.fromkeys(label_of.values())), label_of)
 
 
-@dataclass(frozen=True)
-class _Bins:
-    """Bins of numbers, each from one edge to below the next."""
-
-    edges: tuple[Decimal, ...]
-
-    @property
-    def keys(self) -> Keys:
-        """The bins as keys; the query has their numbers."""
-        labels = [f"[{low:f}, {high:f})" for low, high in pairwise(self.edges)]
-        return Keys(tuple(labels), {str(place): label for place, label in enumerate(labels)})
-
-    def key(self, column: Column) -> exp.Expr:
-        """Return the number of the bin that a value is in, as a text; NULL outside of all."""
-        if column.family not in NUMBERS:
-            raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
-        value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
-        keys = [sql.cast(exp.null(), "VARCHAR"), *map(sql.literal, self.keys.wanted)]
-        below = [exp.LT(this=value.copy(), expression=double_of(edge)) for edge in self.edges]
-        return exp.Case(ifs=[exp.If(this=each, true=key) for each, key in zip(below, keys, strict=True)])
+def _bin_keys(edges: Sequence[Decimal]) -> Keys:
+    """Return bins, each from one edge to below the next, as keys; the query has their numbers."""
+    labels = [f"[{low:f}, {high:f})" for low, high in pairwise(edges)]
+    return Keys(tuple(labels), {str(place): label for place, label in enumerate(labels)})
 
 
-def _bins_of(edges: Sequence[Decimal | float | str]) -> _Bins:
-    found = tuple(exact_in_range(edge, "An edge of a bin") for edge in edges)
-    if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
-        raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
-    return _Bins(found)
+def _bin_of(edges: Sequence[Decimal], column: Column) -> exp.Expr:
+    """Return the number of the bin that a value is in, as a text; NULL outside of all."""
+    if column.family not in NUMBERS:
+        raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
+    value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
+    keys = [sql.cast(exp.null(), "VARCHAR"), *(sql.literal(str(place)) for place in range(len(edges) - 1))]
+    below = [exp.LT(this=value.copy(), expression=double_of(edge)) for edge in edges]
+    return exp.Case(ifs=[exp.If(this=each, true=key) for each, key in zip(below, keys, strict=True)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,26 +163,33 @@ class KeyedQuestion(Question):
 
     @property
     def has_keys(self) -> bool:
-        return not (self.keys is None and self.bins is None and self.hierarchy is None)
+        return any(given is not None for given in (self.keys, self.bins, self.hierarchy))
 
     @property
     def key(self) -> str | None:
         """The column whose values are the keys, or are found in a hierarchy; none where they are put in bins."""
         return self.column if self.bins is None else None
 
+    @staticmethod
+    def _edges(bins: Sequence[Number]) -> list[Decimal]:
+        found = [exact_in_range(edge, "An edge of a bin") for edge in bins]
+        if not 1 < len(found) <= _MOST_BINS or any(low >= high for low, high in pairwise(found)):
+            raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
+        return found
+
     def known(self, queried: QueriedRows) -> Keys | None:
         if self.keys is not None:
             return _given_keys(self.keys)
         if self.bins is not None:
-            return _bins_of(self.bins).keys
+            return _bin_keys(self._edges(self.bins))
         if self.hierarchy is not None and self.level is not None:
             return _level_keys(self.hierarchy, self.level, queried.column(self.column), self.directory)
         return None
 
     def query(self, queried: QueriedRows) -> exp.Query:
         column, known = queried.column(self.column), self.known(queried)
-        key = _own_text(column) if self.bins is None else _bins_of(self.bins).key(column)
-        return counts_of_keys(queried, key, None if known is None else known.wanted)
+        key = _own_text(column) if self.bins is None else _bin_of(self._edges(self.bins), column)
+        return counts_of_keys(queried, key, None if known is None else [*known.label_of])
 
     def counted(self, queried: QueriedRows) -> str:
         return self.counted_rows(queried, "rows", "once, under one of its keys")
@@ -310,7 +296,7 @@ class MostFrequent(KeyedQuestion):
         chosen = choose(counts, sensitivity, epsilon, monotone=True)
         scale = choice_scale(sensitivity, epsilon, monotone=True)
         off = math.ceil(choice_bound(len(counts), scale, CONFIDENCE))
-        more = f"no other key of the {len(counts):,} has more than {off:,} {unit_of(queried)} more"
+        more = f"no other key of the {len(counts):,} has more than {off:,} {queried.unit} more"
         figures = (Figure(None, known.labels[chosen]),)
         return self.answered(
             queried, figures, f"in 95 of 100 answers, {more}", mechanism=CHOICE, scale=scale, keyed=True

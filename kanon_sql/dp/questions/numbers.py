@@ -21,7 +21,7 @@ from kanon_sql.dp.account import Number, exact_decimal, without_zeros
 from kanon_sql.dp.condition import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_in_steps, counts_of_keys, in_steps, sides_of_mean, total_steps
 from kanon_sql.dp.mechanisms import CHOICE, choice_bound, choice_scale, choose, with_noise
-from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
+from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, whole
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
@@ -140,7 +140,7 @@ class Mean(BoundedQuestion):
         person, most = queried.person.name, queried.most_rows
         several = f"more than {most} rows counts as {most} of them" if most > 1 else "several rows counts as one"
         return (
-            f"{unit_of(queried)} with a value: a {person} with {several}, with the mean of its values; "
+            f"{queried.unit} with a value: a {person} with {several}, with the mean of its values; "
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 
@@ -262,7 +262,7 @@ class Quantile(BoundedQuestion):
         scale = choice_scale(sensitivity, epsilon)
         off = math.ceil(choice_bound(candidates, scale, CONFIDENCE) / _PARTS)
         accuracy = (
-            f"in 95 of 100 answers, at most {off:,} {unit_of(queried)} more lie on the wrong side of it than of the "
+            f"in 95 of 100 answers, at most {off:,} {queried.unit} more lie on the wrong side of it than of the "
             f"best of {candidates:,} candidates"
         )
         figures = (Figure(bounds.value(bounds.low + gap * chosen)),)

@@ -65,8 +65,12 @@ class Choice:
 
     @property
     def open(self) -> bool:
-        """Whether it is not known to fail."""
-        return not self.all_or_none or self.uncounted is not None
+        """Whether it did not succeed, and is not known to fail."""
+        return not self.succeeded and (not self.all_or_none or self.uncounted is not None)
+
+    @property
+    def stopped_by(self) -> str:
+        return '--algorithm mondrian with --choice all-or-none (choice = "all-or-none")'
 
     def figures(self) -> dict[str, Any]:
         found = dict(vars(self))

@@ -120,6 +120,17 @@ class Controlled:
         """Whether the attack was no better than its baseline, so that it says nothing about the risk."""
         return self.in_release.share <= self.baseline.share
 
+    @property
+    def stopped_by(self) -> str:
+        if self.name == "singling out":
+            return (
+                "coarser labels, or fewer columns, so that no combination of published values belongs to one row alone:"
+                " a larger -k with every column that is published in --qi"
+            )
+        if self.name == "linkability":
+            return "a larger -k with the columns of both sources in --qi"
+        return f"a larger -k, and l-diversity or t-closeness of {self.column} (--l, --t)"
+
     def figures(self) -> dict[str, Any]:
         risk, control = self.risk, self.control_estimate
         return {

@@ -76,8 +76,13 @@ class Homogeneity:
 
     @property
     def open(self) -> bool:
-        """Whether the labels leave open whether it succeeded."""
-        return self.rows_open > 0
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        return not self.succeeded and self.rows_open > 0
+
+    @property
+    def stopped_by(self) -> str:
+        share = "" if self.confidence == 1 else f"; below a confidence of {self.confidence:g}: --alpha, or --t"
+        return f"l-diversity of {self.column}: --l 2 or more{share}"
 
     def figures(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -109,13 +114,19 @@ class Background:
 
     @property
     def open(self) -> bool:
-        """Whether the labels leave open whether it succeeded."""
-        return self._says_something(self.rows_open)
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        return not self.succeeded and self._says_something(self.rows_open)
 
     @property
     def meaningless(self) -> bool:
         """Whether each number of values that is ruled out leaves one for everyone, with or without a release."""
         return self.values <= min(self.rows_certain) + 1
+
+    @property
+    def stopped_by(self) -> str:
+        most = max(self.rows_certain)
+        diverse = f"l-diversity of {self.column}: --l {most + 2} or more"
+        return diverse if self.values >= most + 2 else f"{diverse}, which its {self.values:,} different values rule out"
 
     def figures(self) -> dict[str, Any]:
         return {

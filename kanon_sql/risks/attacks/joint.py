@@ -120,6 +120,13 @@ class Joint:
             known.rows_certain_together or known.rows_alike for known in self.known
         )
 
+    @property
+    def stopped_by(self) -> str:
+        return (
+            "publishing one of the two only; or two releases that leave out no row, the second one made by "
+            "generalizing the first one further"
+        )
+
     def figures(self) -> dict[str, Any]:
         return {
             "other": self.other,

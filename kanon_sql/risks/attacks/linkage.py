@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
@@ -100,9 +101,19 @@ class Linkage:
 
     @property
     def open(self) -> bool:
-        """Whether the labels leave open whether it succeeded."""
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
         people_open = 0 if self.people is None else self.people.rows_open
-        return self.rows_open > 0 or people_open > 0 or self.fitting_open
+        return not self.succeeded and (self.rows_open > 0 or people_open > 0 or self.fitting_open)
+
+    @property
+    def stopped_by(self) -> str:
+        entity = "--entity, where one person has many rows"
+        if self.people is not None:
+            entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
+        return (
+            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
+            f"such column in --qi{', and no --known' if self.of_some else ''}; {entity}"
+        )
 
     def figures(self) -> dict[str, Any]:
         found = vars(self) | {"people": None if self.people is None else vars(self.people)}

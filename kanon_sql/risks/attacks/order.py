@@ -87,6 +87,10 @@ class Order:
         """Whether the order follows that of the original from one end to the other, or backwards."""
         return abs(self.z) > Z_LIMIT
 
+    @property
+    def stopped_by(self) -> str:
+        return "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release"
+
     def figures(self) -> dict[str, Any]:
         tested = self.reason in {None, _TOO_FEW}
         return {

@@ -355,8 +355,7 @@ def _controlled(attack: Controlled) -> Verdict:
         else:
             said = f"not found to be more often right about people of the original than about others: {measured}"
         found = f"{said}; {_rates(attack)}"
-    by_inference = f"a larger -k, and l-diversity or t-closeness of {attack.column} (--l, --t)"
-    return Verdict(attack.name, attack.column, outcome, found, _REMEDIES.get(attack.name, by_inference))
+    return Verdict(attack.name, attack.column, outcome, found, attack.stopped_by)
 
 
 def _rates(attack: Controlled) -> str:
@@ -384,39 +383,15 @@ def _rate(share: float) -> str:
     return f"> {1 - _LEAST_RATE:.1%}" if 1 - _LEAST_RATE < share < 1 else f"{share:.1%}"
 
 
-_REMEDIES = {
-    "choice": '--algorithm mondrian with --choice all-or-none (choice = "all-or-none")',
-    "order": "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release",
-    "joint release": "publishing one of the two only; or two releases that leave out no row, the second one made by "
-    "generalizing the first one further",
-    "singling out": "coarser labels, or fewer columns, so that no combination of published values belongs to one row "
-    "alone: a larger -k with every column that is published in --qi",
-    "linkability": "a larger -k with the columns of both sources in --qi",
-}
-
-
 def _remedy(attack: _Alone, only_sensitive: bool) -> str:
+    if isinstance(attack, Homogeneity) and attack.confidence == 1:
+        return _diversity(attack.column, 2, only_sensitive=only_sensitive)
+    if isinstance(attack, Background) and attack.values >= (least := max(attack.rows_certain) + 2):
+        return _diversity(attack.column, least, only_sensitive=only_sensitive)
     if isinstance(attack, Linkage):
-        entity = "--entity, where one person has many rows"
-        if attack.people is not None:
-            entity = f"--entity {shlex.quote(attack.people.entity)}, so that k counts people"
-        return (
-            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {attack.k} or more and "
-            f"every such column in --qi{', and no --known' if attack.of_some else ''}; {entity} (in kanon.toml: "
-            f"k = {attack.k} under [privacy], and the columns in quasi_identifiers under [columns])"
-        )
-    if isinstance(attack, Homogeneity):
-        if attack.confidence == 1:
-            return _diversity(attack.column, 2, only_sensitive=only_sensitive)
-        share = f"below a confidence of {attack.confidence:g}: --alpha, or --t"
-        return f"l-diversity of {attack.column}: --l 2 or more; {share}"
-    if isinstance(attack, Background):
-        least = max(attack.rows_certain) + 2
-        if attack.values >= least:
-            return _diversity(attack.column, least, only_sensitive=only_sensitive)
-        too_few = f"which its {attack.values:,} different values rule out"
-        return f"l-diversity of {attack.column}: --l {least} or more, {too_few}"
-    return _REMEDIES[attack.name]
+        in_file = f"k = {attack.k} under [privacy], and the columns in quasi_identifiers under [columns]"
+        return f"{attack.stopped_by} (in kanon.toml: {in_file})"
+    return attack.stopped_by
 
 
 def _diversity(column: str, values: int, *, only_sensitive: bool) -> str:
