@@ -95,7 +95,7 @@ _OF_PUBLISH = ("into", "out", "policy_file", "report_file", "replace")
 
 
 class Guard:
-    """Refuses what does not come from the browser that opened the first URL, before anything else is looked at."""
+    """Refuses requests that do not come from the browser that opened the first URL, before all else."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
@@ -124,7 +124,7 @@ class Guard:
         await (answer or self._app)({**scope, "root_path": self.path}, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return what is answered instead of a page; None if the page may be served."""
+        """Return the refusal of a request; None if the page may be served."""
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
@@ -164,7 +164,7 @@ def _equal(given: str, own: str) -> bool:
 
 @dataclass(frozen=True)
 class Publishing:
-    """What a form of Publish asks for: a policy file, and the command that reads it."""
+    """The policy file and the command that a form of Publish asks for."""
 
     policy: Policy
     destination: Destination
@@ -340,7 +340,7 @@ class Application:
                 bench.look_higher(policy, node)
 
     def _of_node(self, state: State, url: str, answer: Callable[[Shown], Response]) -> Response:
-        """Return what is said of the node of a state; where that is the optimum, after it was found."""
+        """Return the answer about the node of a state; if that is the optimum, once it is found."""
         state = state.by_levels
         task = self.workspace.found(state.searched().policy())
         best: Found | None = task.result
@@ -380,7 +380,7 @@ class Application:
         return _part("plan", self._plan(state, given))
 
     def _defaults(self, state: State) -> dict[str, str]:
-        """Return what the form of Publish begins with: where the policy that was given publishes to, or a free name."""
+        """Return the defaults of the form of Publish: the destination of the given policy, or a free name."""
         given, policy_file = self._destination, str(_free(Path("kanon.toml")))
         report_file, again = "", "1" if given.replace else ""
         into, out = given.into or "", "" if given.out is None else str(given.out)
@@ -440,7 +440,7 @@ class Application:
         return _html("publish.j2", **self._context(state, "publish"), plan=plan, form=given, outcome=outcome)
 
     def _run(self, plan: Publishing) -> dict[str, Any]:
-        """Write the policy and run the command as a shell would; without a release the policy is taken back."""
+        """Write the policy and run the command as a shell would; delete the policy if that fails."""
         with self.workspace.let_go():
             _make_new(plan.file)
             code = None
@@ -517,7 +517,7 @@ def _free(path: Path) -> Path:
 
 
 def _make_new(path: Path) -> None:
-    """Make a file of a name that nothing has, not even a link that leads nowhere."""
+    """Create a file whose name is free, even of a broken link."""
     require_free(path, replace=False)
     try:
         path.touch(exist_ok=False)
@@ -539,7 +539,7 @@ def _static(name: str, kind: str) -> Callable[[Request], Response]:
 
 
 def _of_report(name: str) -> Callable[..., Any]:
-    """Return a function of the report, whose module is imported when a page needs it: the first one does not."""
+    """Return a function of the report, imported on use: the first page does not need it."""
 
     def call(*arguments: Any) -> Any:  # noqa: ANN401 - of any of them
         return getattr(import_module("kanon_sql.evidence.report.render"), name)(*arguments)
@@ -554,7 +554,7 @@ def _tone(outcome: Outcome) -> str:
 
 
 def _ranked(points: Sequence[Point], measure: str) -> list[Point]:
-    """Return releases, those of the least first; those that there is none of at the end."""
+    """Return releases by a measure, least first; those without one last."""
     return sorted(points, key=lambda point: ((value := point.measures.get(measure)) is None, value, point.k))
 
 

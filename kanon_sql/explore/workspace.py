@@ -1,9 +1,9 @@
-"""The table that is explored, and what was computed of it: kept by what it depends on, never by who asked.
+"""The explored table and results about it, kept by what they depend on.
 
-What must answer at once (one node of the lattice, the labels of a column) runs in the request, on the ``Bench`` of the
-state's roles and hierarchies. What takes longer (releases, their evidence) runs in the background, on a connection of
-its own, one task after the other; pages ask again until it is there. All connections are
-read-only. What the first page does not need is imported where it is used.
+Fast answers (a node of the lattice, the labels of a column) are computed in the request, on the ``Bench`` of the
+state's roles and hierarchies. Releases and their evidence are computed in the background, on a connection of their
+own, one task after the other; pages ask again until they are ready. All connections are read-only. Modules that the
+first page does not need are imported on use.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Block:
 
 
 class Bench:
-    """A table as it was prepared for some roles and hierarchies; who uses it holds its lock (``Workspace.bench``)."""
+    """A table prepared for some roles and hierarchies; its user holds the lock (``Workspace.bench``)."""
 
     def __init__(self, table: PreparedTable) -> None:
         self.table = table
@@ -194,9 +194,9 @@ class Bench:
         return NodeFigures(node, suppressed, value)
 
     def lower(self, policy: Policy, node: Node) -> list[NodeFigures | None] | None:
-        """Return, for each column, what one level less would do: None for one that is at its values.
+        """Return the figures of one level less for each column, or None for a column at level 0.
 
-        None of all, where another node is looked at meanwhile: a request for one goes first.
+        Return None if a request for another node came in between: it goes first.
         """
         evidence = self._evidence_of(policy)
         found: list[NodeFigures | None] = []
@@ -208,7 +208,7 @@ class Bench:
         return found
 
     def look_higher(self, policy: Policy, node: Node) -> None:
-        """Test the nodes one level above a node: they are likely to be asked for next."""
+        """Test the nodes one level above a node: the next requests are likely to need them."""
         evidence = self._evidence_of(policy)
         self._roll_up(evidence, node)
         for place, level in enumerate(node):
@@ -218,7 +218,7 @@ class Bench:
                 self._looked_at(evidence, with_level(node, place, level + 1))
 
     def _let_others(self, node: Node) -> bool:
-        """Let requests that wait have their turn; tell whether a node is still the one that is looked at."""
+        """Let waiting requests run; return True if the node is still the latest one requested."""
         self.lock.release()
         time.sleep(_A_MOMENT)
         self.lock.acquire()
@@ -232,7 +232,7 @@ class Bench:
         return self._figures(evidence, node)
 
     def _roll_up(self, evidence: Evidence, node: Node) -> None:
-        """Keep the frequency set of a node of a large table, where it is far smaller than what it is counted from."""
+        """Keep the frequency set of a node of a large table if it is far smaller than its source."""
         roll_ups = evidence.roll_ups
         if evidence.known is not None or (source := roll_ups.source(node)).tuples < _LARGE:
             return
@@ -249,9 +249,9 @@ class Bench:
             roll_ups.drop(self._rolled_up.pop(kept[0]))
 
     def drawing(self, column: str, k: int) -> list[list[Block]]:
-        """Return the labels of a hierarchy, level by level from the root down, where at least k members share them.
+        """Return the labels of a hierarchy that at least k members share, level by level from the root down.
 
-        Blocks stand under those above; labels of fewer members, and narrow ones, are put together under their parent.
+        Blocks stand under their parents. Labels of fewer members, and narrow ones, are merged under their parent.
         """
         if (column, k) not in self._labels:
             self._labels[column, k] = self._drawing(column, k)
@@ -311,13 +311,13 @@ class _StoppedError(Exception):
 
 @dataclass
 class Task:
-    """Work in the background, and what came of it.
+    """Work in the background.
 
     Attributes:
-        result: what it returned; None until then.
-        problem: why it returned nothing, in words.
-        doing: what it does at the moment.
-        wanted: when a page asked for it last, on the clock of ``time.monotonic``.
+        result: None until it is done.
+        problem: the message of the error that ended it.
+        doing: the current step.
+        wanted: time of the last request for it, by ``time.monotonic``.
     """
 
     work: Callable[[Callable[[Progress], None]], Any]
@@ -397,7 +397,7 @@ class BackgroundWork:
 
 
 def unforeseen(error: Exception) -> str:
-    """Return what is said of an error that nobody thought of: where it is, and not its text, which may quote data."""
+    """Describe an unexpected error by its place; its text may quote data."""
     import traceback
 
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -409,11 +409,9 @@ class Workspace:
     """The table of one run of ``kanon explore``.
 
     Attributes:
-        source: as it was pointed at.
-        table: in a database.
-        given: the policy that was given; None if one is proposed from the profile.
+        given: the given policy; None if one is proposed from the profile.
         taken: names of relations beside the table, in a database file.
-        profile: what the columns are; None until it is known.
+        profile: None until it is computed.
     """
 
     def __init__(self, source: Any, table: str | None, given: Policy | None) -> None:  # noqa: ANN401 - as open_source
@@ -476,7 +474,7 @@ class Workspace:
         return Base.of(replace(policy, origin=self.origin, seed=seed, time_zone=self.time_zone), columns)
 
     def ready(self, seconds: float) -> bool:
-        """Wait for the policy that pages begin with; tell whether it is there."""
+        """Wait for the policy that pages begin with; return True if it is ready."""
         end = time.monotonic() + seconds
         while self.base is None:
             if self._look.problem is not None:
@@ -491,7 +489,7 @@ class Workspace:
 
     @contextmanager
     def bench(self, policy: Policy) -> Iterator[Bench]:
-        """Hand out the table prepared for the roles and hierarchies of a policy, to one request at a time."""
+        """Yield the table prepared for the roles and hierarchies of a policy, to one request at a time."""
         key = self._prepared_key(policy)
         with self._lock:
             if key not in self._benches:
@@ -506,7 +504,7 @@ class Workspace:
             bench.lock.release()
 
     def _prepared_key(self, policy: Policy) -> str:
-        """Return what a prepared table depends on: roles and hierarchies, and the files of now."""
+        """Return the key of a prepared table: roles, hierarchies, and the current state of the files."""
         rules = [parse_rule(rule, policy.directory) for rule in policy.hierarchies.values()]
         files = [rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)]
         if policy.hierarchy_directory is not None:
@@ -514,14 +512,14 @@ class Workspace:
         return repr((self._stamps(), stamps_of(files), _as_prepared(policy)))
 
     def _stamps(self) -> Stamps:
-        """Return the stamps of the files of the table; none where it is on a server."""
+        """Return the stamps of the files of the table; empty for a table on a server."""
         if not isinstance(path := place_of(self.source), Path):
             return ()
         return stamps_of_database(path) if self.in_database else stamps_of(files_at(path))
 
     @property
     def has_changed(self) -> bool:
-        """Whether the files of the table are others than those that its columns were looked at in."""
+        """True if the files of the table changed since its columns were profiled."""
         return not self.in_database and self._stamps() != self._begun_with
 
     def _prepared(self, policy: Policy, listen: Listener | None = None) -> PreparedTable:
@@ -549,7 +547,7 @@ class Workspace:
         return self._wanted(("evidence", self._prepared_key(policy), repr(policy)), work, 1)
 
     def points(self, state: State) -> list[Task]:
-        """Return the tasks of the trade-off: those of the k and the limit in hand first."""
+        """Return the tasks of the trade-off: the current k and limit first."""
         policy = state.searched().policy()
         made_of = self._prepared_key(policy)
         own = (state.algorithm, state.k, state.limit)
@@ -656,7 +654,7 @@ class Workspace:
 
 
 def _as_prepared(policy: Policy) -> Policy:
-    """Return a policy with what a search says left out: two that are the same are prepared in the same way."""
+    """Return a policy without the settings of a search: equal ones share a prepared table."""
     models = tuple(replace(one, k=_SAMPLE_OF_K[0]) if isinstance(one, KAnonymity) else one for one in policy.models)
     plain: dict[str, Any] = dict.fromkeys(options_of_others("optimal"))
     plain |= {"algorithm": "optimal", "levels": {}, "max_suppressed": 0.0, "time_limit": None}
@@ -664,7 +662,7 @@ def _as_prepared(policy: Policy) -> Policy:
 
 
 def _risks(release: Release, rows: exp.Table, people: exp.Table | None) -> dict[str, float | None]:
-    """Return the risks of the rows of a release: of people, where they are counted."""
+    """Return the risks of a release: of people if they are counted, else of rows."""
     from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 
     publication, engine = release.publication, release.prepared.source.engine
@@ -681,7 +679,7 @@ def _risks(release: Release, rows: exp.Table, people: exp.Table | None) -> dict[
 
 
 def base_levels(state: State, hierarchies: Sequence[Hierarchy], found: Node | None) -> Node:
-    """Return the node that a state shows: the levels that a person chose, and those of the optimum where none was."""
+    """Return the node that a state shows: chosen levels, and those of the optimum for other columns."""
     chosen = {folded(name): level for name, level in state.levels.items()}
     node = []
     for place, hierarchy in enumerate(hierarchies):

@@ -109,7 +109,7 @@ _EXACT = Context(prec=80)
 
 
 def exact_number(value: exp.Expr, column: Column, places: int = 0, digits: int = 38) -> exp.Expr:
-    """Return a value as a decimal of ``exact_places``, rounded; NULL where there is none (NaN, infinity, too large)."""
+    """Return a value as a decimal of ``exact_places``, rounded; NULL for NaN, infinity and too large values."""
     kept = exact_places(column, places)
     number = exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
     number.meta["exact"] = column.family  # other dialects have no such cast of what is no decimal

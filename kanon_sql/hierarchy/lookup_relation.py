@@ -59,14 +59,12 @@ class Hierarchy:
         height: number of levels above the values; level ``height`` is the root.
         relation: the lookup relation with values, levels and codes.
         root: label of the root.
-        origin: what it was made from, in the words of the person who gave it.
+        origin: the rule or file as it was given.
         definition: the query that makes values and levels from the source; None if a file gave them.
-        stored: the table in schema ``kanon`` that holds it, where it was loaded before.
-        chosen: whether it was chosen here because none was given.
-        format: of the file that it was read from.
-        notes: what is to be said of it.
-        rule: what gives a value the same labels in another table: a rule that leaves nothing to the data, or a file;
-            None if there is no such rule.
+        stored: the table in schema ``kanon`` that holds it, if it was loaded before.
+        chosen: True if it was chosen because none was given.
+        format: of its file.
+        rule: a rule or file that gives a value the same labels in any table; None if there is none.
     """
 
     column: Column
@@ -84,7 +82,7 @@ class Hierarchy:
 
     @property
     def readable(self) -> exp.Table:
-        """The relation that published SQL joins: the stored one, where there is one."""
+        """The relation that published SQL joins: the stored one if there is one."""
         return self.stored or self.relation
 
 
@@ -264,20 +262,15 @@ def coded_paths(values: Sequence[str | None], paths: Sequence[tuple[str, ...]], 
 
 def load_paths(engine: Engine, relation: exp.Table, coded: CodedPaths, value_type: str, title: str) -> None:
     """Make the lookup relation of a hierarchy file."""
-    height = len(coded.paths[0])
-    members, labels = "members", {level_name(level): f"labels_{level}" for level in range(1, height + 1)}
-    codes = {code_name(number): f"codes_{number}" for number in range(len(coded.words))}
-    lists = {members: "VARCHAR[][]", **dict.fromkeys(labels, "VARCHAR[]"), **dict.fromkeys(codes, "BIGINT[]")}
-    names = {members: members, **labels, **codes}
-    paths = exp.select(
-        *(
-            sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=names[name]), kind)), name)
-            for name, kind in lists.items()
-        )
-    )
-    value: exp.Expr = exp.Explode(this=sql.column(members))
+    labels = [level_name(level) for level in range(1, len(coded.paths[0]) + 1)]
+    codes = [code_name(number) for number in range(len(coded.words))]
+    kinds = {"members": "VARCHAR[][]", **dict.fromkeys(labels, "VARCHAR[]"), **dict.fromkeys(codes, "BIGINT[]")}
+    lists = {name: sql.cast(exp.Placeholder(this=name), kind) for name, kind in kinds.items()}
+    paths = exp.select(*(sql.named(exp.Explode(this=given), name) for name, given in lists.items()))
+    members = sql.column("members")
+    value: exp.Expr = exp.Explode(this=members)
     # The ordinal of a value is in the lowest bits of the first word.
-    number = exp.Anonymous(this="generate_subscripts", expressions=[sql.column(members), sql.literal(1)])
+    number = exp.Anonymous(this="generate_subscripts", expressions=[members.copy(), sql.literal(1)])
     ordinal = exp.Paren(this=exp.Sub(this=number, expression=sql.literal(1)))
     first, *others = codes
     query = exp.select(
@@ -286,11 +279,7 @@ def load_paths(engine: Engine, relation: exp.Table, coded: CodedPaths, value_typ
         sql.named(sql.combined([sql.column(first), ordinal]), first),
         *map(sql.column, others),
     ).from_(paths.subquery("paths"))
-    parameters = {
-        members: coded.values,
-        **dict(zip(labels.values(), map(list, zip(*coded.paths, strict=True)), strict=True)),
-        **dict(zip(codes.values(), coded.codes, strict=True)),
-    }
+    parameters = dict(zip(kinds, [coded.values, *map(list, zip(*coded.paths, strict=True)), *coded.codes], strict=True))
     engine.rows(sql.create_table(relation, query, temporary=True), title, parameters)
 
 

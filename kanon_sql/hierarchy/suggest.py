@@ -94,7 +94,7 @@ def _ready_coverage_query(
 
 
 def _counts(label: exp.Expr | None = None) -> list[exp.Expr]:
-    """Return the aggregates: values, rows, and the labels of the first level, where there is one to count."""
+    """Return the aggregates: values, rows, and the labels of the first level if there is one."""
     labels = sql.cast(exp.null(), "BIGINT") if label is None else sql.count_distinct(label)
     return [
         sql.named(sql.count_rows(), "n_values"),
@@ -155,9 +155,9 @@ _FEWEST_WITHOUT_NAME = 2
 """Of the values of a column, the share that a hierarchy must have to be suggested, and how many without its name."""
 
 _COVERS, _NAMED, _SAME_WORD, _SPECIFIC = 1.0, 0.5, 0.2, 0.1
-"""What speaks for a hierarchy: it has all values, the name of the column agrees (or one word), much of it is used."""
+"""Points for a hierarchy: it has all values, the name of the column agrees (or one word), much of it is used."""
 _SECOND_KIND, _AFTER, _WEAK = 0.1, 0.3, 0.05
-"""What speaks against it: the name agrees at its second best, there is one for more people, its values say little."""
+"""Points against it: the name agrees at its second best, there is one for more people, its values say little."""
 
 
 @dataclass(frozen=True)

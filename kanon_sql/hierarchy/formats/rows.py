@@ -18,7 +18,7 @@ class BrokenError(Exception):
 
     Attributes:
         place: where, as in ``line 3``; None if it is about the whole file.
-        reason: what is wrong, and what to do about it, without a cell value; of a whole file it begins with a verb.
+        reason: the defect and its fix, without a cell value; of a whole file it begins with a verb.
     """
 
     def __init__(self, place: str | None, reason: str) -> None:
@@ -65,7 +65,7 @@ class HierarchyRows:
 
 
 class Line(NamedTuple):
-    """A row of a file: its line or where else it stands, the value (None if there is none), the labels after it."""
+    """A row of a file: its line or other place, the value (or None), the labels after it."""
 
     at: int | str
     value: str | None

@@ -139,7 +139,7 @@ def comma_separated(text: str) -> list[str]:
 
 
 def whole_numbers(parts: list[str]) -> tuple[int, ...]:
-    """Return the numbers of the first part; none if there is none."""
+    """Return the numbers of the first part, if there is one."""
     return tuple(int(number) for number in comma_separated(parts[0])) if parts else ()
 
 

@@ -194,7 +194,7 @@ def _parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
 
 
 def _parts_of_compound(word: str, known: Collection[str]) -> tuple[str, ...]:
-    """Return the parts of a German or Dutch compound; the word alone, where it is none of known words.
+    """Return the parts of a German or Dutch compound; the word alone if its parts are unknown.
 
     A compound whose last part alone is known is two parts, because the last part says what it is.
     """
@@ -223,7 +223,7 @@ def _without_link(piece: str, known: Collection[str], *, is_last: bool) -> str |
 def _parts_around(
     word: str, people: Collection[str], carriers: Collection[str], known: Collection[str]
 ) -> tuple[str, ...]:
-    """Return a person and what is said of it, or a thing and its name or number, where they are written as one word.
+    """Split a person and an attribute, or a thing and its name or number, that are written as one word.
 
     ``patientid`` is ``patient id`` and ``cityname`` is ``city name``; ``usage`` is no age.
     """
@@ -410,7 +410,7 @@ def is_of_person(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_person(name: str) -> bool:
-    """Return True if a name says a person and nothing about her.
+    """Return True if a name says a person and nothing else.
 
     >>> is_person("PATIENT"), is_person("patient_age"), is_person("id")
     (True, False, False)

@@ -5,7 +5,7 @@ those of the whole table, exact, from one statement for all columns. All else is
 each column, with their rows, in the table or in a sample of it.
 
 Together: which rows, or people, are alone in a class. A person with several rows is in several classes, and may be
-alone in each of them. Here she is one person, so that there are never more people alone than there are people.
+alone in each of them. Each person counts once, so that there are never more people alone than there are people.
 
 And which column determines another one: there are as many pairs of values of both as values of the first, such as a
 code and its text. Publishing the first as it is then publishes the second, whatever is done to that one.
@@ -81,7 +81,7 @@ class ColumnFigures:
     Attributes:
         rows: of the table.
         nulls: rows without a value.
-        distinct: distinct values in the table; NULL is none.
+        distinct: distinct values in the table, without NULL.
         looked_at: rows that the figures below are of: those of the table, or of a sample.
         classes: different values in them, NULL being one.
         uniques: rows that are alone with their value.

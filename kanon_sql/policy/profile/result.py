@@ -47,7 +47,7 @@ class ColumnProfile:
     Attributes:
         name: of the column.
         type: as the engine writes it.
-        distinct: distinct values in the table; NULL is none.
+        distinct: distinct values in the table, without NULL.
         nulls: rows without a value.
         null_share: their share of the rows.
         distinctness: distinct values by rows that have a value.

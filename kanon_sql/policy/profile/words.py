@@ -51,7 +51,7 @@ def _without(name: str, columns: tuple[str, ...], shares: Mapping[tuple[str, ...
 
 
 def notes_of(profile: Profile, policy: str | None = None) -> tuple[str, ...]:
-    """Return what to know beside the roles; with a ``policy`` file, things are changed there and not by options."""
+    """Return notes beside the roles; with a ``policy`` file they name settings of it, not options."""
     return tuple(_notes(profile, policy))
 
 
@@ -95,7 +95,7 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
 
 
 def _hints(profile: Profile) -> Iterable[str]:
-    """Yield what to do about columns, once for those of which the same is said."""
+    """Yield the hints of columns; equal ones once, with all their columns."""
     columns: dict[str, list[str]] = {}
     for column in profile.columns:
         for hint in column.hints:
@@ -146,7 +146,7 @@ NO_NUMBERS = frozenset({"postcode", "icd10", "medication", "procedure", "referen
 
 
 def hints_for(figures: ColumnFigures, proposal: Proposal, column: Column) -> tuple[str, ...]:
-    """Return what should be done about a column that would be published in some form."""
+    """Return hints about a column that would be published in some form."""
     if proposal.role == "identifying":
         return ()
     is_quasi = proposal.role == "quasi-identifying"
@@ -160,7 +160,7 @@ def without_rules(hint: str) -> str:
 
 
 def _there_once(figures: ColumnFigures, column: Column) -> Iterable[str]:
-    """Yield what is said of values that are published as they are, and lead to one row each."""
+    """Yield a hint about published values that lead to one row each."""
     once = figures.uniques >= _ENOUGH and figures.uniques >= _ONCE * figures.classes
     if once and figures.uniques >= _OF_ROWS * figures.looked_at:
         rules = rules_that_help(column)
@@ -181,7 +181,7 @@ def _spelt(spelling: Spelling) -> Iterable[str]:
 
 
 def _spoilt(spelling: Spelling, kind: str | None, *, is_quasi: bool) -> Iterable[str]:
-    """Yield what is said of text that is nearly all dates or numbers; dates that all are, are still text."""
+    """Yield a hint about texts that are nearly all dates or numbers, or all dates."""
     if spelling.written < _FEWEST:
         return
     dates = sum(spelling.dates.values())
