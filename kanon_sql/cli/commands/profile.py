@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.policy_options import preparing
-from kanon_sql.cli.options.shared import given_options, option
+from kanon_sql.cli.options.shared import given_options, option, with_options
 from kanon_sql.cli.output.output import (
     Share,
     as_called,
@@ -57,36 +58,47 @@ if TYPE_CHECKING:
 
 _SHOWN = 3  # subsets of each number of columns
 
-KnownOption = Annotated[
-    list[str] | None, option("--qi", "COLUMN", "Others could know this column, whatever the profile says of it.")
-]
-SensitiveOption = Annotated[
-    list[str] | None,
-    option("--sensitive", "COLUMN", "Must not be learned about a person, whatever the profile says of it."),
-]
-EntityOption = Annotated[str | None, option("--entity", "COLUMN", "Names the person: people are counted, not rows.")]
-SampleOption = Annotated[
-    int | None,
-    typer.Option(
-        "--sample",
-        metavar="ROWS",
-        min=0,
-        help=f"Look at about so many rows where the table has more (default: {DEFAULT_ROWS:,}; 0: all rows).",
-    ),
-]
+_OPTIONS: dict[str, Any] = {
+    "quasi_identifiers": Annotated[
+        list[str] | None, option("--qi", "COLUMN", "Others could know this column, whatever the profile says of it.")
+    ],
+    "sensitive": Annotated[
+        list[str] | None,
+        option("--sensitive", "COLUMN", "Must not be learned about a person, whatever the profile says of it."),
+    ],
+    "entity": Annotated[str | None, option("--entity", "COLUMN", "Names the person: people are counted, not rows.")],
+    "sample": Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            metavar="ROWS",
+            min=0,
+            help=f"Look at about so many rows where the table has more (default: {DEFAULT_ROWS:,}; 0: all rows).",
+        ),
+    ],
+    "prepare": shared.PrepareOption,
+}
+
+
+def _with_columns(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes what is known of columns, as ``columns``."""
+    return with_options(command, _OPTIONS, lambda added, given: command(**given, columns=added), ("columns",))
+
+
+def _roles(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the command line says of columns, as ``profile_of`` takes it."""
+    lists = {name: split_names(columns[name] or []) for name in ("quasi_identifiers", "sensitive")}
+    return {**lists, "entity": columns["entity"], "sample": columns["sample"]}
 
 
 @shared.with_output()
+@_with_columns
 def profile_command(
     context: typer.Context,
     source: shared.SourceArgument,
     table: shared.TableArgument = None,
-    quasi_identifiers: KnownOption = None,
-    sensitive: SensitiveOption = None,
-    entity: EntityOption = None,
-    sample: SampleOption = None,
-    prepare: shared.PrepareOption = None,
     *,
+    columns: dict[str, Any],
     output: shared.Output,
 ) -> None:
     """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
@@ -109,16 +121,8 @@ def profile_command(
                 return
     opened = open_source(source, table)
     with opened.engine, output.talk(opened.engine):
-        rules = preparing(prepare)
-        opened, to_prepare = prepared_for_profile(opened, rules)
-        found = profile_of(
-            opened,
-            quasi_identifiers=split_names(quasi_identifiers or []),
-            sensitive=split_names(sensitive or []),
-            entity=entity,
-            sample=sample,
-            prepared=to_prepare,
-        )
+        opened, to_prepare = prepared_for_profile(opened, preparing(columns["prepare"]))
+        found = profile_of(opened, **_roles(columns), prepared=to_prepare)
         if output.sql:
             print_sql(logged_script(opened.engine.statements, output.dialect))
             return
@@ -127,7 +131,7 @@ def profile_command(
         return
     _print_profile(found)
     print_prose("Next, write these roles into a policy file and edit it:")
-    said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare)
+    said = _as_said(columns)
     print_command(command("init", source, opened, *_written_to(free_name(Path(POLICY_FILE))), *said))
 
 
@@ -142,6 +146,7 @@ def _require_none_of_columns(context: typer.Context, database: OpenDatabase, *ot
 
 
 @shared.with_output()
+@_with_columns
 def init_command(
     context: typer.Context,
     source: shared.SourceArgument,
@@ -163,12 +168,8 @@ def init_command(
             "not allow are left out, or coarser ones published instead. Repeatable.",
         ),
     ] = None,
-    quasi_identifiers: KnownOption = None,
-    sensitive: SensitiveOption = None,
-    entity: EntityOption = None,
-    sample: SampleOption = None,
-    prepare: shared.PrepareOption = None,
     *,
+    columns: dict[str, Any],
     output: shared.Output,
 ) -> None:
     """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit.
@@ -183,7 +184,7 @@ def init_command(
         with database.engine, output.talk(database.engine):
             if len(database.tables) > 1:
                 _require_none_of_columns(context, database, "standard")
-                proposed = propose_tables(database, sample=sample)
+                proposed = propose_tables(database, sample=columns["sample"])
                 if output.sql:
                     print_sql(logged_script(database.engine.statements, output.dialect))
                     return
@@ -198,15 +199,7 @@ def init_command(
     smallest = smallest_class_for(k, standards)
     opened = open_source(source, table)
     with opened.engine, output.talk(opened.engine):
-        opened, found = proposal_of(
-            opened,
-            preparing(prepare),
-            standards,
-            quasi_identifiers=split_names(quasi_identifiers or []),
-            sensitive=split_names(sensitive or []),
-            entity=entity,
-            sample=sample,
-        )
+        opened, found = proposal_of(opened, preparing(columns["prepare"]), standards, **_roles(columns))
         if output.sql:
             print_sql(logged_script(opened.engine.statements, output.dialect))
             return
@@ -217,23 +210,16 @@ def init_command(
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    said = _as_said(quasi_identifiers, sensitive, entity, sample, prepare, list(standards))
+    said = _as_said({**columns, "standard": list(standards)})
     _print_what_is_next(found, source, opened, out, origin, said)
 
 
-def _as_said(
-    known: list[str] | None,
-    sensitive: list[str] | None,
-    entity: str | None,
-    sample: int | None,
-    prepare: list[str] | None,
-    standard: list[str] | None = None,
-) -> list[str]:
+def _as_said(columns: Mapping[str, Any]) -> list[str]:
     """Return the options about columns that were given, for the next command."""
-    listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
-    listed["--sample"] = [] if sample is None else [str(sample)]
-    listed |= {"--prepare": prepare or [], "--standard": standard or []}
-    return [word for option, values in listed.items() for value in values for word in (option, value)]
+    options = {"quasi_identifiers": "--qi"}
+    listed = [(name, values if isinstance(values, list | tuple) else [values]) for name, values in columns.items()]
+    given = [(name, value) for name, values in listed for value in values if value is not None]
+    return [word for name, value in given for word in (options.get(name, f"--{name}"), str(value))]
 
 
 def _written_to(out: Path) -> list[str]:
