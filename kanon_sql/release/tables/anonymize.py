@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kanon_sql.classes.frequency import frequency_of_coded
 from kanon_sql.classes.lattice import Lattice
+from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key
 from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
@@ -232,11 +233,8 @@ def anonymize_tables(
         raise UsageError("Name the database that has the tables, or write it into the policy ([source] from).")
     with within(wanted.time_limit, begun), computing_in(wanted.time_zone):
         opened = waited(lambda: open_policy(found, wanted, resources))
-        try:
+        with closed_on_error(opened.engine):
             return _anonymize(opened, wanted, progress or silent, begun)
-        except BaseException:
-            opened.engine.close()
-            raise
 
 
 def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, begun: float) -> TablesRelease:
@@ -262,15 +260,12 @@ def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, b
         progress(Progress("Searching", nodes_tested, shown[0], shown[1]))
 
     with timed(seconds, "search"):
-        search.run(_deadline(policy, lattice, begun), told)
+        node, cost = search.run(_deadline(policy, lattice, begun), told)
     if policy.time_limit is not None:
         allow_to_finish(policy.time_limit, begun)
     coded.drop()
     for part in parts:
         opened.engine.run(sql.drop(part.evidence.problem.frequency.relation), "drop a frequency set")
-    if search.best is None:
-        raise TypeError("A search without a result raises")
-    node, cost = search.best
     levels = {one.column.name: level for one, level in zip(opened.hierarchies, node, strict=True)}
     with timed(seconds, "gate"):
         require_nothing_across(opened, levels)

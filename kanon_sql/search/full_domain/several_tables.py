@@ -134,7 +134,7 @@ class TablesSearch:
     _costs: dict[Node, Cost | float] = field(default_factory=dict, repr=False)
     _bounded: set[Node] = field(default_factory=set, repr=False)
 
-    def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
+    def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> tuple[Node, Cost]:
         """Search to the proof, to the deadline or to Ctrl-C; raise if no node was measured by then."""
         for part in self.parts:
             problem = part.evidence.problem
@@ -163,6 +163,7 @@ class TablesSearch:
             )
         if self.bound >= self.best[1]:
             self.bound, self.stopped = self.best[1], None
+        return self.best
 
     @property
     def nodes_tested(self) -> int:
