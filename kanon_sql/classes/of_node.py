@@ -55,6 +55,8 @@ def coded_members(
     populations: Callable[[PopulationModel], exp.Query] | None = None,
     packing: Packing | None = None,
     weight: exp.Expr | None = None,
+    *,
+    merged: bool = False,
 ) -> Members:
     """Return rows of the frequency set as the members of classes.
 
@@ -74,7 +76,7 @@ def coded_members(
         rows=rows,
         classes=tuple(classes),
         n=sql.column(N),
-        measure=lambda model: model.coded_measure(),
+        measure=lambda model: model.coded_measure(merged=merged),
         value=lambda model: sql.column(model.coding.code),
         shares=lambda model: model.coding.shares,
         features=features,
@@ -107,23 +109,10 @@ def classes_query(
     """
     masked = _masked_keys(masks)
     numbered = [] if nodes is None else [sql.column(NODE)]
-    joined = [] if nodes is None else [(nodes, exp.true())]
     some_classes = [_one_class_in_several([key.this for key in masked])] if probe else []
-    of_rows = [model for model in models if isinstance(model, RowModel)]
-    if len(of_rows) == len(models):
-        measured = [model.coded_measure(merged=merged) for model in of_rows]
-        measures = [sql.named(measure, measure_name(number)) for number, measure in enumerate(measured)]
-        values: dict[str, sql.Given] = {"masked": masked, "measures": measures, "some_classes": some_classes}
-        return sql.select(
-            "classes/node_test",
-            part="classes",
-            values=values | {"node": numbered},
-            relations={"kanon_frequency": relation},
-            joins={"nodes": joined},
-        )
     rows = exp.select().from_(relation.copy(), copy=False).where(*some_classes, copy=False)
-    for table, condition in joined:
-        rows.join(table.copy(), on=condition, copy=False)
+    if nodes is not None:
+        rows.join(nodes.copy(), on=exp.true(), copy=False)
 
     def population(model: PopulationModel) -> exp.Query:
         if model.population is None:
@@ -131,7 +120,7 @@ def classes_query(
         counted = exp.select(*(key.copy() for key in masked), sql.named(sql.sum_of(sql.column(N)), N))
         return counted.from_(model.population.copy()).group_by(*(key.this.copy() for key in masked))
 
-    members = coded_members(rows, [*numbered, *masked], population, packing)
+    members = coded_members(rows, [*numbered, *masked], population, packing, merged=merged)
     return measured_query(members, models, coded_columns(models, bounds=bounds))
 
 

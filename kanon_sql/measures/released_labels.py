@@ -60,9 +60,9 @@ def published_classes_query(release: exp.Table, columns: Sequence[Column]) -> ex
     return query.group_by(*(label.copy() for label in written))
 
 
-def released_query(classes: exp.Table, column: Labels) -> exp.Select:
+def released_query(classes: exp.Table, number: int) -> exp.Select:
     """Return the query of the labels of a column of the release, and how many rows have each."""
-    own = sql.column(label_name(column.number))
+    own = sql.column(label_name(number))
     query = exp.select(sql.named(own, LABEL), sql.named(exp.Sum(this=sql.column(N)), RELEASED))
     return query.from_(classes.copy()).group_by(own.copy())
 
@@ -73,7 +73,7 @@ def _meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) ->
     # 1. How each label of each level is written.
     written = written_labels_query(column, hierarchy, range(column.height + 1))
     # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
-    released = released_query(classes, column)
+    released = released_query(classes, column.number)
     spellings = spellings_query(hierarchy.column)
     same_code = [sql.column(name, "written").eq(sql.column(name, "labels")) for name in ("level", *codes)]
     value_or_label = exp.or_(
@@ -141,7 +141,7 @@ def meaning_of(
     (there,) = engine.row(total, f"labels of {name}")
     (found,) = engine.row(known, f"labels of {name} that are known")
     if has_others := found < there:
-        read_labels(frequency, released_query(classes, column), possible, column, hierarchy)
+        read_labels(frequency, released_query(classes, column.number), possible, column, hierarchy)
         (found,) = engine.row(known, f"labels of {name} that are known")
     if found < there:
         means = ""
@@ -237,11 +237,10 @@ class Covers:
                 engine.run(sql.drop(table), "drop what labels cover as spans")
 
 
-def number_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
+def number_labels(engine: Engine, classes: exp.Table, number: int, name: str) -> exp.Table:
     """Return the labels of a column, ``(number, label, released)``, of classes that have them as text."""
-    name = places.hierarchy.column.name
     every = exp.select(sql.named(sql.over(exp.RowNumber(), order=[LABEL]), NUMBER), LABEL, RELEASED)
-    every = every.from_(released_query(classes, places.labels).subquery(RELEASED))
+    every = every.from_(released_query(classes, number).subquery(RELEASED))
     return make_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
 
 

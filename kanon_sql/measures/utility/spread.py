@@ -163,7 +163,7 @@ def make_comparable(
     query = _written_query(release, columns)
     written = make_table(engine, "kanon_utility_written", query, "tuples of the release as they are written")
     # 2. What each label covers, and how its rows are spread over that.
-    labels = [_numbered_labels(engine, written, number, column) for number, column in enumerate(columns)]
+    labels = [number_labels(engine, written, number, column.name) for number, column in enumerate(columns)]
     dimensions = [
         _dimension(engine, original, own, number, column, spread)
         for number, (own, column) in enumerate(zip(labels, columns, strict=True))
@@ -193,16 +193,6 @@ def _written_query(release: exp.Table, columns: Sequence[ComparedColumn]) -> exp
     named = [sql.named(text, label_name(number)) for number, text in enumerate(written)]
     query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
     return query.group_by(*(text.copy() for text in written))
-
-
-def _numbered_labels(engine: Engine, written: exp.Table, number: int, column: ComparedColumn) -> exp.Table:
-    """Return the labels of a column of the release, ``(number, label)``."""
-    if column.places is not None:
-        return number_labels(engine, written, column.places)
-    different = exp.select(sql.named(sql.column(label_name(number)), LABEL)).distinct().from_(written.copy())
-    numbered = exp.select(sql.named(sql.over(exp.RowNumber(), order=[LABEL]), NUMBER), LABEL)
-    query = numbered.from_(different.subquery("different"))
-    return make_table(engine, f"kanon_labels_{column.name}", query, f"values of {column.name} in the release")
 
 
 def _dimension(

@@ -158,7 +158,7 @@ def find_candidates(
     # 1. Classes, with numbers for their labels.
     query = _written_query(release, columns, places)
     written = make_table(engine, "kanon_published", query, "classes of the release")
-    labels = {own.number: number_labels(engine, written, own) for own in places}
+    labels = {own.number: number_labels(engine, written, own.number, own.hierarchy.column.name) for own in places}
     numbered = make_table(engine, "kanon_numbered", _numbered_query(written, labels), "classes and their labels")
     engine.run(sql.drop(written), "drop the classes as they are written")
     covers = [make_covers(engine, labels[own.number], own, one_level=True) for own in places]
