@@ -87,7 +87,7 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
         policy: a Policy or the path of a kanon.toml, instead of the settings of ``anonymize``.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
-        settings: those of ``anonymize``: ``quasi_identifiers``, ``models``, ``max_suppressed`` and so on.
+        settings: those of ``anonymize``: ``quasi_identifiers``, ``models``, ``algorithm`` and so on.
 
     Raises:
         UsageError: a setting or a column is wrong; or ``utility`` or ``control`` is given for an all-or-none release.
