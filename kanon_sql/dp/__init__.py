@@ -23,24 +23,16 @@ if TYPE_CHECKING:
     from kanon_sql.dp.released import DPRelease
     from kanon_sql.dp.releaser import release
 
-_HOME = {
-    "Answer": "questions.base",
-    "Figure": "questions.base",
-    "ask": "asking",
-    "ask_sql": "asking",
-    "read_budget": "asking",
-    "set_budget": "asking",
-    "Budget": "account",
-    "DPRelease": "released",
-    "release": "releaser",
-    "Question": "questions.base",
-    "Count": "questions.counts",
-    "Histogram": "questions.counts",
-    "Mean": "questions.numbers",
-    "MostFrequent": "questions.counts",
-    "Quantile": "questions.numbers",
-    "Sum": "questions.numbers",
+_NAMES = {
+    "asking": ("ask", "ask_sql", "read_budget", "set_budget"),
+    "account": ("Budget",),
+    "questions.base": ("Answer", "Figure", "Question"),
+    "questions.counts": ("Count", "Histogram", "MostFrequent"),
+    "questions.numbers": ("Mean", "Quantile", "Sum"),
+    "released": ("DPRelease",),
+    "releaser": ("release",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Answer",

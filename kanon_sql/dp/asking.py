@@ -63,7 +63,7 @@ def ask(
     """
     opened = open_budgeted(source, table, budget, resources)
     with opened.engine:
-        return answered(opened, question, _path(budget))
+        return answered(opened, question, budget)
 
 
 def ask_sql(
@@ -90,7 +90,7 @@ def ask_sql(
     opened = open_source(source, table)
     with opened.engine:
         require_table(opened)
-        question = question.protecting(_entity_of(opened, _path(budget)))
+        question = question.protecting(_entity_of(opened, budget))
         return script([question.query(queried_rows(opened, question))], dialect or opened.holder.dialect)
 
 
@@ -123,7 +123,7 @@ def set_budget(
     limits = limits_of(epsilon, delta, entity)
     opened = open_budgeted(source, table, budget)
     with opened.engine:
-        return set_in(opened, limits, _path(budget), count=count)
+        return set_in(opened, limits, budget, count=count)
 
 
 def read_budget(
@@ -145,7 +145,7 @@ def read_budget(
     """
     opened = waited(lambda: open_source(source, table))
     with opened.engine:
-        return read_in(opened, _path(budget))
+        return read_in(opened, budget)
 
 
 def budget_sql(
@@ -158,7 +158,7 @@ def budget_sql(
 ) -> str:
     """Return the SQL that ``set_budget`` would run, or without limits, ``read_budget``; nothing is changed."""
     opened = open_source(source, table)
-    with opened.engine, closing(open_budgets(opened, _path(budget))) as budgets:
+    with opened.engine, closing(open_budgets(opened, budget)) as budgets:
         named = None if limits is None else _resolved(opened, limits)
         return script(budget_statements(budgets.key, named, budgets.read()), dialect)
 
@@ -167,7 +167,9 @@ def limits_of(epsilon: Number, delta: Number | None, entity: str | None) -> Limi
     return Limits(epsilon_of(epsilon), None if delta is None else delta_of(delta), entity)
 
 
-def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count = "people") -> Budget:
+def set_in(
+    opened: Source, limits: Limits, kept_in: str | os.PathLike[str] | None, *, count: Count = "people"
+) -> Budget:
     limits = _resolved(opened, limits)
     if count == "rows" and limits.entity is not None:
         raise UsageError("An entity names people, and rows are to be counted: leave one of the two out.")
@@ -195,7 +197,7 @@ def _resolved(opened: Source, limits: Limits) -> Limits:
     return replace(limits, entity=column.name)
 
 
-def read_in(opened: Source, kept_in: Path | None) -> Budget:
+def read_in(opened: Source, kept_in: str | os.PathLike[str] | None) -> Budget:
     with closing(open_budgets(opened, kept_in)) as budgets:
         found = budgets.read()
     if found is None:
@@ -215,7 +217,7 @@ def open_budgeted(
     return waited(lambda: open_source(source, table, writable=writable, resources=resources))
 
 
-def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer:
+def answered(opened: Source, question: Question, kept_in: str | os.PathLike[str] | None) -> Answer:
     opendp()
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
@@ -231,11 +233,7 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
     return replace(answer, budget=left, text=script([query], opened.holder.dialect))
 
 
-def _path(budget: str | os.PathLike[str] | None) -> Path | None:
-    return None if budget is None else Path(budget)
-
-
-def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
+def _entity_of(opened: Source, kept_in: str | os.PathLike[str] | None) -> str | None:
     """Return the column of the people that the budget of a table protects, if there is one that names it."""
     if kept_in is None and not keeps_budget(opened):
         return None

@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -31,8 +32,8 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
-    from pathlib import Path
 
     from kanon_sql.dp.account import Limits
     from kanon_sql.engine.sources.open_source import Source
@@ -243,7 +244,7 @@ class Budgets:
         return dict(zip(_KEY, self.key, strict=True))
 
 
-def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) -> Budgets:
+def open_budgets(source: Source, kept_in: str | os.PathLike[str] | None, *, make: bool = False) -> Budgets:
     """Return where the budget of a table is kept: a DuckDB file (``kept_in``), or the database of the table itself.
 
     A DuckDB file of the table must be open for writing then. ``make`` makes the file that keeps the budget.
@@ -261,6 +262,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
                 "kanon dp budget makes it."
             )
         return Budgets(own, ("", schema, name), source.name, named, (), person)
+    kept_in = Path(kept_in)
     if own is not None and Budgets(own, ("", schema, name), source.name, named).read() is not None:
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
     if not make and not kept_in.exists():

@@ -17,7 +17,6 @@ import secrets
 from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -116,7 +115,7 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
     requested = RequestedRelease.of(policy, epsilon, delta=delta, k=k, levels=levels, epsilon_search=epsilon_search)
     opened = open_source(source, table, resources=resources)
     try:
-        return make_dp_release(opened, requested, None if budget is None else Path(budget), progress or silent)
+        return make_dp_release(opened, requested, budget, progress or silent)
     except BaseException:
         opened.engine.close()
         raise
@@ -146,7 +145,9 @@ class _ReleaseShape:
         return Lattice(tuple(tree.height for tree in self.trees))
 
 
-def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | None, progress: Listener) -> DPRelease:
+def make_dp_release(
+    source: Source, requested: RequestedRelease, budget: str | os.PathLike[str] | None, progress: Listener
+) -> DPRelease:
     progress(Progress("Preparing hierarchies"))
     shape = _shape_of(source, requested)
     if source.engine.in_transaction():  # the charge could be taken back
@@ -301,7 +302,7 @@ def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[
     return [found[column.name] for column in columns]
 
 
-def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decimal) -> None:
+def _charge(source: Source, kept_in: str | os.PathLike[str] | None, epsilon: Decimal, delta: Decimal) -> None:
     """Take what a release costs from the budget of its table, before a row of it decides anything."""
     if kept_in is None:
         source.make_writable()

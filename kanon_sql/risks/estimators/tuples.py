@@ -49,24 +49,13 @@ class Tuples:
     columns: tuple[Column, ...]
     counts_people: bool
 
-    def classes(
-        self, places: Sequence[int] | None = None, *, with_values: bool = False, with_person: bool = False
-    ) -> exp.Select:
-        """Return the query for the members of each class.
-
-        Args:
-            places: which of the quasi-identifiers make a class; by default all of them.
-            with_values: whether the values that make the class are selected too.
-            with_person: whether a person of the class is selected too, where people are counted: of a class of one that
-                person; NULL if its rows name no person.
-        """
-        values = [sql.column(value_name(place)) for place in (range(len(self.columns)) if places is None else places)]
+    def classes(self, *, with_values: bool = False) -> exp.Select:
+        """Return the query for the members of each class, and the values that make it if they are wanted."""
+        values = [sql.column(value_name(place)) for place in range(len(self.columns))]
+        members = people(sql.column(PERSON)) if self.counts_people else sql.column(N)
         selected = [value.copy() for value in values] if with_values else []
-        if places is None and not self.counts_people:  # they are counted already
-            return exp.select(*selected, sql.named(sql.column(N), MEMBERS)).from_(self.relation.copy())
-        members = people(sql.column(PERSON)) if self.counts_people else sql.sum_of(sql.column(N))
-        query = exp.select(*selected, sql.named(members, MEMBERS)).from_(self.relation.copy()).group_by(*values)
-        return query.select(sql.named(exp.Max(this=sql.column(PERSON)), ONLY)) if with_person else query
+        query = exp.select(*selected, sql.named(members, MEMBERS)).from_(self.relation.copy())
+        return query.group_by(*values) if self.counts_people else query  # rows are counted already
 
     def sizes(self) -> SizeCounts:
         query = (
