@@ -6,7 +6,6 @@ import json
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -18,7 +17,6 @@ from kanon_sql.risks.attacks.verdicts import tally
 
 if TYPE_CHECKING:
     import os
-    from types import ModuleType
 
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.measures.utility.utility import Utility
@@ -60,11 +58,16 @@ class WrittenReport(ABC):
 
     def to_html(self) -> str:
         """Return the report as one HTML page that loads nothing and runs nothing."""
-        return str(_render().rendered(self, "html.j2"))
+        return self._rendered("html.j2")
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        return str(_render().rendered(self, "markdown.j2"))
+        return self._rendered("markdown.j2")
+
+    def _rendered(self, elements: str) -> str:
+        from kanon_sql.evidence.report.render import rendered  # loads Jinja; it reads this module
+
+        return rendered(self, elements)
 
     def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the report to a .html, .md or .json file: whole, or not at all.
@@ -329,11 +332,6 @@ class Report(WrittenReport):
         plain["utility"] = self.utility and self.utility.summary()
         plain |= {"search": asdict(self.search), "pseudonyms": self.pseudonyms and asdict(self.pseudonyms)}
         return {"holds": self.holds, **plain}
-
-
-def _render() -> ModuleType:
-    """Return the module that renders reports: it reads this one, and Jinja is loaded only where a report is written."""
-    return import_module("kanon_sql.evidence.report.render")
 
 
 def check_report(path: Path, *, replace: bool) -> None:

@@ -59,13 +59,10 @@ _SECTIONS = {
     "limits": "What is not promised",
 }
 _SECTIONS_OF_TABLES = {
-    "summary": "Summary",
-    "asked": "What was asked",
+    **{name: _SECTIONS[name] for name in ("summary", "asked", "measured", "attributes", "risk", "origin", "limits")},
     "measured": "What was counted in the output",
     "attributes": "Columns, table by table",
-    "risk": "Risk of re-identification",
     "origin": "Provenance, and how to check it",
-    "limits": "What is not promised",
 }
 _MANY = 3  # one row in so many is alone: from there on a column is warned of
 _SUBSETS = 8  # of quasi-identifiers, in the table of those that single out most
