@@ -26,7 +26,7 @@ from kanon_sql.classes.of_node import (
     screens,
 )
 from kanon_sql.engine.progress import check_deadline
-from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
+from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError, counted
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -192,29 +192,26 @@ class Evidence:
 
         Then all rows of every other node would be suppressed too.
         """
-        problem = self.problem
+        problem, rows = self.problem, self.problem.frequency.rows
         suppressed = self.test(problem.lattice.top)
-        only_k = all(isinstance(model, KAnonymity | KnownSubsets) for model in problem.models)
         too_many = suppressed > problem.limit if problem.levels_are_bounded else suppressed
         hopeless = too_many if self.monotone else self.suppresses_at_least(problem.lattice.top) > problem.limit
-        if problem.frequency.rows and hopeless and problem.levels_are_bounded:
+        if not (rows and hopeless):
+            return
+        if problem.levels_are_bounded:
             raise NoSolutionError(
-                f"At the highest levels that --levels allows, {suppressed:,} of the {problem.frequency.rows:,} rows "
-                f"would be suppressed, and {problem.limit:,} may be: allow higher levels, or more to be suppressed "
-                "with --max-suppressed."
+                f"At the highest levels that --levels allows, {suppressed:,} of the {rows:,} rows would be suppressed, "
+                f"and {problem.limit:,} may be: allow higher levels, or more to be suppressed with --max-suppressed."
             )
-        if problem.frequency.rows and hopeless and not only_k:
+        if not all(isinstance(model, KAnonymity | KnownSubsets) for model in problem.models):
             raise NoSolutionError(self._why_not())
-        if problem.frequency.rows and hopeless:
-            required = max(int(model.required) for model in problem.models)
-            entity = next((model.entity for model in problem.models if model.entity is not None), None)
-            members = "rows" if entity is None else f"different people, counted by {entity}"
-            rows = problem.frequency.rows
-            counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
-            raise NoSolutionError(
-                f"The table has fewer than {required:,} {members} (it has {counted}), so that no "
-                f"release of it can be {required:,}-anonymous. Lower k, or take a larger table."
-            )
+        required = max(int(model.required) for model in problem.models)
+        entity = next((model.entity for model in problem.models if model.entity is not None), None)
+        members = "rows" if entity is None else f"different people, counted by {entity}"
+        raise NoSolutionError(
+            f"The table has fewer than {required:,} {members} (it has {counted(rows, 'row')}), so that no release of "
+            f"it can be {required:,}-anonymous. Lower k, or take a larger table."
+        )
 
     def require_whole_table(self) -> None:
         """Raise unless the table as one class satisfies the models, as all classes together do."""
