@@ -258,9 +258,9 @@ def refused(clinic: Path, message: str, kind: type[KanonError] = UsageError, **o
         ("CREATE VIEW names AS SELECT name FROM patients", "Views would fail"),
         ("CREATE VIEW calls AS SELECT phone FROM phones", "Views would fail"),
         ("CREATE VIEW typed AS SELECT 'women'::sexes AS sex", "lists values"),
-        ("CREATE TABLE elsewhere.c (y VARCHAR, x VARCHAR AS (y::sexes::VARCHAR))", "change or drop table c first"),
-        ("CREATE TABLE elsewhere.c (y VARCHAR CHECK (y::sexes IS NOT NULL))", "change or drop table c first"),
-        ("CREATE TABLE elsewhere.c (y VARCHAR DEFAULT ('men'::main.sexes::VARCHAR))", "change or drop table c first"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR, x VARCHAR AS (y::sexes::VARCHAR))", "named by table c"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR CHECK (y::sexes IS NOT NULL))", "named by table c"),
+        ("CREATE TABLE elsewhere.c (y VARCHAR DEFAULT ('men'::main.sexes::VARCHAR))", "named by table c"),
     ],
 )
 def test_what_would_not_work_any_more_is_refused(clinic: Path, statement: str, message: str) -> None:
