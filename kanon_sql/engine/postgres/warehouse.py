@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from kanon_sql.engine.base import Values
-    from kanon_sql.engine.warehouse.warehouse import RelationKind
-    from kanon_sql.engine.warehouse.workbench import Workbench
+    from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
 _LONGEST = 63
 """Bytes after which PostgreSQL cuts names."""
@@ -183,7 +182,7 @@ class PostgresWarehouse(Warehouse):
                 self.connection.execute(text)
             return [*map(plain, tuples(self.connection, query))]
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
         from psycopg import sql as composed
 
         with self._step(query, title) as texts, self.connection.cursor() as cursor:

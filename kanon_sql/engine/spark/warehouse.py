@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Values
-    from kanon_sql.engine.warehouse.warehouse import RelationKind
-    from kanon_sql.engine.warehouse.workbench import Workbench
+    from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
 _KEPT = "releases_kept"
 _GLOBAL = "global_temp"
@@ -239,7 +238,7 @@ class SparkWarehouse(Warehouse):
         with self._working(title):
             return [plain(row) for row in self._query(bound).collect()]
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
         self.tell(Logged(title, query, {}, self.dialect))
         with self._working(title):
             take(self._query(query), types, into, table)
@@ -423,7 +422,7 @@ _WITHOUT_TEXT = ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
-def take(frame: Any, types: Mapping[str, str], into: Workbench, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
+def take(frame: Any, types: Mapping[str, str], into: Receiver, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
     """Make the rows of a data frame of Spark a temporary table of the workbench.
 
     On this machine, Spark writes them to Parquet in a private directory. Elsewhere they come by Arrow, and this process

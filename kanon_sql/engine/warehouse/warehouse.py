@@ -23,9 +23,9 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from kanon_sql.engine.base import Cells, Column, Constraint, Logged
-    from kanon_sql.engine.warehouse.workbench import Workbench
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
@@ -34,6 +34,23 @@ N = "kanon_n"
 
 # Types of DuckDB, but for those of a family, whose values come over unchanged.
 _COME_OVER = {"UUID", "TIME", "TIME WITH TIME ZONE", "JSON"}
+
+
+class Receiver(Protocol):
+    """Takes the rows that are fetched from a warehouse: the workbench."""
+
+    @property
+    def spills_to(self) -> Path:
+        """The directory in which private ones may be made."""
+
+    def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
+        """Take rows from a file of CSV as PostgreSQL writes it."""
+
+    def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
+        """Make rows a temporary table."""
+
+    def take_arrow(self, table: exp.Table, types: Mapping[str, str], rows: Any) -> None:  # noqa: ANN401 - of pyarrow
+        """Make the rows of an Arrow table a temporary table."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +147,7 @@ class Warehouse(Engine, Protocol):
         value = sql.column(column.name, "source")
         return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
         """Make the rows of a query a temporary table of the workbench, in batches; ``types`` are those of DuckDB."""
 
     def upload(
