@@ -31,12 +31,12 @@ from kanon_sql.sql.dialects import script
 if TYPE_CHECKING:
     import os
 
+    from sqlglot import exp
+
     from kanon_sql.dp.account import Budget, Number
     from kanon_sql.dp.questions.base import Answer, Question
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.policy.policy import Count
-
-_TITLE = "exact numbers, to which noise is added"
 
 
 def ask(
@@ -229,7 +229,7 @@ def answered(opened: Source, question: Question, kept_in: str | os.PathLike[str]
         # 3. Spend.
         left = budgets.charge(question.charge(queried))
     # 4. Compute the exact numbers. 5. Add the noise.
-    answer = question.answer(opened.holder.rows(query, _TITLE), queried)
+    answer = question.answer(_exact(opened, query), queried)
     return replace(answer, budget=left, text=script([query], opened.holder.dialect))
 
 
@@ -240,3 +240,7 @@ def _entity_of(opened: Source, kept_in: str | os.PathLike[str] | None) -> str | 
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
     return None if budget is None else budget.entity
+
+
+def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:
+    return opened.holder.rows(query, "exact numbers, to which noise is added")
