@@ -25,6 +25,8 @@ _NAMES = {
     "out-decimal": "decimal",
     "encoding": "source.encoding",
     "decimal": "source.decimal_separator",
+    "into-schema": "release.into_schema",
+    "out-dir": "release.out_directory",
 }
 """Keys of options that are not the same word."""
 BY_NAME = {
