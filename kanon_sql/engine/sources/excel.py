@@ -166,7 +166,7 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
     def cell(column: Column, text: str | None) -> Any:  # noqa: ANN401 - as above
         try:
             value = None if text is None else _value_of(text, column)
-        except ValueError as error:
+        except _NotInExcelError as error:
             raise UsageError(
                 f"Column {column.name!r} has {error}, which Excel does not have: cast it to VARCHAR in a view, drop "
                 "it, or write another format."
@@ -215,23 +215,27 @@ def can_hold(kind: str) -> bool:
     )
 
 
+class _NotInExcelError(Exception):
+    """What kind of value Excel does not have; other errors may quote a cell, and are not shown."""
+
+
 def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a text still
-    """Return the value of a cell. Raises ValueError with what Excel does not have."""
+    """Return the value of a cell. Raises an error that names what Excel does not have, and quotes no cell."""
     if column.type == "BOOLEAN":
         return text == "true"
     if column.type == "TIME" or column.family in {"date", "timestamp"}:
         return _moment(text, column)
     if column.family in _NUMBERS:
         if column.family != "float" and sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
-            raise ValueError(f"a number of more than {_DIGITS} digits")
+            raise _NotInExcelError(f"a number of more than {_DIGITS} digits")
         if not math.isfinite(float(text)):
-            raise ValueError("NaN or infinity")
+            raise _NotInExcelError("NaN or infinity")
         return text
     if not text:
-        raise ValueError("an empty text")
+        raise _NotInExcelError("an empty text")
     escaped = _TO_ESCAPE.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
     if len(escaped.encode("utf-16-le")) > 2 * _LONGEST_TEXT:
-        raise ValueError(f"a text of more than {_LONGEST_TEXT:,} characters")
+        raise _NotInExcelError(f"a text of more than {_LONGEST_TEXT:,} characters")
     return escaped
 
 
@@ -241,7 +245,7 @@ def _moment(text: str, column: Column) -> date | time:
     with suppress(ValueError):  # the year has not four digits, or it is infinity
         found = kind.fromisoformat(text)
     if found is None or (isinstance(found, date) and found.year < _FIRST_YEAR):
-        raise ValueError("a date before 1900 or after 9999")
+        raise _NotInExcelError("a date before 1900 or after 9999")
     if isinstance(found, datetime | time) and found.microsecond % 1000:
-        raise ValueError("a time finer than milliseconds")
+        raise _NotInExcelError("a time finer than milliseconds")
     return found
