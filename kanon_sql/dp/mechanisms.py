@@ -38,8 +38,8 @@ class DiscreteLaplace:
 
     def within(self, share: float) -> int:
         """Return the least t with P(|x| > t) = 2 a^(t+1) / (1 + a) <= 1 - share."""
-        reached = opendp().discrete_laplacian_scale_to_accuracy(self.scale, 1 - share)  # P(|x| >= it) is so much
-        return int(max(0, math.ceil(reached - 1 - 1e-9)))
+        steps = self.scale * math.log(2 / ((1 - share) * (1 + math.exp(-1 / self.scale))))
+        return max(0, math.ceil(steps - 1 - 1e-9))
 
     @property
     def expected_error(self) -> float:
@@ -61,14 +61,24 @@ class DiscreteGaussian:
         """Return the least t with P(|x| > t) <= 1 - share."""
         if self.scale > _SUMMED:
             return math.ceil(NormalDist(0, self.scale).inv_cdf((1 + share) / 2))
-        return max(0, int(opendp().discrete_gaussian_scale_to_accuracy(self.scale, 1 - share)) - 1)
+        weights = self._weights()
+        total = weights[0] + 2 * math.fsum(weights[1:])
+        outside = total - weights[0]
+        bound = 0
+        while outside > (1 - share) * total:
+            bound += 1
+            outside -= 2 * weights[bound]
+        return bound
+
+    def _weights(self) -> list[float]:
+        last = math.ceil(_TERMS * self.scale) + 1
+        return [math.exp(-((x / self.scale) ** 2) / 2) for x in range(last + 1)]
 
     @property
     def expected_error(self) -> float:
         if self.scale > _SUMMED:
             return self.scale * math.sqrt(2 / math.pi)
-        last = math.ceil(_TERMS * self.scale) + 1
-        weights = [math.exp(-((x / self.scale) ** 2) / 2) for x in range(last + 1)]
+        weights = self._weights()
         total = weights[0] + 2 * math.fsum(weights[1:])
         return 2 * math.fsum(x * weight for x, weight in enumerate(weights)) / total
 
