@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.check import CheckResult, check
     from kanon_sql.evidence.known import KnownColumns, KnownResult, KnownSubset, known
     from kanon_sql.evidence.measure import Measured, measure
-    from kanon_sql.evidence.report.figures import Report
     from kanon_sql.evidence.report.reporter import report
     from kanon_sql.evidence.report.tables import TablesReport, report_tables
+    from kanon_sql.evidence.report.written import Report
     from kanon_sql.evidence.risk import risk
     from kanon_sql.evidence.tables import check_tables
     from kanon_sql.evidence.tables_attack import TablesAttacked, attack_tables
@@ -149,7 +149,7 @@ _HOME = {
     "prepare": "release.prepared_table",
     "Progress": "engine.progress",
     "Release": "release.release",
-    "Report": "evidence.report.figures",
+    "Report": "evidence.report.written",
     "report": "evidence.report.reporter",
     "report_tables": "evidence.report.tables",
     "TablesReport": "evidence.report.tables",

@@ -17,7 +17,7 @@ from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.spec import FromFile
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.publish.files import check_file, require_frame
-from kanon_sql.release.publish.publisher import FETCHES, to_file, to_frame, to_relation
+from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.release.script import Plan, Step, plan_of
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.files import Stamps
     from kanon_sql.engine.progress import Listener, Progress
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.evidence.report.written import Report
     from kanon_sql.explore.state import State
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.destination import Origin

@@ -17,7 +17,8 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination, decided_backup
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
-from kanon_sql.release.publish.publisher import FETCHES, target_table, to_file, to_frame, to_relation, to_spark
+from kanon_sql.release.publish.publisher import target_table
+from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql.dialects import require_materialized_views, require_views

@@ -16,9 +16,10 @@ import pytest
 
 import kanon_sql as kanon
 from kanon_sql.evidence.report.attributes import Cell, has_few
-from kanon_sql.evidence.report.figures import FORMATS, Attribute
+from kanon_sql.evidence.report.figures import Attribute
 from kanon_sql.evidence.report.gather import report_of
 from kanon_sql.evidence.report.words import NOTHING, kind_of_values, technique
+from kanon_sql.evidence.report.written import FORMATS
 from kanon_sql.evidence.standards.judge import VERDICTS
 from kanon_sql.measures.utility.spread import UtilitySettings
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY

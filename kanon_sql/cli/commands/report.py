@@ -31,7 +31,7 @@ from kanon_sql.release.script import logged_script
 from kanon_sql.release.utility import utility_settings
 
 if TYPE_CHECKING:
-    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.evidence.report.written import Report
 
 
 @with_policy
@@ -77,8 +77,8 @@ def report_command(
 ) -> None:
     """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
     from kanon_sql.evidence.case import Tables
-    from kanon_sql.evidence.report.figures import check_report
     from kanon_sql.evidence.report.reporter import report_on
+    from kanon_sql.evidence.report.written import check_report
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
     good_for = utility_settings(utility=utility, target=target, spread=spread)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.evidence.report.written import Report
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.release import Release
@@ -259,7 +259,7 @@ class ReportRequest:
             if self.asked_by is not None:
                 raise UsageError("--asked-by is printed in a report: give --report FILE too, or leave it out.")
             return
-        from kanon_sql.evidence.report.figures import check_report
+        from kanon_sql.evidence.report.written import check_report
 
         require_own_file(self.file, others)
         check_report(self.file, replace=self.replace)

@@ -28,12 +28,12 @@ from kanon_sql.evidence.report.attributes import attributes_of
 from kanon_sql.evidence.report.figures import (
     CurvePoint,
     Pseudonymized,
-    Report,
     ReportedAttack,
     ReportedRequirement,
     Search,
 )
 from kanon_sql.evidence.report.proof import ReleaseRows, compared_columns, release_rows, require_same_rows
+from kanon_sql.evidence.report.written import Report
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.spec import FileRule

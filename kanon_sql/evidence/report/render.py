@@ -19,7 +19,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kanon_sql.evidence.report import words
-from kanon_sql.evidence.report.figures import Report
 from kanon_sql.evidence.report.words import NOTHING, decimals, percentage, printable, verb
 from kanon_sql.evidence.standards.judge import VERDICTS
 from kanon_sql.policy.algorithms import GREEDY
@@ -27,12 +26,12 @@ from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from kanon_sql.evidence.report.figures import Attribute, CurvePoint, WrittenReport
-    from kanon_sql.evidence.report.tables import TablesReport
+    from kanon_sql.evidence.report.figures import Attribute, CurvePoint, ReportedAttack
     from kanon_sql.evidence.standards.judge import CheckedStandard, Verdict
     from kanon_sql.risks.attacks.verdicts import Outcome
+    from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.risks.estimators.subsets import SubsetRisk
 
 Tone = Literal["good", "warn", "bad", "neutral"]
@@ -44,26 +43,6 @@ TONES: dict[Outcome, Tone] = {
     "not tested": "neutral",
 }
 _TONES_OF_RULES: dict[Verdict, Tone] = {"holds": "good", "fails": "bad", "not known": "warn", "for a person": "neutral"}
-_SECTIONS = {
-    "summary": "Summary",
-    "asked": "What was asked",
-    "measured": "What was measured on the output",
-    "attributes": "Quasi-identifiers one by one",
-    "risk": "Risk of re-identification",
-    "compared": "Compared with people who are not in the release",
-    "standards": "Standards, rule by rule",
-    "purpose": "What the output is still good for",
-    "trade-off": "Trade-off between privacy and utility",
-    "sql": "The SQL that makes the release",
-    "origin": "Provenance, and how to make it again",
-    "limits": "What is not promised",
-}
-_SECTIONS_OF_TABLES = {
-    **{name: _SECTIONS[name] for name in ("summary", "asked", "measured", "attributes", "risk", "origin", "limits")},
-    "measured": "What was counted in the output",
-    "attributes": "Columns, table by table",
-    "origin": "Provenance, and how to check it",
-}
 _MANY = 3  # one row in so many is alone: from there on a column is warned of
 _SUBSETS = 8  # of quasi-identifiers, in the table of those that single out most
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$!])")
@@ -73,20 +52,11 @@ _BAR = 160
 _END_OF_BLOCK = Markup("\f")  # of Markdown; no value has one, since characters that cannot be seen are spelled out
 
 
-def rendered(report: WrittenReport, elements: str) -> str:
-    """Return a report as HTML or Markdown, by the ``elements`` of one of them."""
-    sections = {anchor: (number, title) for number, (anchor, title) in enumerate(_shown(report).items(), start=1)}
-    template = _environment(elements).get_template(report.template)
-    return template.render(report=report, elements=elements, sections=sections).strip() + "\n"
-
-
-def _shown(report: WrittenReport) -> dict[str, str]:
-    """Return the titles of the sections of a report."""
-    if not isinstance(report, Report):
-        return _SECTIONS_OF_TABLES
-    optional = {"standards": report.standards, "purpose": report.utility, "trade-off": report.curve}
-    without = {name for name, found in {**optional, "compared": report.compared}.items() if not found}
-    return {anchor: title for anchor, title in _SECTIONS.items() if anchor not in without}
+def rendered(template: str, elements: str, titles: Mapping[str, str], report: object) -> str:
+    """Return a report as HTML or Markdown, by the ``elements`` of one of them; ``titles`` are those of its sections."""
+    sections = {anchor: (number, title) for number, (anchor, title) in enumerate(titles.items(), start=1)}
+    written = _environment(elements).get_template(template)
+    return written.render(report=report, elements=elements, sections=sections).strip() + "\n"
 
 
 @cache
@@ -123,39 +93,45 @@ def _environment(elements: str) -> Environment:
 # What the facts say
 
 
-def verdict(report: Report | TablesReport) -> tuple[Tone, str]:
+def verdict(
+    attacks: Sequence[ReportedAttack],
+    standards: Sequence[CheckedStandard],
+    proposed: Sequence[str],
+    choice: str | None,
+    *,
+    holds: bool,
+) -> tuple[Tone, str]:
     """Return what a reader must know first: what holds, and what speaks against the release although it does."""
-    if not report.holds:
+    if not holds:
         return "bad", "Not all requirements hold"
     but = []
-    if succeeded := len(report.succeeded):
+    if succeeded := sum(bool(attack.succeeded) for attack in attacks):
         but.append(f"{counted(succeeded, 'attack')} {verb(succeeded, 'succeeds')}")
-    if excluded := len(report.endangering) - succeeded:
+    if excluded := sum(attack.endangers for attack in attacks) - succeeded:
         but.append(f"{counted(excluded, 'attack')} {verb(excluded, 'is', 'are')} not excluded")
-    if all(attack.outcome == "not tested" for attack in report.attacks):
+    if all(attack.outcome == "not tested" for attack in attacks):
         but.append("no attack could be tested")
-    if failing := sum(len(standard.of("fails")) for standard in report.standards):
+    if failing := sum(len(standard.of("fails")) for standard in standards):
         but.append(f"{counted(failing, 'rule')} of standards {verb(failing, 'fails', 'fail')}")
-    if unknown := sum(len(standard.of("not known")) for standard in report.standards):
+    if unknown := sum(len(standard.of("not known")) for standard in standards):
         but.append(f"{counted(unknown, 'rule')} of standards {verb(unknown, 'is', 'are')} not known")
-    if report.choice == GREEDY:
+    if choice == GREEDY:
         but.append("someone who knows the algorithm may learn sensitive values")
-    if proposed := len(report.proposed):
-        but.append(
-            f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"
-        )
+    if proposed:
+        roles = "role" if len(proposed) == 1 else "roles"
+        but.append(f"no person has confirmed the {roles} of {counted(len(proposed), 'column')}")
     return ("warn", "; ".join(["Requirements hold", *but])) if but else ("good", "All requirements hold")
 
 
-def nearly_unique(report: Report) -> list[Attribute]:
+def nearly_unique(attributes: Sequence[Attribute], rows_out: int) -> list[Attribute]:
     """Return the columns with whose value more than a third of the rows of the output are like no other."""
-    return [attribute for attribute in report.attributes if (attribute.rows_alone or 0) * _MANY > report.rows_out]
+    return [attribute for attribute in attributes if (attribute.rows_alone or 0) * _MANY > rows_out]
 
 
-def worst_subsets(report: Report) -> list[tuple[SubsetRisk, SubsetRisk]]:
+def worst_subsets(before: Risk, after: Risk) -> list[tuple[SubsetRisk, SubsetRisk]]:
     """Return the subsets of quasi-identifiers that single out most in the original, each before and after."""
-    was = {found.columns: found for found in report.risk_before.subsets.found}
-    found = [(was[own.columns], own) for own in report.risk_after.subsets.found]
+    was = {found.columns: found for found in before.subsets.found}
+    found = [(was[own.columns], own) for own in after.subsets.found]
     return sorted(found, key=lambda both: (-both[0].uniques, both[0].columns))[:_SUBSETS]
 
 
@@ -196,15 +172,14 @@ class CurveChart:
     right: ClassVar[int] = _WIDTH - _RIGHT
 
 
-def loss_curve(report: Report) -> CurveChart:
-    points = report.curve
+def loss_curve(points: Sequence[CurvePoint]) -> CurveChart:
     return _curve("Loss", points, [point.loss for point in points], [decimals(point.loss) for point in points], "")
 
 
-def suppression_curve(report: Report) -> CurveChart:
-    shares = [point.share_suppressed for point in report.curve]
+def suppression_curve(points: Sequence[CurvePoint]) -> CurveChart:
+    shares = [point.share_suppressed for point in points]
     written = [NOTHING if share is None else percentage(share) for share in shares]
-    return _curve("Rows left out", report.curve, shares, written, " %")
+    return _curve("Rows left out", points, shares, written, " %")
 
 
 def bar_width(share: float) -> float:

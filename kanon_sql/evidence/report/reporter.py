@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.evidence.report.written import Report
     from kanon_sql.measures.utility.spread import Spread, UtilitySettings
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.report.figures import DescribedColumn, WrittenReport
+from kanon_sql.evidence.report.figures import DescribedColumn
 from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
+from kanon_sql.evidence.report.written import SECTIONS, WrittenReport
 from kanon_sql.evidence.tables import as_released
 from kanon_sql.evidence.tables_attack import TablesAttacked
 from kanon_sql.policy.tables import tables_policy_text
@@ -25,7 +26,7 @@ from kanon_sql.release.tables.verify import ReleasedTables
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kanon_sql.evidence.report.figures import ReportedAttack
     from kanon_sql.evidence.standards.judge import CheckedStandard
@@ -35,6 +36,14 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.opened import KeyColumn, Member
     from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.verify import Promise
+
+
+_SECTIONS = {
+    **{name: SECTIONS[name] for name in ("summary", "asked", "measured", "attributes", "risk", "origin", "limits")},
+    "measured": "What was counted in the output",
+    "attributes": "Columns, table by table",
+    "origin": "Provenance, and how to check it",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +72,7 @@ class TablesReport(WrittenReport):
     """
 
     template: ClassVar[str] = "tables.j2"
+    titles: ClassVar[Mapping[str, str]] = _SECTIONS
     standards: ClassVar[tuple[CheckedStandard, ...]] = ()
 
     made_at: str

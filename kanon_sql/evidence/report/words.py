@@ -11,9 +11,9 @@ from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.publish_rules import rules_that_help
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, Report, ReportedAttack
+    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, ReportedAttack
     from kanon_sql.measures.utility.utility import Utility
 
 NOTHING = "\N{EN DASH}"
@@ -66,13 +66,13 @@ def measured_text(value: float | None, model: str, *, people: bool) -> str:
     return four_digits(value)
 
 
-def comparison_sentence(report: Report) -> str:
+def comparison_sentence(compared: Sequence[ReportedAttack], control: str | None) -> str:
     """Return what came of the comparison with a control group, as one sentence that can be quoted."""
-    tested = [attack for attack in report.compared if attack.outcome != "not tested"]
+    tested = [attack for attack in compared if attack.outcome != "not tested"]
     found = [attack for attack in tested if attack.succeeded]
-    others = f"the same guesses about people who are not in the release ({report.control})"
+    others = f"the same guesses about people who are not in the release ({control})"
     if not tested:
-        return f"No guess could be compared with guesses about people who are not in the release ({report.control})."
+        return f"No guess could be compared with guesses about people who are not in the release ({control})."
     if not found:
         return (
             f"By none of {counted(len(tested), 'attack')} guesses about people of the original were found to be more "

@@ -20,7 +20,8 @@ from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.labels import PART, Places, node_name
 from kanon_sql.models.base import N
-from kanon_sql.search.mondrian.parts import ALL, START, at_place, names_of_nodes, of_column, tried_name
+from kanon_sql.search.mondrian.ends import at_place, names_of_nodes
+from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.measures.labels import PART, node_name, placed_query
+from kanon_sql.measures.labels import PART, placed_query
 from kanon_sql.models.base import N
+from kanon_sql.search.mondrian.ends import ends_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -178,21 +179,9 @@ class Parts:
         return exp.Between(this=self.place(), low=ends[0], high=ends[1])
 
     def know_ends(self, known: Sequence[tuple[Places, str]]) -> None:
-        """Make a row with lists of what is known of every place, in their order, for ``at_place``.
-
-        To join the places of both ends of every column would take longer to plan than all else that a round does.
-        """
-
-        def query() -> exp.Select:
-            lists = []
-            for column, name in known:
-                in_order = exp.Order(this=sql.column(name), expressions=[exp.Ordered(this=sql.column("place"))])
-                own = exp.select(exp.ArrayAgg(this=in_order)).from_(column.relation.copy())
-                lists.append(sql.named(own.where(sql.column("place") > 0).subquery(), _list_of(column, name)))
-            return exp.select(*lists)
-
+        """Make a row with lists of what is known of every place (``ends``)."""
         if known and "kanon_ends" not in self._made:
-            self.make("kanon_ends", "what is known of every place", query)
+            self.make("kanon_ends", "what is known of every place", lambda: ends_query(known))
 
     def with_ends(self, query: exp.Select) -> exp.Select:
         """Return a query joined to what is known of every place, if anything must be."""
@@ -264,21 +253,6 @@ class Parts:
 
 def tried_name(column: Places) -> str:
     return f"tried_{column.number + 1}"
-
-
-def names_of_nodes(column: Places) -> list[str]:
-    """Return the names of what is known of the labels above a place."""
-    return [name for level in range(1, column.hierarchy.height) for name in (node_name(level), f"leaves_{level}")]
-
-
-def at_place(column: Places, name: str, place: exp.Expr) -> exp.Expr:
-    """Return what is known of a place of a column (see ``Parts.know_ends``); NULL at 0."""
-    own = sql.column(_list_of(column, name), "ends")
-    return exp.Anonymous(this="LIST_EXTRACT", expressions=[own, place.copy()])
-
-
-def _list_of(column: Places, name: str) -> str:
-    return f"{name}_of_{column.number + 1}"
 
 
 def of_column(values: Mapping[int, exp.Expr]) -> exp.Expr:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.labels import node_name
-from kanon_sql.search.mondrian.parts import at_place, names_of_nodes
+from kanon_sql.search.mondrian.ends import at_place, names_of_nodes
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
