@@ -44,7 +44,7 @@ from kanon_sql.explore.workspace import Workspace, base_levels, unforeseen
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import policy_text, write_policy
-from kanon_sql.search.problem import rows_allowed
+from kanon_sql.search.problem import rows_allowed_by
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ class Application:
                     _part("looking", state.href(url), task) if task.problem is None else _part("problem", task.problem)
                 )
             node = base_levels(state, bench.hierarchies, None if best is None else best.node)
-            limit = rows_allowed(policy.max_suppressed, bench.rows, state.k)
+            limit = rows_allowed_by(policy, bench.rows)
             return answer(Shown(state, policy, bench, bench.figures(policy, node), limit, best))
 
     # 4. Lattice

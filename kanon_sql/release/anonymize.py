@@ -34,7 +34,7 @@ from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
-from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, SearchResult, SharedTests, rows_allowed
+from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, SearchResult, SharedTests, rows_allowed_by
 from kanon_sql.search.run import search
 from kanon_sql.sql import build as sql
 
@@ -201,7 +201,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
         release = _searched(prepared, policy, key, progress, seconds, begun)
         if release.publication.pseudonyms is None:
             return release
-        allowed = rows_allowed(policy.max_suppressed, prepared.frequency.rows, policy.k)
+        allowed = rows_allowed_by(policy, prepared.frequency.rows)
         with timed(seconds, "pseudonyms"):
             settled = _leave_out_tied(release)
         if settled.rows_suppressed > allowed and release.rows_suppressed:

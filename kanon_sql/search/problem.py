@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kanon_sql.measures.labels import Labels, Places
     from kanon_sql.measures.quality import PartTables
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.tables import TablesPolicy
 
 Stopped = Literal["time limit", "interrupt"]
 
@@ -215,6 +217,11 @@ def require_listable(lattice: Lattice, algorithm: str) -> None:
             f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most "
             f"{LISTABLE:,}): use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
         )
+
+
+def rows_allowed_by(policy: Policy | TablesPolicy, rows: int) -> int:
+    """Return how many rows of a table a policy lets be suppressed."""
+    return rows_allowed(policy.max_suppressed, rows, policy.k)
 
 
 def rows_allowed(limit: float | str, rows: int, k: int = 0) -> int:

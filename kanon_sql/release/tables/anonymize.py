@@ -41,7 +41,7 @@ from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
 from kanon_sql.release.tables.script import tables_script
 from kanon_sql.release.tables.statements import ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
-from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, Problem, rows_allowed
+from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, Problem, rows_allowed_by
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
         (KAnonymity(policy.k, None if entity is None else PERSON),),
         Objective(mine),
         labels,
-        frequency.rows - least if all_of_them else rows_allowed(policy.max_suppressed, frequency.rows, policy.k),
+        frequency.rows - least if all_of_them else rows_allowed_by(policy, frequency.rows),
     )
     return Part(member.name, hierarchies, EvidenceOfPart(problem), columns, own, 1)
 
