@@ -24,6 +24,7 @@ from kanon_sql.measures.quality import PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.models.population import KMap
+from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.policy.policy import Policy, make_policy, with_settings
@@ -55,6 +56,11 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem
 
 
+_FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
+_FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
+_FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
+_FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
+_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 _ROW_GROUP = 122_880  # rows that DuckDB gives to one thread at a time
 _FEW_TUPLES = 1 << 15  # of which a test of several nodes at once is soon done
 
@@ -390,7 +396,7 @@ def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float
     if policy.time_limit is None:
         deadline = _default_end(prepared, policy, problem)
     else:
-        deadline = _search_until(prepared, policy.time_limit, begun)
+        deadline = _search_until(prepared, policy, policy.time_limit, begun)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
@@ -409,11 +415,18 @@ def _default_end(prepared: Prepared, policy: Policy, problem: Problem) -> float 
     return time.monotonic() + UNLISTED_SECONDS if endless and not prepared.source.engine.in_transaction() else None
 
 
-def _search_until(prepared: Prepared, limit: float, begun: float) -> float:
+def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
     """Return when the search ends so that what it found can be measured, published and verified within the limit.
 
-    That reads the table about as often as preparing it did, and takes about as long.
+    That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
+    it goes by what preparing took, but is no more than the greater part of what remains.
     """
+    is_full_domain = policy.algorithm in algorithms_of("full-domain")
     now = time.monotonic()
     left = begun + limit - now
-    return now + left - min(sum(prepared.seconds.values()), left / 2)
+    finishing = (_FINISHING if is_full_domain else _FINISHING_PARTS) * sum(prepared.seconds.values())
+    if (known := known_subsets_of(policy.models)) is not None:
+        finishing += _FINISHING_SUBSET * known.subsets(len(prepared.roles.quasi_identifiers))
+    if not is_full_domain:
+        finishing += min(_FINISHING_STEPS, left / 2)
+    return now + left - min(finishing, _MOST_FOR_FINISHING * left)

@@ -305,3 +305,23 @@ def test_a_file_is_not_left_half_written_when_its_directory_goes(clinic: Path, t
             release.to_file(tmp_path / "nowhere" / "released.csv")
         with pytest.raises(kanon.UsageError, match="not known by its suffix"):
             release.to_file(Path("released.ods"))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TEMPORARY TABLE kanon_unverified_released AS FROM patients",
+        "CREATE TEMPORARY VIEW kanon_unverified_released AS FROM patients",
+    ],
+)
+def test_a_temporary_table_with_the_name_of_a_release_that_is_made_is_not_taken_for_it(clinic: Path, made: str) -> None:
+    """A version verified the caller's own table in place of the release, and gave it the name of the release."""
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute(made)
+        with anonymize(connection) as release:
+            release.to_table("released")
+        (rows,) = connection.execute("SELECT count(*) FROM main.released").fetchone() or ()
+        assert rows == release.rows_out
+        assert "name" not in connection.table("main.released").columns
+        assert "name" in connection.table("temp.kanon_unverified_released").columns
+    assert "main.kanon_unverified_released" not in tables_of(clinic)

@@ -114,6 +114,21 @@ def test_no_tuple_leaves_the_warehouse(table: Table) -> None:
             release_of(table.there, models=[kanon.KAnonymity(5)], algorithm=algorithm, search_on="warehouse")
 
 
+def test_a_search_leaves_nothing_in_the_session_of_the_caller(table: Table) -> None:
+    """What a search counted stayed there after a release was published, and the next search failed."""
+    import psycopg
+
+    how: dict[str, Any] = {"algorithm": "datafly", "models": [kanon.KAnonymity(5)], "search_on": "warehouse"}
+    left = "SELECT relname FROM pg_class WHERE relname LIKE 'kanon\\_%'"
+    with psycopg.connect(table.there, autocommit=True) as connection:
+        before = connection.execute(left).fetchall()
+        for _ in range(2):
+            with release_of(connection, **how) as release:
+                release.to_arrow()
+                release.to_table("kanons_release", replace=True, ignore_ledger=True)
+        assert {*connection.execute(left).fetchall()} <= {*before, ("kanon_release",)}
+
+
 def test_a_table_of_duckdb_is_searched_where_it_is(clinic: Path, kanon: Callable[..., Ended]) -> None:
     ended = kanon(
         "anonymize", clinic, "patients", "--qi", "sex", "--rest", "drop", "--into", "x", "--search-on", "warehouse"

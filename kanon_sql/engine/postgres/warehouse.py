@@ -293,6 +293,8 @@ class PostgresWarehouse(Warehouse):
             with postgres_errors("the settings of the session"):
                 for view in self._views:
                     self.connection.execute(render(sql.drop(view, "VIEW"), self.dialect))
+                for table in reversed(self._temporary):  # a transaction that published kept those of a search
+                    self.connection.execute(render(sql.drop(table), self.dialect))
                 self._set(self._before)
 
     def _set(self, settings: Mapping[str, str]) -> None:

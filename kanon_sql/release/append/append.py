@@ -500,7 +500,10 @@ def _prepared(source: Source, policy: Policy, lock: Lock, tell: Tell) -> Prepare
     for name, text in lock.policy.hierarchies.items():
         rule = parse_rule(text, lock.policy.directory)
         if isinstance(rule, FileRule | PrefixRule):
-            found = fingerprint.of_file(rule.path) if rule.path.is_file() else None
+            try:
+                found = fingerprint.of_file(rule.path)
+            except OSError:
+                found = None
             if found != lock.hierarchies.get(name):
                 raise another(name, str(rule))
     try:

@@ -236,13 +236,13 @@ def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: s
 def require_same(old: Engine, rewrite: Rewrite, new_file: Path) -> None:
     """Raise unless all that stays is in the new database as it was, and views over the tables can be read there."""
     facts = [*(one.facts for one in rewrite.tables), *rewrite.left_out]
+    try_views(old, lambda: open_database(new_file, writable=False), rewrite.views, [one.name for one in facts])
     with open_database(new_file, writable=False) as new:
         going = frozenset((one.schema, one.name) for one in facts)
         for one in rewrite.tables:
             _require_same_definition(one, facts_of_table(new, one.facts.schema, one.facts.name, going))
         for each in facts:
             require_no_lists(new, each.listed)
-    try_views(old, lambda: open_database(new_file, writable=False), rewrite.views, [one.name for one in facts])
 
 
 def _require_same_definition(one: Replaced, made: TableFacts) -> None:

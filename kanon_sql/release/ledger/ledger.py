@@ -375,31 +375,32 @@ class Ledger:
 
     def _first_that_can_be_checked(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
         """Return the first of several entries of one release that can be read, and its outcome."""
-        why = ""
+        why = CannotBeCheckedError()
         for entry in entries:
             if self._is_of_other_rows(entry):
-                why = (
+                raise CannotBeCheckedError(
                     "rows were held out of one of the two (--hold-out) and may be in the other, where their difference "
                     "would show them"
                 )
-            elif entry.together:
-                why = "it was released with other tables, which decide what it leaves out"
-            elif self._is_of_some_columns(entry):
-                why = "k is required of some columns, and what is compared are classes by all"
-            elif others := self._prepared_otherwise(entry):
-                why = f"its column {others[0]!r} was prepared otherwise, or is another one now"
-            elif zoned := self._in_another_zone(entry):
+            if entry.together:
+                raise CannotBeCheckedError("it was released with other tables, which decide what it leaves out")
+            if self._is_of_some_columns(entry):
+                raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
+            if others := self._prepared_otherwise(entry):
+                why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
+                continue
+            if zoned := self._in_another_zone(entry):
                 known = f"{entry.time_zone} (give it with --time-zone)"
-                why = (
+                why = CannotBeCheckedError(
                     f"labels of this release are those of {self._engine.time_zone}, and those of its column "
                     f"{zoned[0]!r} of {known if entry.time_zone else 'the session that made it, which is not known'}"
                 )
-            else:
-                try:
-                    return entry, joiner.joined(entry)
-                except CannotBeCheckedError as error:
-                    why = str(error)
-        raise CannotBeCheckedError(why)
+                continue
+            try:
+                return entry, joiner.joined(entry)
+            except CannotBeCheckedError as error:
+                why = error
+        raise why
 
     def _unchecked(self, entry: Entry, why: Exception) -> str:
         if self._is_of_other_rows(entry):

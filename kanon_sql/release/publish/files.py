@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -130,9 +130,13 @@ class FileSink(Sink):
     @contextmanager
     def opened(self) -> Iterator[None]:
         """A directory beside the file, which is gone afterwards, and the same rows for all statements."""
-        same_rows = self.engine.snapshot() if self.taken is None else self.taken.opened()
-        with private_directory(self.path.parent) as private, same_rows:
-            self.partial = private.path / self.path.name
+        with ExitStack() as at_end:
+            self.partial = at_end.enter_context(private_directory(self.path.parent)).path / self.path.name
+            if self.taken is None:
+                at_end.enter_context(self.engine.snapshot())
+            else:
+                at_end.enter_context(self.taken.opened())
+                at_end.enter_context(self.taken.warehouse.transaction())
             yield
 
     @property

@@ -16,7 +16,6 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -39,7 +38,7 @@ from kanon_sql.release.statements.view import (
 from kanon_sql.release.verify.pseudonyms import leave_out
 from kanon_sql.release.verify.verify import verify
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded
+from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
+    from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger, LedgerOutcome
     from kanon_sql.release.publication import Publication
@@ -305,7 +304,9 @@ class TableSink(Sink):
 
     def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
         super().__init__(source, publication, check_target(source, name, self.kind, replace=replace), name)
-        self.staging = beside(self.target, self.engine)
+        # No name of another schema or of temp either: a bare name would mean that table.
+        staging = unused_name(f"kanon_unverified_{self.target.name}", self.engine.names_in_use())
+        self.staging = sql.relation(staging, self.target.db or None)
 
     @property
     def output(self) -> exp.Table:
@@ -399,12 +400,3 @@ def _drop_lookups(engine: Engine, view: exp.Table) -> None:
         sql.statement("release/lookups_of_view", values={"prefix": prefix}), "hierarchies of the view"
     ):
         engine.run(sql.drop(sql.relation(name, SCHEMA)), "drop the hierarchies of the view that is replaced")
-
-
-def beside(target: exp.Table, holder: DuckDBEngine | Warehouse, what: str = "kanon_unverified") -> exp.Table:
-    """Return a name in the schema of the target that is not in use."""
-    for number in count(1):
-        name = f"{what}_{target.name}" if number == 1 else f"{what}_{target.name}_{number}"
-        if holder.kind_of(found := sql.relation(name, target.db or None)) is None:
-            return found
-    raise AssertionError

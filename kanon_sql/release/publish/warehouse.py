@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 from kanon_sql.engine.progress import lift_deadlines
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.publish.publisher import KINDS, Sink, beside, check_target
+from kanon_sql.release.publish.publisher import KINDS, Sink, check_target
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements.release import readable_lookups
@@ -51,7 +51,7 @@ class RelationSink(Sink):
     def __init__(self, source: Source, publication: Publication, name: str, *, kind: Kind, replace: bool) -> None:
         super().__init__(source, publication, check_target(source, name, kind, replace=replace), name)
         self.kind, self.bench, self.warehouse = kind, source.workbench, source.workbench.warehouse
-        self.staging = beside(self.target, self.warehouse)
+        self.staging = _beside(self.target, self.warehouse)
 
     @property
     def output(self) -> exp.Table:
@@ -184,7 +184,7 @@ def _named(
     existing = warehouse.kind_of(target)
     if existing is not None and warehouse.all_or_nothing:
         warehouse.drop(target, existing)
-    aside = beside(target, warehouse, "kanon_replaced")
+    aside = _beside(target, warehouse, "kanon_replaced")
     moved = existing is not None and not warehouse.all_or_nothing
     if existing is not None and moved:
         warehouse.rename(target, aside, existing)
@@ -204,3 +204,12 @@ def _named(
         warehouse.drop(aside, existing)
         for table in left:
             warehouse.drop(table, "TABLE")
+
+
+def _beside(target: exp.Table, warehouse: Warehouse, what: str = "kanon_unverified") -> exp.Table:
+    """Return a name in the schema of the target that is not in use."""
+    for number in count(1):
+        name = f"{what}_{target.name}" if number == 1 else f"{what}_{target.name}_{number}"
+        if warehouse.kind_of(found := sql.relation(name, target.db or None)) is None:
+            return found
+    raise AssertionError
