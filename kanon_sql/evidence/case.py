@@ -12,8 +12,9 @@ import os
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.sources.addresses import ObjectAddress, is_warehouse, without_secrets
@@ -121,7 +122,7 @@ def as_lists(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 class CaseSettings(TypedDict, total=False):
-    """The settings that every judge takes.
+    """The settings that judges take; each refuses those that it does not use.
 
     Attributes:
         original: what the table was made from: a table in the same database, a path, or a data frame. People are
@@ -166,23 +167,35 @@ _OF_TABLES = {"original", "original_table", "prepare", "policy", "resources"}
 Call = TypeVar("Call", bound="Callable[..., Any]")
 
 
-def takes_case(call: Call) -> Call:
-    """Let ``help()`` of a public call that takes ``**case`` show and explain the settings of a case."""
-    call.__doc__ = f"{call.__doc__}\n\n    CaseSettings: {CaseSettings.__doc__}"
-    own = inspect.signature(call)
-    *first, _ = own.parameters.values()
-    keywords = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in CaseSettings.__annotations__
-    ]
-    call.__signature__ = own.replace(parameters=[*first, *keywords])  # type: ignore[attr-defined]  # what help() shows
-    return call
+def takes_case(*without: str) -> Callable[[Call], Call]:
+    """Return a decorator for a public call that takes ``**case``, but for the settings ``without``: it would not use them.
+
+    ``help()`` explains its settings; any other one is a TypeError.
+    """
+
+    def decorated(call: Call) -> Call:
+        own = inspect.signature(call)
+        *first, _ = own.parameters.values()
+        names = [name for name in CaseSettings.__annotations__ if name not in without]
+        keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+        taken = own.replace(parameters=[*first, *keywords])
+
+        @wraps(call)
+        def judged(*arguments: Any, **settings: Any) -> Any:  # noqa: ANN401 - those of the call
+            if unknown := [name for name in settings if name not in taken.parameters]:
+                raise TypeError(f"{call.__name__} has no setting {unknown[0]!r}.")
+            return call(*arguments, **settings)
+
+        judged.__doc__ = f"{call.__doc__}\n\n    CaseSettings: {CaseSettings.__doc__}"
+        judged.__signature__ = taken  # type: ignore[attr-defined]  # what help() shows
+        return cast("Call", judged)
+
+    return decorated
 
 
 @contextmanager
 def given_case(tables: Tables, case: CaseSettings, wants: Wants, **settings: Any) -> Iterator[Case]:  # noqa: ANN401 - of a Policy
     """Open the case of a call of the library; ``settings`` are further ones of its policy."""
-    if unknown := [name for name in case if name not in CaseSettings.__annotations__]:
-        raise TypeError(f"There is no setting {unknown[0]!r} of a case.")
     policy, in_file = given_policy(case.get("policy"))
     by_original = wants == "if unnamed" and case.get("hierarchies") is not None
     own: Any = {name: value for name, value in case.items() if name not in _OF_TABLES}
@@ -251,8 +264,9 @@ def _named(tables: Tables, policy: Policy, in_file: Destination, wants: Wants, *
     is_wanted = wants == "always" or (tables.source is None and (by_people or wants == "if unnamed"))
     # In place, the table of the policy is the release, whatever release is named.
     if found.original is None and origin is not None and is_wanted and not in_file.in_place:
-        same = isinstance(found.source, str) and without_secrets(found.source) == origin.source
-        original = found.source if same else origin.original
+        # The address that the call gives has the password; the one of the policy file is a path, not a table's name.
+        same = isinstance(tables.source, str) and without_secrets(tables.source) == origin.source
+        original = tables.source if same else origin.original
         found = replace(found, original=original, original_table=found.original_table or origin.table)
     if found.original is None and wants == "always":
         which = "a backup of it with --original" if in_file.in_place else "it with --original, or in the policy file"

@@ -140,7 +140,7 @@ class CheckResult(Judged):
         return as_lists(plain)
 
 
-@takes_case
+@takes_case()
 def check(
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,

@@ -143,7 +143,7 @@ class KnownResult(Judged):
         return as_lists(plain)
 
 
-@takes_case
+@takes_case("identifying", "sensitive", "models")
 def known(
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,

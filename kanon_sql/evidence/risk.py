@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Policy
 
 
-@takes_case
+@takes_case("original", "original_table", "identifying", "sensitive", "hierarchies", "prepare", "k", "models")
 def risk(
-    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
     threshold: str | float = DEFAULT_THRESHOLD,

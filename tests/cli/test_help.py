@@ -131,6 +131,8 @@ def test_no_backup_is_set_as_kanon_toml_has_it() -> None:
     """``--set release.backup=false`` must not copy the raw rows into a file called false."""
     found = command().make_context("anonymize", ["--set", "in_place=true", "--set", "release.backup=false"]).params
     assert (found["backup"], found["no_backup"], found["in_place"]) == (None, True, True)
+    with pytest.raises(UsageError, match="leave --set backup=false out"):
+        command("clean").make_context("clean", ["a.duckdb", "--set", "release.backup=false"])
 
 
 @pytest.mark.parametrize(
@@ -145,10 +147,15 @@ def test_no_backup_is_set_as_kanon_toml_has_it() -> None:
         ("next:\n  kanon attack t --control c.csv", "next:\n  kanon attack t --control c.csv"),
         ("by --prepare 'a b=left(c, 3)', or", "by --set 'prepare.a b=left(c, 3)', or"),
         ("--seed was typed", "--seed was typed"),
+        (
+            "'--beta' and \"--prepare\" have no role: use --prove",
+            "'--beta' and \"--prepare\" have no role: use --set search.prove=true",
+        ),
+        ("t.csv -> o --report q.csv", "t.csv -> o --report q.csv"),
     ],
 )
 def test_a_message_recommends_what_the_help_shows(message: str, says: str) -> None:
-    note_hidden(command(), ["--seed", "3"])
+    note_hidden(command(), ["--seed", "3", "--out", "o --report q.csv"])
     assert recommended(message) == says
 
 

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 import kanon_sql
+from kanon_sql.evidence.case import CaseSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-JUDGES = ["check", "known", "measure", "attack", "risk"]
+NOT_USED: dict[str, set[str]] = {
+    "check": set(),
+    "known": {"identifying", "sensitive", "models"},
+    "measure": {"identifying", "sensitive"},
+    "attack": {"identifying"},
+    "risk": {"original", "original_table", "identifying", "sensitive", "hierarchies", "prepare", "k", "models"},
+}
 
 
 @pytest.fixture
@@ -32,15 +39,32 @@ def clinic(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("judge", JUDGES)
-def test_all_judges_take_the_settings_of_a_case(judge: str) -> None:
+@pytest.mark.parametrize(("judge", "not_used"), NOT_USED.items())
+def test_a_judge_takes_the_settings_of_a_case_that_it_uses(judge: str, not_used: set[str]) -> None:
     call = getattr(kanon_sql, judge)
-    assert {"original", "quasi_identifiers", "hierarchies", "policy", "resources"} <= {
-        *inspect.signature(call).parameters
-    }
+    assert {*CaseSettings.__annotations__} - {*inspect.signature(call).parameters} == not_used
     assert "a connection has settings of its own" in call.__doc__
-    with pytest.raises(TypeError, match="no setting 'kee'"):
-        call("clinic.duckdb", "released", kee=3)
+    for name in ["kee", *not_used]:
+        with pytest.raises(TypeError, match=f"no setting '{name}'"):
+            call("clinic.duckdb", "released", **{name: 3})
+
+
+@pytest.mark.parametrize("judge", ["check", "known", "measure", "attack"])
+@pytest.mark.parametrize("name", ["rel", "mydb"])
+def test_a_database_without_a_suffix_is_not_a_table_beside_its_release(
+    judge: str, name: str, tmp_path: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A version compared a release with itself if the file of its database had the name of the release."""
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect(name) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i AS pid, i % 4 AS age, i % 3 AS ill FROM range(60) r(i)")
+    (tmp_path / "kanon.toml").write_text(
+        f'[source]\nfrom = "{name}"\n[columns]\nidentifying = ["pid"]\nquasi_identifiers = ["age"]\nentity = "pid"\n'
+        'insensitive = ["ill"]\n[hierarchies]\nage = "flat"\n[release]\ninto = "rel"\n'
+    )
+    assert kanon("anonymize", "--policy", "kanon.toml").code == 0
+    found = json.loads(kanon(judge, "--policy", "kanon.toml", "--format", "json").out)
+    assert (found["table"], found["original"]) == ("rel", "t")
 
 
 @pytest.mark.parametrize("judge", ["check", "known", "measure", "attack"])

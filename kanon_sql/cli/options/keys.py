@@ -97,8 +97,10 @@ def _meant(key: str, value: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     one = ALL_SETTINGS.get(key.rpartition(".")[2])
     if found.hidden and one is not None:
         one.of_text(value)  # which says better than typer what the value must be
-    if found.name == "backup" and value == "false" and "run.no_backup" in options:
-        return options["run.no_backup"], "true"  # as in kanon.toml: no copy of the raw rows
+    if found.name == "backup" and value == "false":  # as in kanon.toml: no copy of the raw rows
+        if "run.no_backup" not in options:
+            raise UsageError("No copy is made without --backup FILE: leave --set backup=false out.")
+        return options["run.no_backup"], "true"
     return found, value
 
 
@@ -123,17 +125,28 @@ def refuse_twice(context: typer.Context) -> None:
 
 
 def note_hidden(command: Any, arguments: list[str]) -> None:  # noqa: ANN401 - typer's own class of commands
-    """Note which options messages recommend by their keys: those that the help of a command hides, and nobody typed."""
-    typed = {argument.partition("=")[0] for argument in arguments}
-    found = ((key, one) for key, one in keys_of(command).items() if one.hidden and not typed & {*one.opts})
-    hidden.set({max(one.opts, key=len): (key, one) for key, one in found})
+    """Note which options messages recommend by their keys: those that the help of a command hides, and nobody typed.
+
+    The name of a file or of a column that was typed may look like an option, too.
+    """
+    typed = "\n".join(arguments)
+    found = ((key, one) for key, one in keys_of(command).items() if one.hidden)
+    hidden.set(
+        {max(one.opts, key=len): (key, one) for key, one in found if not any(name in typed for name in one.opts)}
+    )
 
 
-_OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?:[ =](['\"]?)([\w|]+(?:[=.:][\w:]+)*(?![\w-])))?")
+_OPTION = re.compile(
+    r"""(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|(?<![\w-])(--[a-z][a-z-]*)(?:[ =](['"]?)([\w|]+(?:[=.:][\w:]+)*(?![\w-])))?"""
+)
+"""A text in quotes, or an option and its value."""
 
 
 def recommended(text: str) -> str:
-    """Return a message in which options that the help does not show are spelled as ``--set KEY=VALUE``."""
+    """Return a message in which options that the help does not show are spelled as ``--set KEY=VALUE``.
+
+    Not in quotes: a name of the user's.
+    """
     return outside_commands(text, lambda part: _OPTION.sub(_by_key, part)) if hidden.get() else text
 
 

@@ -145,7 +145,8 @@ def decode(file: Path, copy: Path, encoding: str) -> None:
     try:
         _write_as(file, encoding, copy, UTF_8, without="\ufeff")
     except UnicodeError:
-        with file.open(encoding=encoding, errors="replace", newline="") as text:
+        line = 1
+        with suppress(UnicodeError), file.open(encoding=encoding, errors="replace", newline="") as text:
             line = next((number for number, line in enumerate(text, start=1) if "\ufffd" in line), 1)
         raise SourceError(f"{file} is not valid {encoding} near line {line:,}. {_STATE}.") from None
     except OSError as error:
