@@ -168,7 +168,7 @@ Call = TypeVar("Call", bound="Callable[..., Any]")
 
 
 def takes_case(*without: str) -> Callable[[Call], Call]:
-    """Return a decorator for a public call that takes ``**case``, but for the settings ``without``: it would not use them.
+    """Return a decorator for a public call that takes ``**case``, but ``without`` settings that it would not use.
 
     ``help()`` explains its settings; any other one is a TypeError.
     """
