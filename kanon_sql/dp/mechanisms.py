@@ -36,6 +36,10 @@ class DiscreteLaplace:
     scale: float
     name: ClassVar[str] = "discrete Laplace"
 
+    def probability(self, value: int) -> float:
+        """(1 - a) / (1 + a) a^|x|."""
+        return math.tanh(0.5 / self.scale) * math.exp(-abs(value) / self.scale)
+
     def within(self, share: float) -> int:
         """Return the least t with P(|x| > t) = 2 a^(t+1) / (1 + a) <= 1 - share."""
         steps = self.scale * math.log(2 / ((1 - share) * (1 + math.exp(-1 / self.scale))))

@@ -409,8 +409,8 @@ def test_people_and_sensitive_columns_of_a_policy() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"target": "b"}, r"target= says how utility is measured: add utility=True"),
-        ({"spread": "even"}, r"spread= says how utility is measured: add utility=True"),
+        ({"target": "b"}, r"target says how utility is measured: add utility=True"),
+        ({"spread": "even"}, r"spread says how utility is measured: add utility=True"),
         ({"utility": True, "spread": "odd"}, "even, marginal; not 'odd'"),
         ({"utility": True, "target": "no"}, "no column 'no'"),
         ({"utility": True, "target": "one"}, "'one' has one value only: there is nothing to predict"),
@@ -420,7 +420,7 @@ def test_people_and_sensitive_columns_of_a_policy() -> None:
             "'rounded' of the release has 1 of 1 different values that the original",
         ),
         ({"utility": True, "target": "gone"}, "no column 'gone'"),
-        ({"utility": True, "control": pd.DataFrame({"a": [1]})}, "say what is predicted, target="),
+        ({"utility": True, "control": pd.DataFrame({"a": [1]})}, "say what is predicted, target"),
         ({"utility": True, "target": "b", "control": pd.DataFrame({"b": [1]})}, "has no column 'a'"),
         ({"utility": True, "target": "b", "control": pd.DataFrame({"a": ["x"], "b": [1]})}, "cannot be read as BIGINT"),
     ],

@@ -305,7 +305,7 @@ def frame(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("step", ["_split", "lower_for_free", "_tighten"])
+@pytest.mark.parametrize("step", ["split", "lower_for_free", "_tighten"])
 @pytest.mark.parametrize("visit", [1, 2, 4])
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_at_any_moment_proves_nothing_that_is_not_so(

@@ -154,7 +154,7 @@ def test_what_cannot_be_remembered_is_not_published_and_said(
     assert (refused.code, path.with_name("out.csv").exists()) == (3, False)
     said = " ".join(refused.err.split())
     assert "in use by another process" in said
-    assert "--ignore-ledger" in said
+    assert "--set run.ignore_ledger=true" in said
     ended = kanon(*asked, "--ignore-ledger", "--format", "json")
     assert ended.code == 0
     assert "The ledger does not know of this release" in ended.err

@@ -286,12 +286,12 @@ def test_a_release_that_holds_other_values_fails_the_check(visits: Path, monkeyp
     ("first", "second", "said"),
     [
         # income is a quasi-identifier of the one, and rounded in the other
-        (("--qi", "age,income"), ("--qi", "age", "--publish", "income=round:1000"), "by a rule (--publish)"),
-        (("--qi", "age", "--publish", "income=round:1000"), ("--qi", "age,income"), "by a rule (--publish)"),
+        (("--qi", "age,income"), ("--qi", "age", "--publish", "income=round:1000"), "by a rule (--set publish.COLUMN=RULE)"),
+        (("--qi", "age", "--publish", "income=round:1000"), ("--qi", "age,income"), "by a rule (--set publish.COLUMN=RULE)"),
         (
             ("--qi", "age", "--hierarchy", "age=flat", "--sensitive", "income"),
             ("--qi", "age", "--publish", "income=round:1000"),
-            "by a rule (--publish)",
+            "by a rule (--set publish.COLUMN=RULE)",
         ),
     ],
 )
@@ -339,7 +339,7 @@ def test_rows_are_joined_by_values_of_one_rule_and_those_of_others_are_not_compa
 
     coarse = ("--sensitive", "diagnosis", "--l", "diagnosis=3", "--choice", "greedy")
     key = ("--key-file", "key")
-    cannot = "by rules (--publish) whose values cannot be compared here"
+    cannot = "by rules (--set publish.COLUMN=RULE) whose values cannot be compared here"
     assert release("fine", "round:10").code == 0
     for rule, said in [
         ("round:10", "makes the value of diagnosis certain for 5 rows"),

@@ -467,7 +467,7 @@ def test_the_command(clinic: Path, kanon: Callable[..., Ended], monkeypatch: pyt
     asked = ("anonymize", "clinic.duckdb", "--policy", "kanon.toml", "--in-place")
     for option, message in (
         (("--into-schema", "x"), "one place"),
-        (("--sql",), "give --set run.into_schema=NAME"),
+        (("--sql",), "give --set release.into_schema=NAME"),
         (("--report", "r.html"), "--out FILE --report FILE"),
     ):
         ended = kanon(*asked, *option)
@@ -494,7 +494,7 @@ def test_the_policy_says_it(clinic: Path, kanon: Callable[..., Ended], monkeypat
         replace(POLICY, source="clinic.duckdb", in_place=True, backup=Path("before.duckdb")), "kanon.toml"
     )
     before = clinic.read_bytes()
-    assert "give --set run.into_schema=NAME" in kanon("anonymize", "--policy", "kanon.toml", "--sql").err
+    assert "give --set release.into_schema=NAME" in kanon("anonymize", "--policy", "kanon.toml", "--sql").err
     assert "--out FILE --report FILE" in kanon("anonymize", "--policy", "kanon.toml", "--report", "r.html").err
     assert kanon("anonymize", "--policy", "kanon.toml", "--out", "elsewhere.duckdb", "--ignore-ledger").code == 0
     assert "give --in-place" in kanon("anonymize", "--policy", "kanon.toml", "--out", "o.duckdb", "--backup", "b").err
