@@ -205,7 +205,9 @@ def test_without_a_time_limit_such_a_search_ends_and_says_so(
     begin = time.monotonic()
     assert run([*written(frame, tmp_path / "out.csv"), "--max-suppressed", "0.05"]) == 0
     said = " ".join(capsys.readouterr().err.split())
-    assert "The lattice has 16,777,216 nodes: without a --set search.time_limit=SECONDS, such a search ends after" in said
+    assert (
+        "The lattice has 16,777,216 nodes: without a --set search.time_limit=SECONDS, such a search ends after" in said
+    )
     assert time.monotonic() - begin < 30
     out = pd.read_csv(tmp_path / "out.csv", dtype=str)
     assert out.groupby(list(out.columns), dropna=False).size().min() >= 5

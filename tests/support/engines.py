@@ -5,6 +5,7 @@ To add one, write a function that yields a ``Place`` and name it in ``PLACES``.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,11 @@ def postgres_place(request: pytest.FixtureRequest, directory: Path) -> Iterator[
             return connection.execute(f"TABLE {quoted(table)}").fetchall()
 
     def tables() -> set[str]:
-        with psycopg.connect(url) as connection:
+        with psycopg.connect(url, autocommit=True) as connection:
+            for _ in range(100):  # the server ends a session, with its temporary views, after the client closed it
+                if connection.execute("SELECT 1 FROM pg_class WHERE relpersistence = 't'").fetchone() is None:
+                    break
+                time.sleep(0.05)
             found = connection.execute(
                 "SELECT nspname, relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
                 "WHERE relkind IN ('r', 'v', 'm', 'p', 't') AND nspname NOT IN ('pg_catalog', 'information_schema') "
