@@ -63,11 +63,11 @@ def keys_of(command: Any) -> dict[str, Any]:  # noqa: ANN401 - typer's own class
 
 def _take(context: typer.Context, texts: list[str] | None) -> list[str] | None:
     """Let ``--set`` give the values of other options, as if they were typed."""
-    if context.resilient_parsing:
+    if context.resilient_parsing or not texts:
         return texts
     found: dict[str, Any] = {}
     options = keys_of(context.command)
-    for text in texts or []:
+    for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not value:
             raise UsageError("--set is written KEY=VALUE, such as --set search.cut=node.")
@@ -147,7 +147,9 @@ def recommended(text: str) -> str:
 
     Not in quotes: a name of the user's.
     """
-    return outside_commands(text, lambda part: _OPTION.sub(_by_key, part)) if hidden.get() else text
+    if "--" not in text or not hidden.get():
+        return text
+    return outside_commands(text, lambda part: _OPTION.sub(_by_key, part))
 
 
 def _by_key(found: re.Match[str]) -> str:
