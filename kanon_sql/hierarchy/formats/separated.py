@@ -71,8 +71,11 @@ def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
             value, *rest = record
             if '"' in written:
                 labels = tuple(_label(label, written) for label in rest)
-            elif (labels := known.get(after := written[len(value) :])) is None:  # type: ignore[assignment]
-                labels = known[after] = tuple(map(str.strip, rest))
+            else:
+                after = written[len(value) :]
+                if after not in known:
+                    known[after] = tuple(map(str.strip, rest))
+                labels = known[after]
             # An empty field without quotes is no value; an empty text is written "".
             lines.append(Line(begun, value if value or written.lstrip(" ").startswith('"') else None, labels))
     except csv.Error as error:

@@ -147,7 +147,7 @@ def joined(numbers: Sequence[object]) -> str:
     return ",".join(map(str, numbers))
 
 
-def settings_of(kind: str, parts: list[str], readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+def read_settings(kind: str, parts: list[str], readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
     """Return the settings ``name=value`` that stand in the parts of a rule."""
     *names, last = [f"{name}=" for name in readers]
     settings: dict[str, Any] = {}
@@ -159,7 +159,7 @@ def settings_of(kind: str, parts: list[str], readers: Mapping[str, Callable[[str
     return settings
 
 
-def written(**settings: object) -> str:
+def suffix_of(**settings: object) -> str:
     """Return the settings that are not None as they are written behind a rule."""
     return "".join(f":{name}={value}" for name, value in settings.items() if value is not None)
 

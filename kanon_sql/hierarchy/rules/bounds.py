@@ -27,10 +27,10 @@ from kanon_sql.hierarchy.rules import (
     is_dashed,
     joined,
     label_form,
+    read_settings,
     require,
-    settings_of,
+    suffix_of,
     whole_numbers,
-    written,
 )
 from kanon_sql.sql import build as sql
 
@@ -123,12 +123,12 @@ class StepRule(BuiltRule):
 
     @classmethod
     def parse(cls, parts: list[str]) -> StepRule:
-        settings = settings_of("steps", parts, {"from": Decimal, "labels": label_form})
+        settings = read_settings("steps", parts, {"from": Decimal, "labels": label_form})
         return cls(settings.get("from", Decimal(1)), settings.get("labels"))
 
     def __str__(self) -> str:
         start = "" if self.start == 1 else f":from={decimal_text(self.start)}"
-        return f"steps{start}{written(labels=self.form)}"
+        return f"steps{start}{suffix_of(labels=self.form)}"
 
     @property
     def height(self) -> int:

@@ -33,11 +33,11 @@ from kanon_sql.hierarchy.rules import (
     is_dashed,
     joined,
     label_form,
+    read_settings,
     require,
     rises,
-    settings_of,
+    suffix_of,
     whole_numbers,
-    written,
 )
 from kanon_sql.sql import build as sql
 
@@ -82,13 +82,15 @@ class IntervalRule(BuiltRule):
     def parse(cls, parts: list[str]) -> IntervalRule:
         widths = tuple(_decimal(width) for width in comma_separated(parts[0])) if parts else ()
         readers = {"bottom": _decimal, "top": _decimal, "origin": _decimal, "labels": label_form}
-        settings = settings_of("intervals", parts[1:], readers)
+        settings = read_settings("intervals", parts[1:], readers)
         return cls(widths, form=settings.pop("labels", None), **settings)
 
     def __str__(self) -> str:
         bounds = {"bottom": self.bottom, "top": self.top, "origin": self.origin or None}
         shown = {name: None if bound is None else decimal_text(bound) for name, bound in bounds.items()}
-        return f"intervals:{joined([decimal_text(width) for width in self.widths])}{written(**shown, labels=self.form)}"
+        return (
+            f"intervals:{joined([decimal_text(width) for width in self.widths])}{suffix_of(**shown, labels=self.form)}"
+        )
 
     @property
     def height(self) -> int:

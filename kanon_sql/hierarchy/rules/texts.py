@@ -38,8 +38,8 @@ from kanon_sql.hierarchy.rules import (
     require,
     rises,
     seen_from_here,
+    suffix_of,
     whole_numbers,
-    written,
 )
 from kanon_sql.sql import build as sql
 
@@ -94,7 +94,7 @@ class MaskRule(BuiltRule):
         return cls(side, whole_numbers(counts), None if length is None else int(length))
 
     def __str__(self) -> str:
-        return f"mask:{self.side}{f':{joined(self.counts)}' if self.counts else ''}{written(length=self.length)}"
+        return f"mask:{self.side}{f':{joined(self.counts)}' if self.counts else ''}{suffix_of(length=self.length)}"
 
     @property
     def height(self) -> int | None:
