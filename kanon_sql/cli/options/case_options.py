@@ -99,8 +99,8 @@ def run_judge(
     requested = requested or RequestedPolicy(said)
     base, in_file = requested.read()
     named = Tables(said["source"], said["table"], said["original"], said["original_table"], **tables)
-    of_sensitive = "identifying" in said  # of check, which takes hierarchies of sensitive columns without an original
-    by_original = said["hierarchies"] or said["original_table"] or (said["hierarchy"] and not of_sensitive)
+    of_original = said["hierarchy"] and "sensitive" not in said  # that of a sensitive column needs no original
+    by_original = said["hierarchies"] or said["original_table"] or of_original
     talk = Talk(quiet=said["quiet"], verbose=said["verbose"])
     with (
         open_case(
