@@ -82,9 +82,9 @@ if TYPE_CHECKING:
     from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
     from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables
-    from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.publish import PublishedTables
+    from kanon_sql.release.tables.statements import TableCounts
     from kanon_sql.release.tables.verify import Promise, TablesVerification
     from kanon_sql.risks.estimators.assessment import Risk
 
@@ -163,7 +163,7 @@ _HOME = {
     "TablesAttacked": "evidence.tables_attack",
     "Promise": "release.tables.verify",
     "PublishedTables": "release.tables.publish",
-    "TableCounts": "release.tables.found",
+    "TableCounts": "release.tables.statements",
     "TablesRelease": "release.tables.anonymize",
     "TablesVerification": "release.tables.verify",
     "Risk": "risks.estimators.assessment",

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kanon_sql.dp.sampling import TITLE, unlisted_statement
+from kanon_sql.engine.base import Closing
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.spec import FromFile
@@ -60,7 +61,7 @@ class PublishedSample:
 
 
 @dataclass(frozen=True)
-class DPRelease:
+class DPRelease(Closing):
     """A differentially private release, sampled and paid for, ready to be published.
 
     It can be published several times: the sample is the same each time, and costs no more. It holds its source open
@@ -179,12 +180,6 @@ class DPRelease:
     def close(self) -> None:
         """Let go of the source, and drop the sample."""
         self._drawn.source.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
         drawn = self._drawn

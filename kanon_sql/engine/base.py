@@ -6,7 +6,7 @@ import csv
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from kanon_sql.errors import UsageError, did_you_mean
 from kanon_sql.sql import build as sql
@@ -133,6 +133,16 @@ class _Closable(Protocol):
 
 
 Opened = TypeVar("Opened", bound=_Closable)
+
+
+class Closing(_Closable):
+    """A context manager that is closed at the end of its block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @contextmanager

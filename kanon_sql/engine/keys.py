@@ -67,6 +67,11 @@ def draw_key() -> Key:
     return padded(secrets.token_bytes(32), drawn=True)
 
 
+def key_of(file: Path | None) -> Key:
+    """Return the key that a file holds; without a file, one that is drawn."""
+    return draw_key() if file is None else read_key(file)
+
+
 def read_key(path: Path) -> Key:
     """Return the key that a file holds: all its bytes, a line end among them."""
     if not path.exists():

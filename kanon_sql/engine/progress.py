@@ -10,12 +10,12 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kanon_sql.errors import TimeLimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Progress:
 
 Listener = Callable[[Progress], None]
 """Called with every piece of progress. Returns quickly, since the work waits."""
+
+State = TypeVar("State")
 
 Tell = Callable[[str], None]
 """Called with the name of each step as it begins."""
@@ -66,6 +68,32 @@ def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
         yield
     finally:
         seconds[step] = seconds.get(step, 0.0) + time.monotonic() - begin
+
+
+@dataclass(frozen=True)
+class TimedStep(Generic[State]):
+    """A step of a longer work: ``run`` puts its result into the state.
+
+    Attributes:
+        name: the key of its seconds.
+        doing: the words of its progress; without them it reports none.
+        needed: whether it is taken; without it, always.
+    """
+
+    name: str
+    run: Callable[[State], object]
+    doing: str = ""
+    needed: Callable[[State], bool] | None = None
+
+
+def take(steps: Sequence[TimedStep[State]], state: State, seconds: dict[str, float], progress: Listener) -> None:
+    """Take steps one after the other, with their progress and their seconds."""
+    for step in steps:
+        if step.needed is None or step.needed(state):
+            if step.doing:
+                progress(Progress(step.doing))
+            with timed(seconds, step.name):
+                step.run(state)
 
 
 @contextmanager
@@ -121,10 +149,11 @@ def _end_of(limit: float, begun: float, *, found: bool) -> float:
     return begun + limit + _GRACE + (_TO_FINISH * limit if found else 0.0)
 
 
-def allow_to_finish(limit: float, begun: float) -> None:
+def allow_to_finish(limit: float | None, begun: float) -> None:
     """Extend the deadlines a little for what follows the search of a release; calling it twice extends them once."""
-    for deadline in _DEADLINES.get():
-        deadline.at = max(deadline.at, _end_of(limit, begun, found=True))
+    if limit is not None:
+        for deadline in _DEADLINES.get():
+            deadline.at = max(deadline.at, _end_of(limit, begun, found=True))
 
 
 def lift_deadlines() -> None:

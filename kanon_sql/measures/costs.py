@@ -139,10 +139,6 @@ class Objective:
         """A cost that nothing is below: that of the original table, where cells are what costs."""
         return self.costs.original if self.of_classes is None else 0
 
-    def gap(self, cost: Cost, bound: Cost) -> float:
-        """Return how far a bound is below a cost, as a share of the cost: 0 when they are equal."""
-        return float((cost - bound) / (cost - self.least)) if cost > bound else 0.0
-
 
 def level_costs(
     engine: Engine, labels: Sequence[Labels], measures: Sequence[CellMeasure], rows: int

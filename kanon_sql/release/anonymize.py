@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,8 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.connection import waited
-from kanon_sql.engine.keys import draw_key, read_key, require_apart
-from kanon_sql.engine.progress import Listener, Progress, allow_to_finish, silent, timed, within
+from kanon_sql.engine.keys import key_of, require_apart
+from kanon_sql.engine.progress import Listener, Progress, TimedStep, allow_to_finish, silent, within
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
@@ -30,12 +29,13 @@ from kanon_sql.policy.gate import require_nothing_tells
 from kanon_sql.policy.policy import Policy, make_policy, with_settings
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
-from kanon_sql.release.publication import Publication, forget_replaced, make_replaced
+from kanon_sql.release.publication import Publication, with_replaced
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.release import readable_lookups
+from kanon_sql.release.steps import with_seed
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
-from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, SearchResult, SharedTests, rows_allowed_by
+from kanon_sql.search.problem import LISTABLE, SharedTests, end_of_search, rows_allowed_by
 from kanon_sql.search.run import search
 from kanon_sql.sql import build as sql
 
@@ -53,14 +53,12 @@ if TYPE_CHECKING:
     from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
-    from kanon_sql.search.problem import Problem
 
 
 _FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
 _FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
 _FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
-_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 _ROW_GROUP = 122_880  # rows that DuckDB gives to one thread at a time
 _FEW_TUPLES = 1 << 15  # of which a test of several nodes at once is soon done
 
@@ -201,50 +199,72 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
                 "it or roll it back first, or leave time_limit out."
             )
         key = _key_of(policy, prepared.source)
-        seconds = dict(prepared.seconds)
-        policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
-        policy = replace(policy, models=prepared.resolved(policy.models))
-        release = _searched(prepared, policy, key, progress, seconds, begun)
-        if release.publication.pseudonyms is None:
-            return release
-        allowed = rows_allowed_by(policy, prepared.frequency.rows)
-        with timed(seconds, "pseudonyms"):
-            settled = _leave_out_tied(release)
-        if settled.rows_suppressed > allowed and release.rows_suppressed:
-            # What classes that are too small use up may be what people tied too closely need.
-            strict = _searched(prepared, replace(policy, max_suppressed="0 rows"), key, progress, seconds, begun)
-            with timed(seconds, "pseudonyms"):
-                settled = replace(_leave_out_tied(strict), policy=policy)
-        if settled.rows_suppressed > allowed:
-            raise NoSolutionError(_too_many_tied(settled, allowed))
-        return replace(settled, spent=time.monotonic() - begun)
+        policy = replace(with_seed(policy), models=prepared.resolved(policy.models))
+        release = Release(
+            policy=policy, prepared=prepared, key=key, progress=progress, begun=begun, seconds=dict(prepared.seconds)
+        )
+        release.take(SEARCH)
+        if release.publication.pseudonyms is not None:
+            suppressed, allowed = release.rows_suppressed, rows_allowed_by(policy, release.rows_in)
+            release.take(PSEUDONYMS)
+            if release.rows_suppressed > allowed and suppressed:
+                # What classes that are too small use up may be what people tied too closely need.
+                release.policy = replace(policy, max_suppressed="0 rows")
+                release.take((*SEARCH, *PSEUDONYMS))
+                release.policy = policy
+            if release.rows_suppressed > allowed:
+                raise NoSolutionError(_too_many_tied(release, allowed))
+        release.spent = time.monotonic() - begun
+        return release
 
 
-def _searched(
-    prepared: Prepared,
-    policy: Policy,
-    key: Key,
-    progress: Listener,
-    seconds: dict[str, float],
-    begun: float,
-) -> Release:
-    """Return the release that a search finds, with pseudonyms, before it is checked what these tie together."""
-    with timed(seconds, "search"):
-        result = _search(prepared, policy, progress, begun)
-    if policy.time_limit is not None:
-        allow_to_finish(policy.time_limit, begun)
-    progress(Progress("Measuring"))
-    with timed(seconds, "measure"):
-        measures, counts = measured(prepared, policy, result.recoding, result.classes, result.models)
-    with timed(seconds, "gate"):
-        require_nothing_tells(prepared.source, policy, prepared.roles, result.recoding)
-    publication = publication_of(prepared, policy, result.recoding, key)
+def _search(release: Release) -> None:
+    """Search until the time is up that finishing the release leaves.
+
+    Finishing reads the table about as often as preparing did, and builds statements as long. Without a time limit, a
+    search for the optimum in a lattice that cannot be listed ends as well, but in a transaction of the caller, which
+    stopping would undo.
+    """
+    prepared, policy = release.prepared, release.policy
+    engine, problem = prepared.source.engine, problem_of(prepared, policy)
+    few = prepared.frequency.rows <= _ROW_GROUP and prepared.frequency.tuples <= _FEW_TUPLES
+    engine.work_alone(alone=few and prepared.population is None)
+    is_full_domain = policy.algorithm in algorithms_of("full-domain")
+    finishing = (_FINISHING if is_full_domain else _FINISHING_PARTS) * sum(prepared.seconds.values())
+    if (known := known_subsets_of(policy.models)) is not None:
+        finishing += _FINISHING_SUBSET * known.subsets(len(prepared.roles.quasi_identifiers))
+    end = end_of_search(
+        policy.time_limit,
+        release.begun,
+        finishing,
+        0.0 if is_full_domain else _FINISHING_STEPS,
+        is_endless=policy.algorithm == "optimal" and problem.lattice.size > LISTABLE and not engine.in_transaction(),
+    )
+
+    def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
+        value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
+        release.progress(Progress("Searching", nodes_tested, value, least, policy.measure))
+
+    release.result = search(problem, policy.algorithm, deadline=end, progress=report)
+    allow_to_finish(policy.time_limit, release.begun)
+
+
+def _measure(release: Release) -> None:
+    result = release.result
+    release.measures, release.counts = measured(
+        release.prepared, release.policy, result.recoding, result.classes, result.models
+    )
+
+
+def _pass_gate(release: Release) -> None:
+    prepared, policy, recoding = release.prepared, release.policy, release.result.recoding
+    require_nothing_tells(prepared.source, policy, prepared.roles, recoding)
+    release.publication = publication_of(prepared, policy, recoding, release.key)
     if (known := known_subsets_of(policy.models)) is not None:
         from kanon_sql.release.kept_classes import make_kept
 
-        publication = replace(publication, kept=make_kept(prepared.source.engine, publication, known))
-    spent = time.monotonic() - begun
-    return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
+        kept = make_kept(prepared.source.engine, release.publication, known)
+        release.publication = replace(release.publication, kept=kept)
 
 
 def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: Key) -> Publication:
@@ -274,8 +294,8 @@ def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: 
     )
 
 
-def _leave_out_tied(release: Release) -> Release:
-    """Return a release without the people whose combination of classes fewer than k have (see ``verify.pseudonyms``).
+def _leave_out_tied(release: Release) -> None:
+    """Leave out the people whose combination of classes fewer than k have (see ``verify.pseudonyms``).
 
     1. Make the release; leave out the pseudonyms that it ties too closely, all rows of each; and so on, until there are
        none: without these, others may be among too few.
@@ -288,40 +308,29 @@ def _leave_out_tied(release: Release) -> Release:
     recoding, models = publication.recoding, publication.models
     beyond_k = any(not isinstance(model, KAnonymity) for model in models)
     if publication.pseudonyms is None or recoding.is_partition or beyond_k:
-        return release
+        return
     # 1. Leave out, round by round.
     looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
-    make_replaced(engine, looking)
-    try:
+    with with_replaced(engine, looking):
         lookups = readable_lookups(publication.hierarchies)
         rounds = people = 0
         while found := leave_out(engine, looking, lookups):
             rounds, people = rounds + 1, people + found
         if not rounds:
-            return release
+            return
         # 2. Measure what is left.
         from kanon_sql.search.local.remaining import Remaining
 
-        view, roles = publication.source, prepared.roles
-        frequency = build_frequency(engine, view, prepared.hierarchies, roles.entity)
+        frequency = build_frequency(engine, publication.source, prepared.hierarchies, prepared.roles.entity)
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
         changed = [bool(remaining.publish(node)) for node in recoding.nodes]
         of_steps = iter(remaining.published)
-        measures, counts = measure_recoding(
-            prepared.frequency,
-            remaining.relation,
-            Local(tuple(remaining.steps)),
-            prepared.coded(models),
-            prepared.hierarchies,
-            prepared.labels,
-            [prepared.costs_of(name) for name in CELL_MEASURES],
-            release.policy.k,
+        measures, counts = _measures_of(
+            prepared, release.policy, Local(tuple(remaining.steps)), remaining.relation, prepared.coded(models)
         )
         remaining.close()
         for table in (remaining.relation, frequency.relation):
             engine.run(sql.drop(table), "drop what the release was measured from")
-    finally:
-        forget_replaced(engine, looking)
     if release.levels is None:  # a local recoding
         published = tuple(next(of_steps) if some else 0 for some in changed)
     else:
@@ -330,11 +339,19 @@ def _leave_out_tied(release: Release) -> Release:
         counts = replace(counts, labels=release.counts.labels)
     gone = prepared.frequency.rows - frequency.rows
     without = replace(publication.pseudonyms, rounds=rounds, people_left_out=people, rows_left_out=gone)
+    release.publication = replace(publication, pseudonyms=without)
+    release.measures, release.counts = measures, counts
     # Nothing is proven of a release without some people: other nodes were not searched for what they tie together.
-    result = replace(release.result, suppressed=counts.suppressed, cost=None, bound=None, published=published)
-    return replace(
-        release, result=result, publication=replace(publication, pseudonyms=without), measures=measures, counts=counts
-    )
+    release.result = replace(release.result, suppressed=counts.suppressed, cost=None, bound=None, published=published)
+
+
+SEARCH = (
+    TimedStep("search", _search, "Searching"),
+    TimedStep("measure", _measure, "Measuring"),
+    TimedStep("gate", _pass_gate),
+)
+"""The steps from a prepared table to a release; those before are in ``kanon_sql.search.prepare``."""
+PSEUDONYMS = (TimedStep("pseudonyms", _leave_out_tied),)
 
 
 def _too_many_tied(release: Release, allowed: int) -> str:
@@ -359,11 +376,9 @@ def _too_many_tied(release: Release, allowed: int) -> str:
 
 def _key_of(policy: Policy, source: Source) -> Key:
     """Return the key of pseudonyms: that of the file, or one that is drawn for this release."""
-    if policy.key_file is None:
-        return draw_key()
     held = source.address.file if isinstance(source.address, DatabaseAddress) else None
     require_apart(policy.key_file, [source.database, source.file, held], "what is anonymized")
-    return read_key(policy.key_file)
+    return key_of(policy.key_file)
 
 
 def measured(
@@ -378,55 +393,22 @@ def measured(
     ``models`` are those of the policy as conditions on the classes of a node, where they are not by themselves.
     """
     of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
-    frequency, labels = prepared.frequency, prepared.labels
-    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
     models = prepared.coded(policy.models) if models is None else models
-    hierarchies = prepared.hierarchies
-    found = measure_recoding(frequency, classes, recoding, models, hierarchies, labels, charges, policy.k)
+    found = _measures_of(prepared, policy, recoding, classes, models)
     for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
-        if table != frequency.relation:
-            frequency.engine.run(sql.drop(table), "drop what the release was measured from")
+        if table != prepared.frequency.relation:
+            prepared.frequency.engine.run(sql.drop(table), "drop what the release was measured from")
     return found
 
 
-def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
-    problem = problem_of(prepared, policy)
-    few = prepared.frequency.rows <= _ROW_GROUP and prepared.frequency.tuples <= _FEW_TUPLES
-    prepared.source.engine.work_alone(alone=few and prepared.population is None)
-    if policy.time_limit is None:
-        deadline = _default_end(prepared, policy, problem)
-    else:
-        deadline = _search_until(prepared, policy, policy.time_limit, begun)
-
-    def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
-        value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
-        progress(Progress("Searching", nodes_tested, value, least, policy.measure))
-
-    progress(Progress("Searching"))
-    return search(problem, policy.algorithm, deadline=deadline, progress=report)
-
-
-def _default_end(prepared: Prepared, policy: Policy, problem: Problem) -> float | None:
-    """Return when a search for the optimum ends without a time limit: a lattice that cannot be listed may take years.
-
-    A transaction of the caller is not stopped: it would be lost.
-    """
-    endless = policy.algorithm == "optimal" and problem.lattice.size > LISTABLE
-    return time.monotonic() + UNLISTED_SECONDS if endless and not prepared.source.engine.in_transaction() else None
-
-
-def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
-    """Return when the search ends so that what it found can be measured, published and verified within the limit.
-
-    That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
-    it goes by what preparing took, but is no more than the greater part of what remains.
-    """
-    is_full_domain = policy.algorithm in algorithms_of("full-domain")
-    now = time.monotonic()
-    left = begun + limit - now
-    finishing = (_FINISHING if is_full_domain else _FINISHING_PARTS) * sum(prepared.seconds.values())
-    if (known := known_subsets_of(policy.models)) is not None:
-        finishing += _FINISHING_SUBSET * known.subsets(len(prepared.roles.quasi_identifiers))
-    if not is_full_domain:
-        finishing += min(_FINISHING_STEPS, left / 2)
-    return now + left - min(finishing, _MOST_FOR_FINISHING * left)
+def _measures_of(
+    prepared: Prepared,
+    policy: Policy,
+    recoding: Recoding,
+    classes: exp.Table | PartTables,
+    models: Sequence[PrivacyModel],
+) -> tuple[dict[str, float | None], ClassCounts]:
+    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
+    return measure_recoding(
+        prepared.frequency, classes, recoding, models, prepared.hierarchies, prepared.labels, charges, policy.k
+    )

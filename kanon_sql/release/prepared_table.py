@@ -10,12 +10,12 @@ import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
 from kanon_sql.classes.recoding import MONDRIAN, by_name
-from kanon_sql.engine.base import closed_on_error, make_table
+from kanon_sql.engine.base import Closing, closed_on_error, make_table
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.engine.time_zones import computing_in
@@ -125,7 +125,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class PreparedTable:
+class PreparedTable(Closing):
     """A table whose frequency set is kept until ``close``, or the end of a ``with`` block."""
 
     prepared: Prepared  # the table as it is searched
@@ -264,12 +264,6 @@ class PreparedTable:
     def close(self) -> None:
         """Let go of the source and drop the temporary tables."""
         self.prepared.source.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _compared(release: Release, k: int, worth: Callable[[Release, exp.Table], Utility] | None) -> Compared:

@@ -7,7 +7,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import within
@@ -16,9 +16,11 @@ from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination, decided_backup
+from kanon_sql.policy.policy import Policy
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
+from kanon_sql.release.steps import Made
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql.dialects import require_materialized_views, require_views
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from kanon_sql.measures.costs import Objective
     from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.policy.destination import Kind
-    from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 Looked = TypeVar("Looked")
 
 
-@dataclass
-class Release:
+@dataclass(kw_only=True, repr=False)
+class Release(Made[Policy]):
     """The best recoding that was found for a table, ready to be published.
 
     Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release again,
@@ -55,13 +56,11 @@ class Release:
     of a ``with`` block.
     """
 
-    policy: Policy
     prepared: Prepared
-    result: SearchResult
-    publication: Publication
-    measures: dict[str, float | None]
-    counts: ClassCounts
-    seconds: dict[str, float] = field(default_factory=dict)
+    result: SearchResult = field(init=False)
+    publication: Publication = field(init=False)
+    measures: dict[str, float | None] = field(init=False)
+    counts: ClassCounts = field(init=False)
     spent: float = 0.0  # seconds of the time limit that are over
     keeps_source: bool = True  # whether the source is closed with the release; that of a ``PreparedTable`` is not
 
@@ -136,8 +135,7 @@ class Release:
         The cost is the measure itself, or 1 minus it where more is better; 0 when proven optimal, None if unknown. Of
         ``local`` and ``spolg``, any recoding by labels of these hierarchies is of this kind.
         """
-        cost, bound = self.result.cost, self.result.bound
-        return None if cost is None or bound is None else self._objective.gap(cost, bound)
+        return self.result.gap_above(self._objective.least)
 
     @property
     def optimal(self) -> bool:
@@ -516,12 +514,6 @@ class Release:
         """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
         if self.keeps_source:
             self.prepared.source.engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         proof = "optimal" if self.optimal else self.policy.algorithm if self.gap is None else f"gap {at_most(self.gap)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -106,8 +107,26 @@ class Problem:
         return not self.frequency.counts_people and all(isinstance(model, KAnonymity) for model in self.models)
 
 
+class Proof:
+    """The cost of a recoding, and what no recoding of its kind can cost less than, as far as is proven."""
+
+    cost: Cost | None
+    bound: Cost | None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proven that no recoding of its kind costs less."""
+        return self.bound is not None and self.cost is not None and self.bound >= self.cost
+
+    def gap_above(self, least: Cost) -> float | None:
+        """Return how far the bound is below the cost, as a share of what it costs above the least: 0 if optimal."""
+        if self.cost is None or self.bound is None:
+            return None
+        return float((self.cost - self.bound) / (self.cost - least)) if self.cost > self.bound else 0.0
+
+
 @dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Proof):
     """The recoding that an algorithm chose, and what is proven about it.
 
     Attributes:
@@ -138,10 +157,29 @@ class SearchResult:
     proof_stopped: Stopped | None = None
     models: Sequence[PrivacyModel] | None = None
 
-    @property
-    def optimal(self) -> bool:
-        """Whether it is proven that no recoding of its kind costs less."""
-        return self.bound is not None and self.cost is not None and self.bound >= self.cost
+
+_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
+
+
+def end_of_search(
+    limit: float | None, begun: float, finishing: float, statements: float = 0.0, *, is_endless: bool
+) -> float | None:
+    """Return when a search ends so that its result can be measured, published and verified within a time limit.
+
+    Without a limit, a search that may take years ends too.
+
+    Args:
+        limit: in seconds.
+        begun: when the time of the limit began.
+        finishing: seconds that are needed after the search.
+        statements: further seconds for long statements; half of the time that is left at most.
+        is_endless: whether nobody knows how long the search takes.
+    """
+    now = time.monotonic()
+    if limit is None:
+        return now + UNLISTED_SECONDS if is_endless else None
+    left = begun + limit - now
+    return now + left - min(finishing + min(statements, left / 2), _MOST_FOR_FINISHING * left)
 
 
 class SearchProgress(Protocol):

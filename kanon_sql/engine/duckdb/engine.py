@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, Constraint, Engine, Logged, closed_on_error, constraints_of_rows
+from kanon_sql.engine.base import Closing, Column, Constraint, Engine, Logged, closed_on_error, constraints_of_rows
 from kanon_sql.engine.duckdb.connection import (
     Resources,
     Worker,
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 _PARSED = 64  # statements that are kept, as DuckDB parsed them
 
 
-class DuckDBEngine(Engine):
+class DuckDBEngine(Closing, Engine):
     dialect = "duckdb"
     has_collations = True
     joins_masks = True
@@ -463,12 +463,6 @@ class DuckDBEngine(Engine):
                     self.connection.execute(render(sql.drop(table, kind), self.dialect))
         self._temporary.clear()
         self._names = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self._worker.settle()

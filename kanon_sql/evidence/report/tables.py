@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import ReportedAttack
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.release.tables.anonymize import TablesRelease
-    from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.opened import KeyColumn, Member
     from kanon_sql.release.tables.publish import PublishedTables
+    from kanon_sql.release.tables.statements import TableCounts
     from kanon_sql.release.tables.verify import Promise
 
 

@@ -1,29 +1,28 @@
 """``anonymize_tables``: from a database and a policy of several tables to a release of all of them.
 
 1. Open the tables: roles, keys, hierarchies (``opened``).
-2. Count: for the table of people, and for each table of events with quasi-identifiers, the frequency set of what its
-   rows are known by; people are the members of its classes.
-3. Search: one lattice of the columns of all tables (``kanon_sql.search.full_domain.several_tables``).
-4. Find the people and events that are left at its optimum (``statements``), and measure what is published of them.
-5. Publish and verify (``publish``, ``verify``).
+2. Take the ``STEPS``. Count: for the table of people, and for each table of events with quasi-identifiers, the
+   frequency set of what its rows are known by; people are the members of its classes. Search: one lattice of the
+   columns of all tables (``kanon_sql.search.full_domain.several_tables``). Find the people and events that are left at
+   its optimum (``statements``).
+3. Publish and verify (``publish``, ``verify``).
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.classes.frequency import frequency_of_coded
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.connection import waited
-from kanon_sql.engine.keys import draw_key, read_key
-from kanon_sql.engine.progress import Progress, allow_to_finish, silent, timed, within
+from kanon_sql.engine.keys import key_of
+from kanon_sql.engine.progress import Progress, TimedStep, allow_to_finish, silent, within
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.hierarchy.check import missing_messages
@@ -33,26 +32,26 @@ from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import decided_backup
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
+from kanon_sql.release.steps import with_seed
 from kanon_sql.release.tables import publish
 from kanon_sql.release.tables.coded import CodedTables
-from kanon_sql.release.tables.found import FoundTables, TableCounts
 from kanon_sql.release.tables.gate import require_nothing_across
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
 from kanon_sql.release.tables.script import tables_script
-from kanon_sql.release.tables.statements import ReleasedRows
+from kanon_sql.release.tables.statements import FoundTables, ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
-from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, Problem, rows_allowed_by
+from kanon_sql.search.problem import LISTABLE, Problem, Proof, end_of_search, rows_allowed_by
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Listener
     from kanon_sql.measures.base import Cost
     from kanon_sql.release.script import Script
-    from kanon_sql.release.tables.opened import Member, OpenedTables
+    from kanon_sql.release.tables.opened import Member
     from kanon_sql.release.tables.publish import Format, PublishedTables
     from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
@@ -62,14 +61,14 @@ _FINISHING = 1.5
 
 
 @dataclass(kw_only=True)
-class TablesRelease(FoundTables):
+class TablesRelease(FoundTables, Proof):
     """The best recoding that was found of several tables, ready to be published.
 
     Nothing is published yet: ``to_schema``, ``to_database``, ``to_directory`` and ``in_place`` each make the tables,
     verify them on their own rows and only then hand them over.
 
     Attributes:
-        people_in, people_out: people in the tables, and those who are released.
+        people_out: people who are released.
         cost: of the recoding, in cells that are lost.
         bound: no recoding of this kind costs less, as far as is proven.
         cells: cells of quasi-identifiers.
@@ -77,14 +76,20 @@ class TablesRelease(FoundTables):
         found: the logged statements that found people and events.
     """
 
-    people_in: int
-    people_out: int
-    cost: Fraction
-    bound: Fraction
-    cells: int
-    nodes_tested: int
-    stopped: Stopped | None
-    found: slice
+    people_out: int = field(init=False)
+    cost: Fraction = field(init=False)
+    bound: Fraction = field(init=False)
+    cells: int = field(init=False)
+    nodes_tested: int = field(init=False)
+    stopped: Stopped | None = field(init=False)
+    found: slice = field(init=False)
+    coded: CodedTables = field(init=False, repr=False)
+    search: TablesSearch = field(init=False, repr=False)
+
+    @property
+    def people_in(self) -> int:
+        """People in the tables."""
+        return self.rows.people_in
 
     @property
     def loss(self) -> float:
@@ -92,14 +97,9 @@ class TablesRelease(FoundTables):
         return float(self.cost / self.cells) if self.cells else 0.0
 
     @property
-    def optimal(self) -> bool:
-        """Whether it is proven that no full-domain recoding of these tables loses less."""
-        return self.bound >= self.cost
-
-    @property
     def gap(self) -> float:
         """How much less any recoding of this kind could lose, as a share of what this one does."""
-        return float((self.cost - self.bound) / self.cost) if self.cost else 0.0
+        return self.gap_above(0) or 0.0
 
     def to_schema(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> PublishedTables:
         """Make the release tables of a schema of its database.
@@ -199,12 +199,6 @@ class TablesRelease(FoundTables):
         """Close the database."""
         self.opened.engine.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def anonymize_tables(
     source: Any,  # noqa: ANN401 - a path or a connection, as ``open_source`` takes them
@@ -227,84 +221,83 @@ def anonymize_tables(
         TimeLimitError: the time limit ended before there was a release.
     """
     begun = time.monotonic()
-    wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(Path(policy))
+    wanted = with_seed(policy if isinstance(policy, TablesPolicy) else read_tables_policy(Path(policy)))
     found = source if source is not None else wanted.source
     if found is None:
         raise UsageError("Name the database that has the tables, or write it into the policy ([source] from).")
     with within(wanted.time_limit, begun), computing_in(wanted.time_zone):
         opened = waited(lambda: open_policy(found, wanted, resources))
         with closed_on_error(opened.engine):
-            return _anonymize(opened, wanted, progress or silent, begun)
+            release = TablesRelease(
+                policy=wanted,
+                opened=opened,
+                key=key_of(wanted.key_file),
+                progress=progress or silent,
+                begun=begun,
+                seconds={"open": time.monotonic() - begun},
+            )
+            release.take(STEPS)
+            return release
 
 
-def _anonymize(opened: OpenedTables, policy: TablesPolicy, progress: Listener, begun: float) -> TablesRelease:
-    seconds: dict[str, float] = {"open": time.monotonic() - begun}
-    policy = replace(policy, seed=secrets.randbits(31) if policy.seed is None else policy.seed)
-    key = draw_key() if policy.key_file is None else read_key(policy.key_file)
-    progress(Progress("Counting"))
-    with timed(seconds, "count"):
-        coded = CodedTables(opened)
-        parts = parts_of(coded)
-    lattice = Lattice(tuple(one.height for one in opened.hierarchies))
-    common, cells = _common(parts), sum(part.rows * len(part.own) for part in parts)
-    search = TablesSearch(parts, lattice)
-    if policy.km > 1:
-        with timed(seconds, "fetch"):
-            from kanon_sql.release.tables.known_events import KnownEvents  # with arrays
+def _count(release: TablesRelease) -> None:
+    release.coded = CodedTables(release.opened)
+    lattice = Lattice(tuple(one.height for one in release.opened.hierarchies))
+    release.search = TablesSearch(parts_of(release.coded), lattice)
 
-            search.measure = KnownEvents(coded, parts)
 
-    def told(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
-        whole = cells * common
-        shown = [None if cost is None or not whole else float(Fraction(cost) / whole) for cost in (best, bound)]
-        progress(Progress("Searching", nodes_tested, shown[0], shown[1]))
+def _fetch(release: TablesRelease) -> None:
+    from kanon_sql.release.tables.known_events import KnownEvents  # with arrays
 
-    with timed(seconds, "search"):
-        node, cost = search.run(_deadline(policy, lattice, begun), told)
-    if policy.time_limit is not None:
-        allow_to_finish(policy.time_limit, begun)
-    coded.drop()
-    for part in parts:
-        opened.engine.run(sql.drop(part.evidence.problem.frequency.relation), "drop a frequency set")
+    release.search.measure = KnownEvents(release.coded, release.search.parts)
+
+
+def _search(release: TablesRelease) -> None:
+    policy, opened, searched = release.policy, release.opened, release.search
+    finishing = _FINISHING * policy.km**2 * (time.monotonic() - release.begun)
+    is_endless = searched.lattice.size > LISTABLE
+    end = end_of_search(policy.time_limit, release.begun, finishing, is_endless=is_endless)
+    cell = _common(searched.parts)
+    release.cells = sum(part.rows * len(part.own) for part in searched.parts)
+    whole = release.cells * cell
+
+    def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
+        loss, least = (None if cost is None or not whole else float(Fraction(cost) / whole) for cost in (best, bound))
+        release.progress(Progress("Searching", nodes_tested, loss, least))
+
+    node, cost = searched.run(end, report)
+    allow_to_finish(policy.time_limit, release.begun)
+    release.cost, release.bound = Fraction(cost) / cell, Fraction(searched.bound) / cell
+    release.nodes_tested, release.stopped = searched.nodes_tested, searched.stopped
     levels = {one.column.name: level for one, level in zip(opened.hierarchies, node, strict=True)}
-    with timed(seconds, "gate"):
-        require_nothing_across(opened, levels)
-    progress(Progress("Finding what is left"))
-    found_at = len(opened.engine.statements)
-    with timed(seconds, "rows"):
-        rows = ReleasedRows(opened, levels, key)
-        rows.make()
-        found = slice(found_at, len(opened.engine.statements))
-        counts, people_out = tuple(_counted(opened, rows)), rows.people_out()
-    if people_out < policy.k:
+    release.rows = ReleasedRows(opened, levels, release.key)
+    release.coded.drop()
+    for part in searched.parts:
+        opened.engine.run(sql.drop(part.evidence.problem.frequency.relation), "drop a frequency set")
+    del release.coded, release.search
+
+
+def _find(release: TablesRelease) -> None:
+    statements, k = release.opened.engine.statements, release.policy.k
+    begin = len(statements)
+    release.rows.make()
+    release.found = slice(begin, len(statements))
+    release.counts, release.people_out = tuple(release.rows.counts()), release.rows.people_out()
+    if release.people_out < k:
         raise NoSolutionError(
-            f"Fewer than {policy.k:,} people would be left in the tables, so that none is released. Ask for a smaller "
+            f"Fewer than {k:,} people would be left in the tables, so that none is released. Ask for a smaller "
             "k, allow less to be suppressed (max_suppressed), or take more people."
         )
-    return TablesRelease(
-        policy=policy,
-        opened=opened,
-        rows=rows,
-        counts=counts,
-        key=key,
-        seconds=seconds,
-        people_in=rows.people_in,
-        people_out=people_out,
-        cost=Fraction(cost) / common,
-        bound=Fraction(search.bound) / common,
-        cells=cells,
-        nodes_tested=search.nodes_tested,
-        stopped=search.stopped,
-        found=found,
-    )
 
 
-def _deadline(policy: TablesPolicy, lattice: Lattice, begun: float) -> float | None:
-    now = time.monotonic()
-    if policy.time_limit is None:
-        return None if lattice.size <= LISTABLE else now + UNLISTED_SECONDS
-    left = begun + policy.time_limit - now
-    return now + max(0.0, left - min(_FINISHING * policy.km**2 * (now - begun), 0.8 * left))
+STEPS: tuple[TimedStep[TablesRelease], ...] = (
+    TimedStep("count", _count, "Counting"),
+    TimedStep("fetch", _fetch, needed=lambda release: release.policy.km > 1),
+    TimedStep("search", _search, "Searching"),
+    TimedStep("gate", lambda release: require_nothing_across(release.opened, release.rows.levels)),
+    TimedStep("rows", _find, "Finding what is left"),
+)
+"""The steps from opened tables to a release."""
 
 
 def _common(parts: Sequence[Part]) -> int:
@@ -359,15 +352,3 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
         frequency.rows - least if all_of_them else rows_allowed_by(policy, frequency.rows),
     )
     return Part(member.name, hierarchies, EvidenceOfPart(problem), columns, own, 1)
-
-
-def _counted(opened: OpenedTables, rows: ReleasedRows) -> Iterator[TableCounts]:
-    """Yield the rows of each table, before and after."""
-    for member in opened.members:
-        (rows_in,) = opened.engine.row(sql.select_count(member.relation), f"rows of {member.name}")
-        if member.roles is None:
-            yield TableCounts(member.name, "kept", rows_in, 0, rows_in, {})
-            continue
-        of_nobody = rows_in - rows.of_people[member.name]
-        levels = {column.name: rows.levels[member.names[column.name]] for column in member.quasi_identifiers}
-        yield TableCounts(member.name, member.policy.rows, rows_in, of_nobody, rows.rows_out(member), levels)

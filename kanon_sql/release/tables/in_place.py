@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.facts import TableFacts
     from kanon_sql.release.in_place.publish import HowInPlace
     from kanon_sql.release.in_place.rewrite import Rewrite
-    from kanon_sql.release.tables.found import FoundTables
     from kanon_sql.release.tables.opened import Member, OpenedTables
+    from kanon_sql.release.tables.statements import FoundTables
 
 
 def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) -> PublishedTables:

@@ -11,11 +11,11 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, closed_on_error, resolve_columns
+from kanon_sql.engine.base import Closing, Column, closed_on_error, resolve_columns
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
@@ -118,7 +118,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class OpenedTables:
+class OpenedTables(Closing):
     """The tables of a policy, ready to be searched.
 
     Attributes:
@@ -141,10 +141,8 @@ class OpenedTables:
     dropped: tuple[exp.Table, ...] = ()
     file: Path | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the database."""
         self.engine.close()
 
     @property

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.release.ledger.store import ReleaseKind
     from kanon_sql.release.publish.publisher import InPlace
-    from kanon_sql.release.tables.found import FoundTables
     from kanon_sql.release.tables.opened import Member
+    from kanon_sql.release.tables.statements import FoundTables
 
 Format = Literal["csv", "parquet"]
 MEMORY = "memory"

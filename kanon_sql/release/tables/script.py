@@ -10,6 +10,7 @@ more, what is left out for a person makes other combinations rarer, and it can m
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
 from kanon_sql.release.script import Script, after_all, held_in, logged_script
 from kanon_sql.release.tables import publish
-from kanon_sql.release.tables.statements import ReleasedRows
+from kanon_sql.release.tables.statements import FoundTables, ReleasedRows
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.release.tables.found import FoundTables
     from kanon_sql.release.tables.opened import Member
 
 NO_SCRIPT = (
@@ -100,7 +100,9 @@ def _with_published_values(release: FoundTables, found: slice) -> tuple[FoundTab
             f"{', '.join(sorted(written))} it would make another release. Load the hierarchies into the database "
             "(kanon hierarchy load), or use rules in the place of files."
         )
-    return replace(release, opened=opened, rows=rows), of_known
+    known = copy(release)
+    known.opened, known.rows = opened, rows
+    return known, of_known
 
 
 def _is_joined(release: FoundTables, hierarchy: Hierarchy) -> bool:

@@ -29,8 +29,9 @@ from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import looked_up, published_type
 from kanon_sql.errors import counted
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.policy.tables import Through
+from kanon_sql.policy.tables import TablesPolicy, Through
 from kanon_sql.release.pseudonyms import canonical_bytes, require_unprofiled
+from kanon_sql.release.steps import Made
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table, with_numbers
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
@@ -50,6 +51,31 @@ _PSEUDONYMS_TITLE = (
 )
 _ROWS, _ROWS_WITH_VALUES, _REFERRED, _ROOM = "rows_of_events", "rows_with_values", "kanon_referred", 1 << 40
 """Numbers of the kinds of events of a table begin at a multiple of the last one."""
+
+
+@dataclass(frozen=True)
+class TableCounts:
+    """The rows of a table before and after.
+
+    Attributes:
+        rows: what they are: people, events, or kept as they are.
+        rows_in: rows of the table.
+        of_nobody: rows that lead to no person, or to one that the table of people does not have: never released.
+        rows_out: rows that are released.
+        levels: of its quasi-identifiers; a level of 0 is the original value.
+    """
+
+    name: str
+    rows: str
+    rows_in: int
+    of_nobody: int
+    rows_out: int
+    levels: dict[str, int]
+
+    @property
+    def suppressed(self) -> int:
+        """Rows of people that are left out."""
+        return self.rows_in - self.of_nobody - self.rows_out
 
 
 @dataclass
@@ -402,6 +428,17 @@ class ReleasedRows:
             joins={"needed": joins},
         )
 
+    def counts(self) -> Iterator[TableCounts]:
+        """Yield the rows of each table, before and after."""
+        for member in self.opened.members:
+            name, rows_in = member.name, self._count(member.relation, f"rows of {member.name}")
+            if member.roles is None:
+                yield TableCounts(name, "kept", rows_in, 0, rows_in, {})
+                continue
+            levels = {column.name: self.levels[member.names[column.name]] for column in member.quasi_identifiers}
+            of_nobody = rows_in - self.of_people[name]
+            yield TableCounts(name, member.policy.rows, rows_in, of_nobody, self.rows_out(member), levels)
+
     # 5. The rows
 
     def released(self, member: Member, seed: int) -> exp.Select:
@@ -441,6 +478,23 @@ class ReleasedRows:
             labelled = levels.get(column.name, 0) > 0
             kind = PSEUDONYM_TYPE if column.name in keys else "VARCHAR" if labelled else published_type(column)
             yield Column(column.name, kind)
+
+
+@dataclass(kw_only=True)
+class FoundTables(Made[TablesPolicy]):
+    """Tables whose people and events are found: what publishing needs.
+
+    Attributes:
+        rows: the people and events that are left.
+        writable: whether the database was opened for writing.
+        gone: True once the release has taken the place of its tables.
+    """
+
+    opened: OpenedTables
+    rows: ReleasedRows = field(init=False)
+    counts: tuple[TableCounts, ...] = field(init=False)
+    writable: bool = False
+    gone: bool = False
 
 
 def kept_value(column: Column, table: str) -> exp.Expr:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.release.tables.found import TableCounts
     from kanon_sql.release.tables.opened import Member, OpenedTables
+    from kanon_sql.release.tables.statements import TableCounts
 
 _ONES = (1 << 76) | (1 << 60)
 """A 1 in each of the two digits of a UUID that say its version and its variant: both are 8 in a pseudonym."""
