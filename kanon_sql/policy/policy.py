@@ -30,14 +30,14 @@ from kanon_sql.policy.destination import DESTINATION, Destination, Origin
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
-from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import (
     Setting,
     check_settings,
     checked,
     column_names,
     listed_texts,
-    moved_rule,
+    moved_rules,
     names_in,
     one_of,
     positive,
@@ -47,6 +47,7 @@ from kanon_sql.policy.settings import (
     settings_of_section,
     threshold,
     toml_document,
+    toml_of,
     toml_text,
 )
 from kanon_sql.sql.names import folded
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.hierarchy.spec import Given, Hierarchies
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy.roles import Rest
 
 Call = TypeVar("Call", bound="Callable[..., Any]")
 SearchOn = Literal["workbench", "warehouse"]
@@ -108,30 +108,14 @@ class ByDefault(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What a release must be: each ``setting`` says what it is.
+@dataclass(frozen=True, kw_only=True)
+class SetPolicy:
+    """What is required of tables that are released together, one or several: each ``setting`` says what it is.
 
     Attributes:
-        columns: roles of the columns.
-        models: what every published class must satisfy.
-        hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
-        hierarchy_directory: a directory with hierarchy files.
-        publish: for columns that are kept, the rules by which they are published.
-        levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
-        population: the table, or the file, that k-map and delta-presence compare with.
-        directory: where relative paths of hierarchies start from.
-        origin: the table that a release is made from, where the policy is for one table.
-        prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
-        standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
+        directory: where relative paths start from.
     """
 
-    columns: NamedColumns = field(default_factory=NamedColumns)
-    models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
-    hierarchies: Mapping[str, Given] = field(default_factory=dict)
-    hierarchy_directory: Path | None = None
-    publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    levels: Mapping[str, str] = field(default_factory=dict)
     count: Count = setting(
         "What k counts, if people have several rows.", "privacy", get_args(Count), default="people", is_shown=True
     )
@@ -146,6 +130,7 @@ class Policy:
         metavar="LIMIT",
         is_written=True,
         is_shown=True,
+        in_sets=True,
     )
     algorithm: str = setting(
         "How to search (default: optimal; for sensitive models mondrian).",
@@ -165,6 +150,7 @@ class Policy:
         must="a number of seconds above 0",
         read=positive,
         metavar="SECONDS",
+        in_sets=True,
     )
     sample_rate: float | None = setting(
         "Of rows on which spolg chooses its path (0.01).",
@@ -217,13 +203,16 @@ class Policy:
         get_args(SearchOn),
         default="workbench",
     )
-    seed: int | None = setting("Of the order of rows, and of random choices.", "release", int, metavar="N")
+    seed: int | None = setting(
+        "Of the order of rows, and of random choices.", "release", int, metavar="N", in_sets=True
+    )
     time_zone: str = setting(
         "In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin.",
         "release",
         str,
         default=UTC,
         metavar="NAME",
+        in_sets=True,
     )
     key_file: Path | None = setting(
         "The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
@@ -231,9 +220,35 @@ class Policy:
         Path,
         read=Path,
         metavar="FILE",
+        in_sets=True,
     )
-    population: str | None = None
     directory: Path = field(default_factory=Path)
+
+
+@dataclass(frozen=True)
+class Policy(SetPolicy):
+    """What a release of one table must be: settings of a set of tables, and those of its only member.
+
+    Attributes:
+        columns: roles of the columns.
+        models: what every published class must satisfy.
+        hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
+        hierarchy_directory: a directory with hierarchy files.
+        publish: for columns that are kept, the rules by which they are published.
+        levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
+        population: the table, or the file, that k-map and delta-presence compare with.
+        origin: the table that a release is made from, where the policy is for one table.
+        prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
+        standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
+    """
+
+    columns: NamedColumns = field(default_factory=NamedColumns)
+    models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)
+    hierarchy_directory: Path | None = None
+    publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    population: str | None = None
     origin: Origin | None = None
     prepare: Mapping[str, Rules] = field(default_factory=dict)
     standards: tuple[str, ...] = ()
@@ -243,9 +258,10 @@ class Policy:
         object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
         check_settings(self, settings_of(type(self)))
         self._choose_algorithm()
-        if self.sample_rate is not None and "sample_rate" in options_of_others(self.algorithm):
+        others = options_of_others(self.algorithm)
+        if self.sample_rate is not None and "sample_rate" in others:
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
-        if self.prove and "prove" in options_of_others(self.algorithm):
+        if self.prove and "prove" in others:
             raise UsageError(
                 f"prove is for {' and '.join(algorithms_of('local'))}, of which it says how far from the best any of "
                 f"their kind they may be; {self.algorithm} is not one of them."
@@ -264,10 +280,12 @@ class Policy:
             )
         publish = {column: publish_rules_of(texts, column) for column, texts in self.publish.items()}
         object.__setattr__(self, "publish", publish)
-        rules = [rule for column, texts in self.publish.items() for rule in parse_publish_rules(column, texts)]
-        self._require_use_of_key(needed=any(rule.kind in KEYED for rule in rules))
+        self._require_use_of_key()
         self._name_one_entity()
-        self._require_standards()
+        if self.standards:
+            from kanon_sql.policy.standards import standards_named  # read only where a policy names some
+
+            object.__setattr__(self, "standards", standards_named(self.standards))
 
     def _choose_algorithm(self) -> None:
         if not self.algorithm or isinstance(self.algorithm, ByDefault):
@@ -289,12 +307,6 @@ class Policy:
                 + ", or leave --levels out."
             )
 
-    def _require_standards(self) -> None:
-        if self.standards:
-            from kanon_sql.policy.standards import standards_named  # read only where a policy names some
-
-            object.__setattr__(self, "standards", standards_named(self.standards))
-
     def _name_one_entity(self) -> None:
         """Let columns and models name the same person, or none."""
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
@@ -309,8 +321,10 @@ class Policy:
             object.__setattr__(self, "columns", replace(self.columns, entity=entity))
             object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
 
-    def _require_use_of_key(self, *, needed: bool) -> None:
-        if self.key_file is not None and not self.columns.pseudonymize and not needed:
+    def _require_use_of_key(self) -> None:
+        rules = [rule for column, texts in self.publish.items() for rule in parse_publish_rules(column, texts)]
+        keyed = self.columns.pseudonymize or any(rule.kind in KEYED for rule in rules)
+        if self.key_file is not None and not keyed:
             raise UsageError(
                 "A key file is for pseudonyms: say which columns with --pseudonymize (or --publish COLUMN=hash, "
                 "COLUMN=shift-dates:DAYS), or leave it out."
@@ -387,23 +401,13 @@ def _with_k_of_known(models: tuple[PrivacyModel, ...]) -> tuple[PrivacyModel, ..
     return (replace(known, k=own, entity=entity),)
 
 
-def make_policy(  # noqa: PLR0913 - the settings of the public calls
+def make_policy(
     policy: Policy | str | os.PathLike[str] | None,
     *,
-    quasi_identifiers: Sequence[str] = (),
-    identifying: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    pseudonymize: Sequence[str] = (),
-    rest: Rest | None = None,
-    entity: str | None = None,
     hierarchies: Hierarchies | None = None,
-    publish: Mapping[str, str | Sequence[str]] | None = None,
-    levels: Mapping[str, str | int] | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
-    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
+    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know, and of its columns
 ) -> Policy:
     """Return the policy that was given, or read from a file, or the one that settings make."""
     if isinstance(policy, Policy):
@@ -411,23 +415,17 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     if policy is not None:
         return read_policy(Path(policy))[0]
     rules, directory = by_column_or_directory(hierarchies)
-    columns = NamedColumns(
-        names(identifying),
-        names(quasi_identifiers),
-        names(sensitive),
-        names(insensitive),
-        rest,
-        entity,
-        names(pseudonymize),
-    )
+    of_columns: dict[str, Any] = {
+        name: settings.pop(name) for name in SECTIONS["columns"] - {"proposed"} if name in settings
+    }
+    of_columns |= {name: names(one) for name, one in of_columns.items() if name in ROLES}
+    by_column: dict[str, Any] = {name: settings.pop(name, None) or {} for name in ("publish", "levels", "prepare")}
     return Policy(
-        columns=columns,
+        columns=NamedColumns(**of_columns),
         models=models_with_k(models, k),
         hierarchies=rules,
         hierarchy_directory=directory,
-        publish={column: publish_rules_of(texts, column) for column, texts in (publish or {}).items()},
-        levels=levels_of(levels or {}),
-        prepare=rules_of(prepare or {}),
+        **by_column,
         **settings,
     )
 
@@ -450,6 +448,8 @@ def with_settings(call: Call) -> Call:
     return call
 
 
+ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
+"""Settings that are lists of columns."""
 SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", *READERS_OF},
     "columns": {column.name for column in fields(NamedColumns)},
@@ -512,45 +512,39 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
 
 def policy_text(policy: Policy, destination: Destination, directory: Path) -> str:
     """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
-    import tomli_w
-
     origin = policy.origin
-    source = {}
-    if origin is not None:
-        source = {"from": seen_from(directory, origin.source), "table": origin.table, **origin.layout.stated}
-    named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
-    columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
-    rules = {name: moved_rule(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
-    hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
+    source = {} if origin is None else {"from": seen_from(directory, origin.source), "table": origin.table}
+    hierarchies: dict[str, Any] = moved_rules(policy.hierarchies, policy.directory, directory)
+    if {"directory", "columns"} & set(hierarchies):
+        hierarchies = {"columns": hierarchies}
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
-    publish = {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.publish.items()}
-    of_policy = {
-        section: settings_of_section(policy, SETTINGS, section, directory)
-        for section in ("privacy", "search", "release")
-    }
-    release = settings_of_section(destination, DESTINATION, "release", directory) | of_policy["release"]
-    if destination.into:
-        release = {"into": destination.into, "as": destination.kind, **release}
-    population = {} if policy.population is None else {"population": policy.population}
-    standards = {"standards": list(policy.standards)} if policy.standards else {}
-    privacy = {"k": policy.k, **of_policy["privacy"], **to_settings(policy.models), **population, **standards}
-    document = {
-        "source": {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in source.items()
-            if value is not None
-        },
-        "prepare": {name: rules[0] if len(rules) == 1 else list(rules) for name, rules in policy.prepare.items()},
-        "columns": columns,
+    privacy, search, release = (
+        settings_of_section(policy, SETTINGS, section, directory) for section in ("privacy", "search", "release")
+    )
+    release = settings_of_section(destination, DESTINATION, "release", directory) | release
+    document: dict[str, dict[str, Any]] = {
+        "source": source if origin is None else source | origin.layout.stated,
+        "prepare": {name: _one_or_several(rules) for name, rules in policy.prepare.items()},
+        "columns": {name: value for name in sorted(SECTIONS["columns"]) if (value := getattr(policy.columns, name))},
         "hierarchies": hierarchies,
-        "publish": publish,
+        "publish": {name: _one_or_several(rules) for name, rules in policy.publish.items()},
         "levels": {name: int(text) if text.isdecimal() else text for name, text in policy.levels.items()},
-        "privacy": privacy,
-        "search": dict(sorted(of_policy["search"].items())),
-        "release": release,
+        "privacy": {
+            "k": policy.k,
+            **privacy,
+            **to_settings(policy.models),
+            "population": policy.population,
+            "standards": policy.standards or None,
+        },
+        "search": dict(sorted(search.items())),
+        "release": {"into": destination.into, "as": destination.kind, **release} if destination.into else release,
     }
-    return tomli_w.dumps({name: section for name, section in document.items() if section})
+    return toml_of(document)
+
+
+def _one_or_several(rules: Sequence[str]) -> str | Sequence[str]:
+    return rules[0] if len(rules) == 1 else rules
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
@@ -560,13 +554,8 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
             raise PolicyError(f"[{section}] is not a section. Sections are {', '.join(known)}.")
         if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
-    columns = document.get("columns", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
-    named = NamedColumns(
-        **{role: column_names(columns.get(role, []), f"columns.{role}") for role in _LISTS},
-        rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
-        entity=checked(columns.get("entity"), str, "columns.entity"),
-    )
+    named = named_columns(document.get("columns", {}), "columns")
     privacy = document.get("privacy", {})
     k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
     population = checked(privacy.get("population"), str, "privacy.population")
@@ -576,7 +565,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
-        publish={name: publish_rules_of(rules, name) for name, rules in document.get("publish", {}).items()},
+        publish=document.get("publish", {}),
         levels=document.get("levels", {}),
         **settings_in(document, SETTINGS, directory),
         directory=directory,
@@ -585,6 +574,15 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         standards=listed_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )
     return policy, Destination(**settings_in(document, DESTINATION, directory))
+
+
+def named_columns(settings: Mapping[str, Any], where: str) -> NamedColumns:
+    """Return the roles that a section of kanon.toml gives columns; ``where`` is its name in messages."""
+    return NamedColumns(
+        **{role: column_names(settings.get(role, []), f"{where}.{role}") for role in ROLES},
+        rest=one_of(settings.get("rest"), get_args(Rest), f"{where}.rest"),
+        entity=checked(settings.get("entity"), str, f"{where}.entity"),
+    )
 
 
 def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
@@ -614,6 +612,3 @@ def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     if twice := sorted(settings.keys() & apart.keys()):
         raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
     return {name: rule_text(rule, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
-
-
-_LISTS = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")

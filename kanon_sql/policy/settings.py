@@ -42,6 +42,7 @@ class Setting:
         metavar: what stands for a value in the help.
         is_written: whether a kanon.toml that is written has it if it is the default, too.
         is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
+        in_sets: whether a policy of several tables has it, too.
     """
 
     about: str
@@ -56,6 +57,7 @@ class Setting:
     metavar: str | None = None
     is_written: bool = False
     is_shown: bool = False
+    in_sets: bool = False
 
     @property
     def option(self) -> str:
@@ -210,8 +212,20 @@ def one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: AN
     return value
 
 
-def moved_rule(rule: Given, old: Path, new: Path) -> str:
-    """Return the rule of a hierarchy, with the path of a file as it is seen from another directory."""
+def toml_of(document: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of a kanon.toml, without values that are None and sections that are empty."""
+    import tomli_w
+
+    given = {name: {key: one for key, one in section.items() if one is not None} for name, section in document.items()}
+    return tomli_w.dumps({name: section for name, section in given.items() if section})
+
+
+def moved_rules(rules: Mapping[str, Given], old: Path, new: Path) -> dict[str, str]:
+    """Return the rules of hierarchies, with the paths of files as they are seen from another directory."""
+    return {name: _moved(rule, old, new) for name, rule in rules.items()}
+
+
+def _moved(rule: Given, old: Path, new: Path) -> str:
     parsed = parse_rule(rule, old)
     if not isinstance(parsed, FileRule | PrefixRule) or str(rule).startswith(READY):
         return str(rule)

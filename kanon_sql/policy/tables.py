@@ -1,43 +1,6 @@
 """What is required of several tables of a database that are released together: a kanon.toml with ``[tables.NAME]``.
 
-    [source]
-    from = "clinic.duckdb"
-
-    [privacy]
-    k = 5
-    km = 1                                  # events that an attacker may know
-
-    [search]
-    max_suppressed = 0.02                   # of the people, and of the events of each table
-    time_limit = 60
-
-    [release]
-    into_schema = "released"                # or out = "released.duckdb", or out_directory = "released",
-                                            # or in_place = true (with backup = "FILE" or false)
-    seed = 42
-    time_zone = "Europe/Berlin"             # of labels and texts of a TIMESTAMP WITH TIME ZONE; without it, UTC
-    key_file = "pseudonyms.key"
-
-    [tables.patients]
-    rows = "people"                         # one row for each person
-    person = "patient_id"                   # the column that names the person
-    quasi_identifiers = ["birth_date", "sex"]
-    rest = "drop"
-    hierarchies = { birth_date = "date:year,decade" }
-
-    [tables.visits]                         # rows are events, unless something else is said
-    person = "patient_id"
-    key = "visit_id"                        # to which other tables refer
-    quasi_identifiers = ["day"]
-
-    [tables.prescriptions]
-    person = { through = "visit_id", to = "visits" }
-    quasi_identifiers = ["drug"]
-
-    [tables.wards]
-    rows = "kept"                           # about nobody: published as it is; or "dropped"
-
-Paths in the file start from the directory of the file.
+``docs/policy.md`` shows a whole one. Paths in the file start from the directory of the file.
 """
 
 from __future__ import annotations
@@ -53,21 +16,30 @@ from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.spec import all_given, require_in_files, rule_text
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, Backup, Origin
-from kanon_sql.policy.policy import ALL_SETTINGS, BY_COLUMN, DEFAULT_K, SECTIONS, TABLES
-from kanon_sql.policy.roles import NamedColumns, Rest
+from kanon_sql.policy.policy import (
+    ALL_SETTINGS,
+    BY_COLUMN,
+    DEFAULT_K,
+    ROLES,
+    SECTIONS,
+    SETTINGS,
+    TABLES,
+    SetPolicy,
+    named_columns,
+)
+from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import (
     as_declared,
     check_settings,
     checked,
-    column_names,
-    moved_rule,
+    moved_rules,
     names_in,
-    one_of,
     setting,
     settings_in,
     settings_of,
     settings_of_section,
     toml_document,
+    toml_of,
     toml_text,
 )
 from kanon_sql.sql.names import folded
@@ -128,27 +100,27 @@ class TablePolicy:
     def _wrong(self) -> Iterator[str]:
         if self.rows not in get_args(Rows):
             yield f"rows is {' or '.join(get_args(Rows))}, not {self.rows!r}"
-        yield from (f"{name}: {_NOT_YET}" for name in ("entity", "pseudonymize") if getattr(self.columns, name))
+        yield from (f"{name}: {_NOT_YET}" for name in _NOT_IN_SETS if getattr(self.columns, name))
         if self.rows in {"kept", "dropped"}:
             given = {"person": self.person, "key": self.key, **vars(self.columns), "hierarchies": self.hierarchies}
-            for name in (name for name, value in given.items() if value):
-                yield (
-                    f"rows that are {self.rows} are about nobody, and so the table has no {name}: leave it out, or say "
-                    "how a row reaches its person"
-                )
+            yield from (
+                f"rows that are {self.rows} are about nobody, and so the table has no {name}: leave it out, or say how "
+                "a row reaches its person"
+                for name, value in given.items()
+                if value
+            )
         elif self.person is None:
             yield (
                 'it is not said how a row reaches its person: write person = "COLUMN", or person = { through = '
                 '"COLUMN", to = "TABLE" }; or, where rows are about nobody, rows = "kept" or rows = "dropped"'
             )
-        elif self.rows == "people":
-            if isinstance(self.person, Through):
-                yield "each row is a person, and so person is the column that names her, not a path"
-            if self.key is not None:
-                yield (
-                    "each row is a person, and so its key is the column of the person: leave key out. In tables that "
-                    "refer to it, person is the column that does"
-                )
+        elif self.rows == "people" and isinstance(self.person, Through):
+            yield "each row is a person, and so person is the column that names them, not a path"
+        elif self.rows == "people" and self.key is not None:
+            yield (
+                "each row is a person, and so its key is the column of the person: leave key out. In tables that refer "
+                "to it, person is the column that does"
+            )
         yield from self._wrong_columns()
 
     def _wrong_columns(self) -> Iterator[str]:
@@ -161,7 +133,7 @@ class TablePolicy:
                 f"column {self.key!r} is the key and the way to the person: leave key out, and let the tables that "
                 f"refer to it go where {self.name} goes"
             )
-        for role in (*_ROLES, "hierarchies"):
+        for role in (*ROLES, "hierarchies"):
             for name in self.hierarchies if role == "hierarchies" else getattr(self.columns, role):
                 if folded(name) in names:
                     yield f"column {name!r} {names[folded(name)]}, and becomes a pseudonym: leave it out of {role}"
@@ -184,13 +156,12 @@ def _named(given: str) -> str:
 
 
 @dataclass(frozen=True)
-class TablesPolicy:
+class TablesPolicy(SetPolicy):
     """What is required of tables that are released together.
 
     Attributes:
         tables: in the order of the file.
         source: the database.
-        directory: of the policy file, from which paths start.
     """
 
     tables: tuple[TablePolicy, ...]
@@ -210,10 +181,6 @@ class TablesPolicy:
         read=_few_events,
         is_written=True,
     )
-    max_suppressed: float | str = as_declared(ALL_SETTINGS["max_suppressed"])
-    time_limit: float | None = as_declared(ALL_SETTINGS["time_limit"])
-    seed: int | None = as_declared(ALL_SETTINGS["seed"])
-    key_file: Path | None = as_declared(ALL_SETTINGS["key_file"])
     source: str | None = None
     into_schema: str | None = setting(
         "The schema of the release.", "release", str, must="the name of a schema", read=_named
@@ -222,10 +189,11 @@ class TablesPolicy:
     out_directory: Path | None = setting("The directory of the files of the release.", "release", Path)
     in_place: bool = as_declared(ALL_SETTINGS["in_place"])
     backup: Backup = as_declared(ALL_SETTINGS["backup"])
-    directory: Path = Path()
-    time_zone: str = as_declared(ALL_SETTINGS["time_zone"])
 
     def __post_init__(self) -> None:
+        for name, one in SETTINGS.items():
+            if name not in OF_TABLES and getattr(self, name) != one.default:
+                raise UsageError(f"{one.section}.{name}: {_NOT_YET}.")
         check_settings(self, OF_TABLES)
         KAnonymity(self.k)  # refuses a k below 1
         if self.source is not None:
@@ -266,27 +234,28 @@ class TablesPolicy:
 
     def _require_paths(self) -> None:
         for table in self.tables:
-            if not isinstance(table.person, Through):
-                continue
-            column, through, wrong = table.person.column, self.table(table.person.table), None
-            if through is None:
-                wrong = f"which is not in the policy: there is no [tables.{table.person.table}]"
-            elif through.rows == "people":
-                wrong = (
-                    f'each row of which is a person: write person = "{column}", where that column has the values of '
-                    f"{through.name}.{through.person}"
-                )
-            elif through.rows != "events":
-                wrong = (
-                    f"the rows of which are {through.rows}, and so about nobody: give it a person, or give "
-                    f"{table.name} another path"
-                )
-            elif through.key is None:
-                wrong = f"which has no key: say with key which of its columns {table.name}.{column} has the values of"
-            if wrong is not None:
-                raise UsageError(f"[tables.{table.name}] {column} goes through {table.person.table}, {wrong}.")
+            if isinstance(way := table.person, Through) and (wrong := self._wrong_way(table, way)) is not None:
+                raise UsageError(f"[tables.{table.name}] {way.column} goes through {way.table}, {wrong}.")
         for table in self.tables:
             self.path(table)  # refuses a circle
+
+    def _wrong_way(self, table: TablePolicy, way: Through) -> str | None:
+        through = self.table(way.table)
+        if through is None:
+            return f"which is not in the policy: there is no [tables.{way.table}]"
+        if through.rows == "people":
+            return (
+                f'each row of which is a person: write person = "{way.column}", where that column has the values of '
+                f"{through.name}.{through.person}"
+            )
+        if through.rows != "events":
+            return (
+                f"the rows of which are {through.rows}, and so about nobody: give it a person, or give {table.name} "
+                "another path"
+            )
+        if through.key is None:
+            return f"which has no key: say with key which of its columns {table.name}.{way.column} has the values of"
+        return None
 
     @property
     def people(self) -> TablePolicy | None:
@@ -311,18 +280,16 @@ class TablesPolicy:
         return tuple(found)
 
 
-OF_TABLES = settings_of(TablesPolicy)
+OF_TABLES = {name: one for name, one in settings_of(TablesPolicy).items() if one.in_sets or name not in SETTINGS}
 """The settings of a policy of several tables, by their names."""
 _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
-    "privacy": names_in("privacy", OF_TABLES),
-    "search": names_in("search", OF_TABLES),
-    "release": names_in("release", OF_TABLES),
+    **{section: names_in(section, OF_TABLES) for section in ("privacy", "search", "release")},
 }
-_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "proposed")
-_OF_TABLE = {"rows", "person", "key", "rest", "hierarchies", *_ROLES}
+_NOT_IN_SETS = ("entity", "pseudonymize")
+_OF_TABLE = {"rows", "person", "key", "hierarchies", *SECTIONS["columns"]} - set(_NOT_IN_SETS)
 _NOT_YET = "a policy of several tables does not have it yet"
-_IN_EACH_TABLE = {"columns", "hierarchies"}  # sections of a policy of one table, which are in [tables.NAME] here
+_NO_SETTING = "there is no such setting"
 
 
 def has_tables(given: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
@@ -357,23 +324,28 @@ def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> N
 
 def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
     """Return the text of a kanon.toml in a directory that reads back as a policy."""
-    import tomli_w
-
-    document: dict[str, dict[str, Any]] = {
-        "source": {"from": None if policy.source is None else seen_from(directory, policy.source)},
-        **{name: settings_of_section(policy, OF_TABLES, name, directory) for name in ("privacy", "search", "release")},
-    }
-    given = {name: {key: value for key, value in one.items() if value is not None} for name, one in document.items()}
-    tables = {table.name: _table_document(table, policy.directory, directory) for table in policy.tables}
-    return tomli_w.dumps({**{name: section for name, section in given.items() if section}, TABLES: tables})
+    return toml_of(
+        {
+            "source": {"from": None if policy.source is None else seen_from(directory, policy.source)},
+            **{
+                name: settings_of_section(policy, OF_TABLES, name, directory)
+                for name in ("privacy", "search", "release")
+            },
+            TABLES: {table.name: _table_document(table, policy.directory, directory) for table in policy.tables},
+        }
+    )
 
 
 def _table_document(table: TablePolicy, old: Path, new: Path) -> dict[str, Any]:
     person = table.person.setting() if isinstance(table.person, Through) else table.person
-    columns = {name: list(getattr(table.columns, name)) for name in _ROLES}
-    hierarchies = {name: moved_rule(rule, old, new) for name, rule in table.hierarchies.items()}
-    document = {"person": person, "key": table.key, **columns, "rest": table.columns.rest, "hierarchies": hierarchies}
-    return {"rows": table.rows, **{name: value for name, value in document.items() if value}}
+    document = {
+        "rows": table.rows,
+        "person": person,
+        "key": table.key,
+        **{name: getattr(table.columns, name) for name in (*ROLES, "rest")},
+        "hierarchies": moved_rules(table.hierarchies, old, new),
+    }
+    return {name: value for name, value in document.items() if value}
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
@@ -406,7 +378,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
 
 def _require_settings(section: str, settings: Any) -> None:  # noqa: ANN401 - what a TOML file may hold
     """Refuse an unknown section or setting."""
-    if section in _IN_EACH_TABLE:
+    if section in {"columns", "hierarchies"}:
         raise UsageError(
             f"[{section}] is of a policy of one table. In one of several each table has its own, in "
             f"[{TABLES}.NAME]{' hierarchies' if section == 'hierarchies' else ''}."
@@ -417,29 +389,26 @@ def _require_settings(section: str, settings: Any) -> None:  # noqa: ANN401 - wh
         raise UsageError(f"[{section}] is not a section. Sections are {', '.join(_SECTIONS)}, tables.NAME.")
     for name in settings:
         if name not in _SECTIONS[section]:
-            why = _NOT_YET if name in SECTIONS[section] else "there is no such setting"
-            raise UsageError(f"{section}.{name}: {why}.")
+            raise UsageError(f"{section}.{name}: {_NOT_YET if name in SECTIONS[section] else _NO_SETTING}.")
 
 
 def _table(name: str, settings: dict[str, Any]) -> TablePolicy:
     where = f"{TABLES}.{name}"
-    of_one = SECTIONS["columns"] | set(BY_COLUMN)
     for own, value in settings.items():
         if own not in _OF_TABLE:
-            why = _NOT_YET if own in of_one else "there is no such setting"
+            why = _NOT_YET if own in {*SECTIONS["columns"], *BY_COLUMN} else _NO_SETTING
             if isinstance(value, dict):
                 why += f'; a table of the schema {name} is written [{TABLES}."{name}.{own}"]'
             raise UsageError(f"[{where}] {own}: {why}.")
     hierarchies = settings.get("hierarchies", {})
     if not isinstance(hierarchies, dict):
         raise UsageError(f'{where}.hierarchies has a rule for each column, as in {{ zip = "mask:right" }}.')
-    roles: dict[str, Any] = {role: column_names(settings.get(role, []), f"{where}.{role}") for role in _ROLES}
     return TablePolicy(
         name=name,
         rows=settings.get("rows", "events"),
         person=_person(settings.get("person"), f"{where}.person"),
         key=checked(settings.get("key"), str, f"{where}.key"),
-        columns=NamedColumns(**roles, rest=one_of(settings.get("rest"), get_args(Rest), f"{where}.rest")),
+        columns=named_columns(settings, where),
         hierarchies={column: rule_text(rule, f"{where}.hierarchies.{column}") for column, rule in hierarchies.items()},
     )
 

@@ -23,6 +23,7 @@ from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.policy.policy import parse_policy, read_policy
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.tables import (
+    OF_TABLES,
     Rows,
     TablePolicy,
     TablesPolicy,
@@ -124,7 +125,7 @@ def test_the_example_of_the_page_is_a_policy_with_every_setting() -> None:
     block = page.partition("```toml\n")[2].partition("```")[0]
     policy = parse_tables_policy(block, FILE)
     assert [table.rows for table in policy.tables] == ["people", "events", "events", "kept", "dropped"]
-    for name in [field.name for kind in (TablesPolicy, TablePolicy) for field in fields(kind)]:
+    for name in [*OF_TABLES, "tables", "source", "directory", *(field.name for field in fields(TablePolicy))]:
         named = {"source": "from", "columns": "quasi_identifiers", "name": "tables", "directory": "directory"}.get(
             name, name
         )
@@ -187,6 +188,7 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
         (lambda: TablesPolicy((PATIENTS,), km=True), "1 to 3. Got True"),
         (lambda: TablesPolicy((PATIENTS,), k=0), "k must be a whole number of at least 1"),
         (lambda: TablesPolicy((PATIENTS,), max_suppressed=2), "max_suppressed must be between 0 and 1"),
+        (lambda: TablesPolicy((PATIENTS,), algorithm="local"), "search.algorithm: a policy of several tables does not"),
         (lambda: TablesPolicy((PATIENTS,), time_limit=0), "time_limit must be a number of seconds above 0"),
         (lambda: TablesPolicy((PATIENTS,), source=" "), "[source] from is empty"),
         (lambda: TablesPolicy((PATIENTS,), source="postgresql://me:hunter2@host/db"), "has a password"),
