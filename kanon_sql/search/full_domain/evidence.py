@@ -48,8 +48,11 @@ if TYPE_CHECKING:
 TUPLES_PER_STATEMENT = 300_000
 """Tuples that are read in about the time that planning a statement takes: of fewer, several nodes are tested together;
 of more, a probe, a table of the classes or telling few people apart is worth a statement of its own."""
-MOST_TOGETHER = 12
-"""Nodes that are tested in one statement. In a lattice of few times as many, each has one that is easy to read."""
+MOST_TOGETHER = 4
+"""Nodes that are tested in one statement: what is tested next depends on them. In a lattice of few times as many, each
+has one that is easy to read."""
+MOST_TUPLES_JOINED = 30_000
+"""Tuples that are joined to the masks of nodes; more are grouped in a query for each node, if only rows are counted."""
 
 
 def require_not_stopped(stopped: Stopped | None) -> None:
@@ -91,7 +94,7 @@ class Evidence:
         self._joins_masks = (
             problem.frequency.engine.joins_masks
             and known_subsets_of(problem.models) is None
-            and problem.lattice.size >= MOST_TOGETHER**2
+            and problem.lattice.size >= 25 * MOST_TOGETHER
             and problem.shared_tests is None  # which are remembered for each k
             and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
         )
@@ -347,7 +350,7 @@ class Evidence:
     def _most_together(self, node: Node) -> int:
         """Return how many nodes, counted where this one is, are worth testing in one statement."""
         if self.problem.frequency.engine.tests_together:
-            return MOST_TOGETHER
+            return 3 * MOST_TOGETHER  # each statement is a job
         tuples = max(1, self.roll_ups.source(node).tuples)
         return max(1, min(MOST_TOGETHER, TUPLES_PER_STATEMENT // tuples)) if self._joins_masks else 1
 
@@ -355,15 +358,17 @@ class Evidence:
         """Test nodes by one statement: tuples are joined to the masks of each, or each has a query of its own."""
         problem, relation, with_sizes = self.problem, source.relation, not self.bounds_are_free
         masks = [problem.frequency.masks(node) for node in nodes]
-        if self._joins_masks:
+        is_joined = self._joins_masks and not (source.tuples > MOST_TUPLES_JOINED and problem.only_counts_rows)
+        if is_joined:
             shape: tuple[Any, ...] = ("nodes", relation.name)
             values: dict[str, Any] = listed(masks)
         else:
             shape = ("union", relation.name, *(bool(mask) for own in masks for mask in own))
-            values = {
-                f"{mask_name(key)}_{place}": mask for place, own in enumerate(masks) for key, mask in enumerate(own)
-            }
-        if shape not in self._statements and self._joins_masks:
+            named = (
+                (f"{mask_name(key)}_{place}", mask) for place, own in enumerate(masks) for key, mask in enumerate(own)
+            )
+            values = {name: mask for name, mask in named if mask}
+        if shape not in self._statements and is_joined:
             self._statements[shape] = nodes_query(
                 relation, problem.frequency.keys, problem.models, with_sizes=with_sizes, packing=self._packing
             )
@@ -377,10 +382,9 @@ class Evidence:
                 test.set("expressions", [sql.named(sql.literal(place), NODE), *test.selects])
                 tests.append(test)
             self._statements[shape] = sql.union_all(tests)
-        bound_values = values if self._joins_masks else {name: mask for name, mask in values.items() if mask}
         title = f"test nodes {', '.join(map(str, nodes))}"
-        for place, *found in problem.frequency.engine.rows(self._statements[shape], title, bound_values):
-            if self._joins_masks and not self.monotone:
+        for place, *found in problem.frequency.engine.rows(self._statements[shape], title, values):
+            if is_joined and not self.monotone:
                 self._screens_ahead[nodes[place]] = int(found.pop())
             self._ahead[nodes[place]] = tuple(found)
 
