@@ -184,10 +184,7 @@ def dp_release_script(source: Source, requested: RequestedRelease, destination: 
 
 def _shape_of(source: Source, requested: RequestedRelease) -> _ReleaseShape:
     """Return what is known of a release without a row: hierarchies are made for none, which shows their heights."""
-    source.refuse_in_warehouse(
-        "of which this version makes no differentially private releases: export the columns that are to be published "
-        "to a Parquet file, and release that."
-    )
+    source.require("dp release", "A differentially private release")
     policy = requested.policy
     columns = resolve_columns(policy.columns.quasi_identifiers, source.columns, source.name)
     if not columns:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from kanon_sql.classes.recoding import OPTIONS, Choose, Cut, Cutting, Numbers, Texts, cutting_of
 from kanon_sql.engine.base import names
+from kanon_sql.engine.capabilities import COMMANDS, has, refused
 from kanon_sql.engine.files import relative_path, write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.engine.sources.layout import READERS_OF, layout_from
@@ -488,10 +489,10 @@ def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
     """Return what a kanon.toml says; ``path`` is where it lies, or is to lie: its relative paths start from there."""
     document = toml_document(text, path)
     if TABLES in document:
+        able = ", ".join(name for name in COMMANDS if has(name, "several tables"))
         raise PolicyError(
-            f"{path} is a policy of several tables ([tables.NAME]), and here one of a single table is needed. kanon "
-            "anonymize (--report writes the report), kanon check and kanon attack take a policy of several tables, "
-            "with the database and without TABLE."
+            f"{path} is a policy of several tables ([tables.NAME]), and here one of a single table is needed. A policy "
+            f"of several tables is for kanon {able}. {refused('report', 'several tables', 'kanon report')}"
         )
     try:
         return _from_document(document, path.parent)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from kanon_sql.engine.capabilities import refused, row_of
 from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.errors import PolicyError, UsageError
@@ -100,7 +101,7 @@ class TablePolicy:
     def _wrong(self) -> Iterator[str]:
         if self.rows not in get_args(Rows):
             yield f"rows is {' or '.join(get_args(Rows))}, not {self.rows!r}"
-        yield from (f"{name}: {_NOT_YET}" for name in _NOT_IN_SETS if getattr(self.columns, name))
+        yield from (_not_of_several(name) for name in _NOT_IN_SETS if getattr(self.columns, name))
         if self.rows in {"kept", "dropped"}:
             given = {"person": self.person, "key": self.key, **vars(self.columns), "hierarchies": self.hierarchies}
             yield from (
@@ -193,7 +194,7 @@ class TablesPolicy(SetPolicy):
     def __post_init__(self) -> None:
         for name, one in SETTINGS.items():
             if name not in OF_TABLES and getattr(self, name) != one.default:
-                raise UsageError(f"{one.section}.{name}: {_NOT_YET}.")
+                raise UsageError(f"{_not_of_several(name, f'{one.section}.{name}')}.")
         check_settings(self, OF_TABLES)
         KAnonymity(self.k)  # refuses a k below 1
         if self.source is not None:
@@ -288,8 +289,11 @@ _SECTIONS: dict[str, set[str]] = {
 }
 _NOT_IN_SETS = ("entity", "pseudonymize")
 _OF_TABLE = {"rows", "person", "key", "hierarchies", *SECTIONS["columns"]} - set(_NOT_IN_SETS)
-_NOT_YET = "a policy of several tables does not have it yet"
 _NO_SETTING = "there is no such setting"
+
+
+def _not_of_several(name: str, called: str | None = None) -> str:
+    return refused(row_of(name), "several tables", called or name).removesuffix(".")
 
 
 def has_tables(given: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
@@ -378,28 +382,26 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
 
 def _require_settings(section: str, settings: Any) -> None:  # noqa: ANN401 - what a TOML file may hold
     """Refuse an unknown section or setting."""
-    if section in {"columns", "hierarchies"}:
-        raise UsageError(
-            f"[{section}] is of a policy of one table. In one of several each table has its own, in "
-            f"[{TABLES}.NAME]{' hierarchies' if section == 'hierarchies' else ''}."
-        )
-    if section in BY_COLUMN:
-        raise UsageError(f"[{section}]: {_NOT_YET}.")
+    if section in {"columns", *BY_COLUMN}:
+        raise UsageError(f"{_not_of_several(section, f'[{section}]')}.")
     if section not in _SECTIONS or not isinstance(settings, dict):
         raise UsageError(f"[{section}] is not a section. Sections are {', '.join(_SECTIONS)}, tables.NAME.")
     for name in settings:
         if name not in _SECTIONS[section]:
-            raise UsageError(f"{section}.{name}: {_NOT_YET if name in SECTIONS[section] else _NO_SETTING}.")
+            called = f"{section}.{name}"
+            known = name in SECTIONS[section]
+            raise UsageError(f"{_not_of_several(name, called) if known else f'{called}: {_NO_SETTING}'}.")
 
 
 def _table(name: str, settings: dict[str, Any]) -> TablePolicy:
     where = f"{TABLES}.{name}"
     for own, value in settings.items():
         if own not in _OF_TABLE:
-            why = _NOT_YET if own in {*SECTIONS["columns"], *BY_COLUMN} else _NO_SETTING
+            of_one = own in {*SECTIONS["columns"], *BY_COLUMN}
+            why = _not_of_several(own) if of_one else f"{own}: {_NO_SETTING}"
             if isinstance(value, dict):
                 why += f'; a table of the schema {name} is written [{TABLES}."{name}.{own}"]'
-            raise UsageError(f"[{where}] {own}: {why}.")
+            raise UsageError(f"[{where}] {why}.")
     hierarchies = settings.get("hierarchies", {})
     if not isinstance(hierarchies, dict):
         raise UsageError(f'{where}.hierarchies has a rule for each column, as in {{ zip = "mask:right" }}.')

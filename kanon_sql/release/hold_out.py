@@ -48,10 +48,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
     """Return a table without a share of its people, or rows, drawn by the seed of the policy, or 0."""
     if isinstance(share, bool) or not 0 < share < 1:
         raise UsageError(f"The share that is held out is above 0 and below 1, not {share!r}.")
-    if source.in_warehouse:
-        raise UsageError(
-            f"{source.name} is in a warehouse, where nothing can be held out: export it to a file, and anonymize that."
-        )
+    source.require("hold out", "Holding out rows")
     if policy.prepare:
         raise UsageError(f"The columns of {source.name} are prepared: write a table of them, and hold out of that.")
     engine, entity = source.engine, _entity(source, policy)

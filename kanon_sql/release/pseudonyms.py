@@ -110,9 +110,7 @@ def pseudonyms_of(source: Source, roles: Roles, key: Key, origin: exp.Table | No
     """
     if not roles.pseudonymized:
         return None
-    source.refuse_in_warehouse(
-        "where no pseudonyms are made: leave --pseudonymize out, or export the table to Parquet first."
-    )
+    source.require("pseudonymize", "--pseudonymize")
     require_canonical(roles.pseudonymized)
     return Pseudonyms(
         columns=roles.pseudonymized,

@@ -255,21 +255,14 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
 
 
 def refuse_in_warehouse(source: Source, policy: Policy) -> None:
-    """Raise where a table is in a warehouse and a rule cannot be used there."""
+    """Raise where a table is in a warehouse and a rule cannot be used there.
+
+    The key of keyed rules would be in statements, which servers may log; patterns of redact are those of DuckDB.
+    """
     for name, texts in policy.publish.items():
         for rule in parse_publish_rules(name, texts):
-            if why := _NOT_IN_WAREHOUSES.get(rule.kind):
-                source.refuse_in_warehouse(
-                    f"and the rule {rule.text} of column {name!r} is for tables in DuckDB, files and data frames: "
-                    f"{why}. Leave it out, or export the table to Parquet first."
-                )
-
-
-_KEY = "the key of pseudonyms would be in statements, which servers may write to their logs"
-_NOT_IN_WAREHOUSES = {
-    **dict.fromkeys(KEYED, _KEY),
-    "redact": "its patterns are those of DuckDB's regular expressions, and others would find something else",
-}
+            if rule.kind in {*KEYED, "redact"}:
+                source.require("publish: hash, redact, shift-dates", f"The rule {rule.text} of column {name!r}")
 
 
 # The value of a column by its rule
@@ -485,9 +478,9 @@ def _require_room(source: Source, ruled: RuledColumn) -> None:
     if column.family == "decimal" and source.in_warehouse and source.holder.dialect == "spark":
         digits, scale = _digits_of(ruled)
         if scale > _SPARK_KEEPS and digits > _SPARK_ADDS:
-            source.refuse_in_warehouse(
-                f"whose sums of numbers such as those of column {column.name!r}, {column.kind}, lose decimals: cast it "
-                f"to fewer digits in a view there, or leave {ruled.text} out."
+            raise UsageError(
+                f"In Spark, sums of numbers such as those of column {column.name!r}, {column.kind}, lose decimals: "
+                f"cast it to fewer digits in a view there, or leave {ruled.text} out."
             )
     if (bounds := bounds_of(column)) is None:
         return

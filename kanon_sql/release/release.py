@@ -419,10 +419,9 @@ class Release(Made[Policy]):
         )
         source, publication = self.prepared.source, self.publication
         own, kind = source.engine.dialect, "table" if destination is None else destination.kind
-        if source.in_warehouse and (source.preparation is not None or publication.rules is not None):
-            raise UsageError(
-                "A script cannot have the temporary views in which a warehouse prepares columns, or publishes them by "
-                "rules: --sql=all prints the statements that are run."
+        if source.preparation is not None or publication.rules is not None:  # a warehouse has temporary views of them
+            source.require(
+                "the script, of prepared columns or publish", "A script of prepared columns or publish rules"
             )
         if dialect != own:
             for made, done, option in (

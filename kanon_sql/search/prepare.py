@@ -205,11 +205,7 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
             f"{policy.measure} is made from sizes of classes by all columns, of which {known.name} requires none: use "
             "--measure loss."
         )
-    if source.in_warehouse:
-        raise UnsuitableError(
-            "k of some of the columns (--known) is found on arrays, and the classes that stay would have to be carried "
-            f"to where {source.name} is: copy the table to a DuckDB file, or leave --known out."
-        )
+    source.require("k of some columns (--known)", "k of some of the columns (--known)")
     if roles.pseudonymized:
         raise UnsuitableError(
             "Pseudonyms tie rows by all columns together, of which k of some of them (--known) says nothing: leave "

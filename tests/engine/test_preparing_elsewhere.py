@@ -281,7 +281,7 @@ REFUSED = [
     ({"whole": "cast:DECIMAL(18,2)"}, "DOUBLE is not cast to DECIMAL(18, 2) there"),
     ({"small": "cast:DECIMAL(38,30)"}, "BIGINT is not cast to DECIMAL(38, 30) there"),
     ({"written": "cast:TIMESTAMP"}, "DATE is not cast to TIMESTAMP there"),
-    ({"new": "upper(codes)"}, "the new column 'new' is made by an expression of DuckDB's SQL"),
+    ({"new": "upper(codes)"}, "A new column (new) by an expression of DuckDB's SQL is not for a table in"),
     ({"comma": "decimal:,"}, "cannot be read by 'decimal:,'"),
 ]
 
@@ -375,7 +375,7 @@ def test_one_job_is_the_same_everywhere(
     assert kanon("check", place.typed, "released", "--policy", "kanon.toml").code == 0
     refused = kanon(*job, "--sql", "--dialect", "postgres")
     assert refused.code == 2
-    assert "A script cannot have the temporary views" in refused.err
+    assert "A script of prepared columns or publish rules is not for" in refused.err
 
 
 @pytest.mark.thorough

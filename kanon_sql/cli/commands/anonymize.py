@@ -13,11 +13,7 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import (
     AskedByOption,
     DryRunOption,
-    FileFormatOption,
     HoldOutRequest,
-    IntoSchemaOption,
-    NoBackupOption,
-    OutDirOption,
     ReportRequest,
     asked_destination,
     check_destination,
@@ -34,16 +30,19 @@ from kanon_sql.cli.options.destination_options import (
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings, note_unread, with_policy
 from kanon_sql.cli.options.shared import given_options, option
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
-from kanon_sql.cli.output.output import command, free_name, print_prose, print_sql, visible
-from kanon_sql.cli.output.release_tables import print_release
+from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
+from kanon_sql.cli.output.release_tables import print_release, print_tables, say_of_tables
 from kanon_sql.cli.output.scripts import say_of_script
+from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.progress import Progress, within
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.given import notes_on_unused
 from kanon_sql.measures.shares import read_share
-from kanon_sql.policy.destination import Destination, named_table, origin_of
+from kanon_sql.policy.destination import Destination, decided_backup, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.hold_out import writing_held_out
 from kanon_sql.release.release import Release
@@ -59,6 +58,8 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.script import Script
+    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
 
 SqlOfRelease = Annotated[
     Literal["release", "all"] | None,
@@ -117,10 +118,6 @@ def anonymize_command(
     save_policy: Annotated[
         Path | None, option("--save-policy", "FILE", "Write what was asked for as a kanon.toml.", hidden=True)
     ] = None,
-    no_backup: NoBackupOption = False,
-    into_schema: IntoSchemaOption = None,
-    out_dir: OutDirOption = None,
-    file_format: FileFormatOption = None,
     hold_out: Annotated[
         float | None,
         typer.Option(
@@ -161,11 +158,11 @@ def anonymize_command(
     output: shared.Output,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
-    if is_of_several(context, requested.file, into_schema=into_schema, out_dir=out_dir, file_format=file_format):
-        return _anonymize_several(context, requested)
+    if is_of_several(context, requested.file):
+        return _anonymize_several(requested, {**requested.said, **context.params})
     base, in_file = requested.read()
     pointed_at, table = named_table(source, table, base.origin)
-    place |= {"out": instead_of_stdout(context, place["out"]), "backup": False if no_backup else place["backup"]}
+    place |= {"out": instead_of_stdout(context, place["out"])}
     destination = asked_destination(
         in_file, place, dry_run=dry_run, replace_existing=replace_existing, policy_file=requested.file
     )
@@ -234,10 +231,60 @@ def anonymize_command(
     return None
 
 
-def _anonymize_several(context: typer.Context, requested: RequestedPolicy) -> None:
-    from kanon_sql.cli.commands.several_tables import anonymize_several
+def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any]) -> None:
+    """Release the tables of a policy together."""
+    from kanon_sql.release.tables.anonymize import anonymize_tables
 
-    anonymize_several(context, {**requested.said, **context.params})
+    policy = requested.of_several(said)
+    written = [policy.out, policy.out_directory, policy.backup or None]
+    if not (any(written) or policy.into_schema or policy.in_place or said["sql"] or said["dry_run"]):
+        raise UsageError("Say where the release should go: --into-schema, --out, --out-dir or --in-place; or --sql.")
+    if policy.in_place:
+        if said["sql"] is not None:
+            why = "--sql shows how the tables of a schema are made: give --into-schema NAME, and no --in-place."
+            raise UsageError(why)
+        if said["report_file"] is not None:
+            require("the report of a release in place", "several tables", "The report of a release in place")
+        decided_backup(policy.backup)
+    source = said["source"] or policy.source
+    if said["sql"] is not None and is_warehouse(source):
+        require("the script, of several tables", "PostgreSQL", "A script of tables that are released together")
+    require_apart(requested.file, written, "what is written", "the policy")
+    reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
+    reported.check([source, requested.file, policy.out, policy.key_file])
+    published = None
+    with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
+        with anonymize_tables(said["source"], policy, progress=talk) as release:
+            say_of_tables(release, talk)
+            if said["sql"] is not None:
+                script = release.script(policy.into_schema or "released", everything=said["sql"] == "all")
+                say_of_script(script, said["sql"], talk)
+                print_sql(script.text)
+                return
+            if policy.in_place or not said["dry_run"]:
+                published = _published(release, said)
+                with interrupted_after(f"the release is there: {published.destination}"):
+                    reported.of_tables(release, published, talk)
+            found = release.verified() if published is None else published.verification
+        talk.end()
+        if published is not None and published.not_remembered is not None:
+            talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
+    if said["output_format"] == "json":
+        print_json(release.summary(published))
+    else:
+        print_tables(release, found, published)
+
+
+def _published(release: TablesRelease, said: dict[str, Any]) -> PublishedTables:
+    policy, ignore, replaces = release.policy, said["ignore_ledger"], said["replace_existing"]
+    if policy.in_place:
+        return release.in_place(backup=policy.backup, dry_run=said["dry_run"], ignore_ledger=ignore)
+    if policy.into_schema is not None:
+        return release.to_schema(policy.into_schema, replace=replaces, ignore_ledger=ignore)
+    if policy.out is not None:
+        return release.to_database(policy.out, replace=replaces, ignore_ledger=ignore)
+    formatted: Literal["csv", "parquet"] = said["file_format"] or "csv"
+    return release.to_directory(policy.out_directory or "", format_name=formatted, ignore_ledger=ignore)
 
 
 def _require_place(destination: Destination, lookups: Path | None) -> None:

@@ -10,7 +10,9 @@ import typer
 from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.case_options import end_with, run_judge, with_case
 from kanon_sql.cli.options.destination_options import is_of_several
+from kanon_sql.cli.options.policy_options import RequestedPolicy
 from kanon_sql.cli.options.shared import check_options
+from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_pairs, print_prose, print_text, visible
 from kanon_sql.engine.base import split_names
 from kanon_sql.evidence.attack import Attacked, attack_release
@@ -18,7 +20,6 @@ from kanon_sql.evidence.control import TARGETS, Guessing
 from kanon_sql.measures.shares import read_share
 
 if TYPE_CHECKING:
-    from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.evidence.case import Case
     from kanon_sql.evidence.tables_attack import TablesAttacked
     from kanon_sql.risks.attacks.verdicts import Verdict
@@ -84,11 +85,13 @@ def attack_command(
 ) -> None:
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     said = context.params
-    if is_of_several(context, said["policy_file"], schema=said["schema"]):
-        from kanon_sql.cli.commands.several_tables import attack_several
+    if is_of_several(context, said["policy_file"]):
+        from kanon_sql.evidence.tables_attack import attack_tables
 
         check_options(context)
-        attacked = attack_several(context, said)
+        policy, schema, original = RequestedPolicy(said).of_several(said), said["schema"], said["original"]
+        with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talking:
+            attacked = attack_tables(said["source"], policy, schema=schema, original=original, progress=talking)
         end_with(attacked, _print_attacked, said["output_format"], failed=attacked.endangered)
         return
     guessing = Guessing(tuple(split_names([names]) for names in knows or []), targets, drawn_by)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.case_options import run_judge, with_case
+from kanon_sql.cli.options.case_options import end_with, run_judge, with_case
 from kanon_sql.cli.options.destination_options import is_of_several
 from kanon_sql.cli.options.policy_options import RequestedPolicy
 from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
@@ -18,6 +18,7 @@ from kanon_sql.cli.output.output import (
     threshold_text,
     visible,
 )
+from kanon_sql.cli.output.release_tables import promises
 from kanon_sql.errors import counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
 from kanon_sql.models.known_subsets import columns_named
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.evidence.case import Case
     from kanon_sql.evidence.standards.judge import CheckedStandard
+    from kanon_sql.policy.tables import TablesPolicy
+    from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.release.verify.classes import ModelResult
 
 _AGAINST = {"fails", "not known"}
@@ -47,11 +50,13 @@ def check_command(
 ) -> None:
     """Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not."""
     said = context.params
-    if is_of_several(context, said["policy_file"], schema=said["schema"]):
-        from kanon_sql.cli.commands.several_tables import check_several
+    if is_of_several(context, said["policy_file"]):
+        from kanon_sql.evidence.tables import check_tables
 
         check_options(context)
-        check_several(context, said)
+        policy = RequestedPolicy(said).of_several(said)
+        found = check_tables(said["source"], policy, schema=said["schema"])
+        end_with(found, lambda found: _print_tables(found, policy), said["output_format"], failed=not found.holds)
         return
 
     def script(case: Case) -> str | None:
@@ -191,4 +196,29 @@ def _not_measured(model: ModelResult, result: CheckResult) -> str:
     return (
         f"it counts people, and the table has no column {column} to tell them apart; name the table that it was made "
         "from with --original"
+    )
+
+
+def _print_tables(found: TablesVerification, policy: TablesPolicy) -> None:
+    where = "" if found.schema is None else f" in schema {visible(found.schema)}"
+    promise = f"the promise of the policy (k = {policy.k:,}, km = {policy.km})"
+    if found.holds or found.fails:
+        print_prose(f"The tables{where} {'keep' if found.holds else 'do NOT keep'} {promise}.")
+    else:
+        print_prose(f"That the tables{where} keep {promise} IS NOT VERIFIED.")
+    print_pairs(promises(found))
+    for problem in found.problems():
+        print_prose(problem)
+    of_people = [table.name for table in policy.tables if table.person is not None and table.rows != "dropped"]
+    if not any(found.rows[name] for name in of_people):
+        print_prose("No row of a person is released.")
+    if found.elsewhere:
+        schemas = ", ".join(f"{visible(name)} ({n:,})" for name, n in found.elsewhere.items())
+        print_prose(
+            f"Not looked at: tables and views in other schemas of the database, {schemas}. Whoever is given the whole "
+            "database has them too."
+        )
+    print_prose(
+        "Nothing is promised of what is known of more events, of how many events a person has, or of columns that are "
+        "no quasi-identifiers."
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kanon_sql.cli.options.shared import STANDARD, given_options, of_setting, option, setting_option, with_options
+from kanon_sql.engine.capabilities import require_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
@@ -35,29 +36,31 @@ if TYPE_CHECKING:
 IntoOption = Annotated[str | None, of_setting(DESTINATION["into"])]
 OutOption = Annotated[Path | None, of_setting(DESTINATION["out"])]
 BackupOption = Annotated[Path | None, of_setting(DESTINATION["backup"])]
-IntoSchemaOption = Annotated[
-    str | None,
-    option(
-        "--into-schema",
-        "NAME",
-        "Of a policy of several tables: put the released tables into this schema of the database.",
-        hidden=True,
-    ),
-]
-OutDirOption = Annotated[
-    Path | None,
-    option(
-        "--out-dir",
-        "DIR",
-        "Of a policy of several tables: write a file for each table into this new directory.",
-        hidden=True,
-    ),
-]
-FileFormatOption = Annotated[
-    Literal["csv", "parquet"] | None,
-    typer.Option("--file-format", hidden=True, help="Of the files of --out-dir (default: csv)."),
-]
-NoBackupOption = Annotated[bool, typer.Option("--no-backup", help="With --in-place: keep no copy of the raw rows.")]
+_BESIDE_SETTINGS = {
+    "no_backup": Annotated[bool, typer.Option("--no-backup", help="With --in-place: keep no copy of the raw rows.")],
+    "into_schema": Annotated[
+        str | None,
+        option(
+            "--into-schema",
+            "NAME",
+            "Of a policy of several tables: put the released tables into this schema of the database.",
+            hidden=True,
+        ),
+    ],
+    "out_dir": Annotated[
+        Path | None,
+        option(
+            "--out-dir",
+            "DIR",
+            "Of a policy of several tables: write a file for each table into this new directory.",
+            hidden=True,
+        ),
+    ],
+    "file_format": Annotated[
+        Literal["csv", "parquet"] | None,
+        typer.Option("--file-format", hidden=True, help="Of the files of --out-dir (default: csv)."),
+    ],
+}
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Make and verify the release, print all figures, write nothing.")
 ]
@@ -66,8 +69,8 @@ DryRunOption = Annotated[
 def with_destination(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the options of a destination, but for --replace; it gets them as ``place``."""
     said = {name: one for name, one in DESTINATION.items() if name != "replace"}
-    options = {name: setting_option(one) for name, one in said.items()}
-    defaults = {name: False for name, one in said.items() if one.takes is bool}
+    options = {name: setting_option(one) for name, one in said.items()} | _BESIDE_SETTINGS
+    defaults = {name: False for name, one in said.items() if one.takes is bool} | {"no_backup": False}
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
         command(**given, place=added)
@@ -134,7 +137,9 @@ def asked_destination(
         said |= {"into": None, "in_place": False, "backup": None, "lock": None}
     if place["in_place"]:
         said |= {"into": None, "out": None, "lock": None}
-    given = {**place, "dry_run": dry_run, "replace": replace_existing}
+    given = {name: value for name, value in place.items() if name in DESTINATION}
+    given |= {"backup": False if place["no_backup"] else place["backup"]}
+    given |= {"dry_run": dry_run, "replace": replace_existing}
     said |= {
         name: value for name, value in given.items() if value or (name, value) in {("backup", False), ("into", "")}
     }
@@ -320,16 +325,12 @@ def require_own_file(out: Path, others: list[str | Path | None]) -> None:
             raise UsageError(f"{out} cannot be the report too: give it another name.")
 
 
-def is_of_several(context: typer.Context, policy_file: Path | None, **of_several: object) -> bool:
-    """Tell whether a policy file is of several tables; refuse options that are for such a one where it is not."""
+def is_of_several(context: typer.Context, policy_file: Path | None) -> bool:
+    """Return True if a policy file is of several tables; refuse options that are not for such a policy, or for one."""
+    several = False
     if policy_file is not None:
         from kanon_sql.policy.tables import has_tables
 
-        if has_tables(policy_file):
-            return True
-    given = given_options(context)
-    if found := [given[name] for name, value in of_several.items() if value is not None and name in given]:
-        raise UsageError(
-            f"{found[0]} is for a policy of several tables: name one with --policy (kanon init DATABASE writes it)."
-        )
-    return False
+        several = has_tables(policy_file)
+    require_options(given_options(context), context.command.name or "", several=several)
+    return several

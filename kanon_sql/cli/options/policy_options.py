@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.roles import NamedColumns
+    from kanon_sql.policy.tables import TablesPolicy
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
 _SETTINGS = tuple(name for name in SETTINGS if name != "time_zone")  # which holds before a table is opened
@@ -88,6 +89,21 @@ class RequestedPolicy:
     def read(self) -> tuple[Policy, Destination]:
         """Return what the policy file says; without one, an empty policy."""
         return policy_in(self.file)
+
+    def of_several(self, said: Mapping[str, Any]) -> TablesPolicy:
+        """Return a policy file of several tables with what the command line says; a place there replaces its place."""
+        from kanon_sql.policy.tables import OF_TABLES, read_tables_policy
+
+        policy = read_tables_policy(self.said["policy_file"])
+        places = {"into_schema": said.get("into_schema"), "out": said.get("out"), "out_directory": said.get("out_dir")}
+        others = OF_TABLES.keys() - {*places, "in_place", "backup"}
+        given = {name: said[name] for name in others if said.get(name) is not None}
+        if any(places.values()) or said.get("in_place"):
+            in_place = bool(said.get("in_place"))
+            given |= {**places, "in_place": in_place, "backup": policy.backup if in_place else None}
+        if (backup := False if said.get("no_backup") else said.get("backup")) is not None:
+            given["backup"] = backup
+        return replace(policy, **{**given, "time_zone": zone_in_force()})
 
     def prepared(self, opened: Source, policy: Policy) -> tuple[Source, Policy]:
         """Return a table with its columns prepared, and the policy with what the command line says of it."""

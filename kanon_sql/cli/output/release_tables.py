@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.cli.output.output import (
     Share,
@@ -20,6 +20,12 @@ from kanon_sql.measures.shares import at_most
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
+
+if TYPE_CHECKING:
+    from kanon_sql.cli.output.diagnostics import Talk
+    from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
+    from kanon_sql.release.tables.verify import TablesVerification
 
 _STEPS_SHOWN = 12
 
@@ -219,3 +225,62 @@ def _pseudonyms(found: dict[str, Any]) -> str:
     if left_out["pseudonyms"]:
         columns.append(f"{left_out['pseudonyms']:,} left out with {left_out['rows']:,} rows")
     return f"{', '.join(columns)}, by {by}"
+
+
+def say_of_tables(release: TablesRelease, talk: Talk) -> None:
+    """Say what tables lost, and what was chosen for them."""
+    for one in release.counts:
+        if one.of_nobody:
+            talk.note(
+                f"{one.name}: {counted(one.of_nobody, 'row')} that {'leads' if one.of_nobody == 1 else 'lead'} to no "
+                "person are left out: nothing can be promised of them."
+            )
+        if not one.rows_out and one.rows_in:
+            talk.note(f"{one.name}: none of its {one.rows_in:,} rows is released.")
+    for member in release.opened.members:
+        for hierarchy in member.hierarchies:
+            if hierarchy.chosen:
+                talk.note(f"{hierarchy.column.name}: no hierarchy was given; {hierarchy.origin} was chosen.")
+    if release.stopped is not None:
+        talk.note(f"The search was stopped ({release.stopped}); this is the best release so far.")
+
+
+def print_tables(release: TablesRelease, verification: TablesVerification, published: PublishedTables | None) -> None:
+    """Print a release of several tables."""
+    place = "made and verified, written nowhere" if published is None else visible(published.destination)
+    print_prose(f"{visible(release.opened.place)} -> {place}")
+    heights = {one.name: [hierarchy.height for hierarchy in one.hierarchies] for one in release.opened.members}
+    levels = [
+        (one.name, column, level, height)
+        for one in release.counts
+        for (column, level), height in zip(one.levels.items(), heights[one.name], strict=True)
+    ]
+    print_table(["table", "column", "level", "of"], levels)
+    rows = [(one.name, one.rows, one.rows_in, one.rows_out, one.suppressed, one.of_nobody) for one in release.counts]
+    print_table(["table", "rows are", "in", "out", "suppressed", "of nobody"], rows)
+    proof = "proven optimal" if release.optimal else f"at most {release.gap:.1%} more than the least there is"
+    print_pairs(
+        [
+            ("people", f"{release.people_in:,} in, {release.people_out:,} out"),
+            *promises(verification),
+            ("loss", f"{release.loss:.4f}, {proof}"),
+            ("seconds", f"{sum(release.seconds.values()):.1f}"),
+        ]
+    )
+    if published is not None and published.in_place is not None:
+        print_in_place(published.in_place.summary())
+
+
+def promises(verification: TablesVerification) -> list[tuple[str, str]]:
+    """Return the verdict on each promise, in words."""
+    pairs = []
+    for one in verification.promises:
+        what = "of a person alone" if not one.events else f"and {counted(one.events, 'event')}"
+        verdict = "DOES NOT HOLD" if one.too_rare else "holds"
+        fewest = (
+            "nothing is published"
+            if one.fewest is None
+            else f"the rarest is of {counted(one.fewest, 'person', 'people')}"
+        )
+        pairs.append((what, f"k = {verification.k:,} {verdict} in the output: {fewest}"))
+    return pairs

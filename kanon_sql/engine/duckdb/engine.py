@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Closing, Column, Constraint, Engine, Logged, closed_on_error, constraints_of_rows
+from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.duckdb.connection import (
     Resources,
     Worker,
@@ -379,7 +380,7 @@ class DuckDBEngine(Closing, Engine):
 
     def require_kind(self, kind: RelationKind) -> None:
         if kind == "MATERIALIZED VIEW":
-            raise UsageError("DuckDB has no materialized views: make a table, or a view.")
+            require("a materialized view", "one table", "A materialized view")
 
     def definition_of(self, relation: exp.Table, title: str) -> str | None:
         """Return the text of a view; None for what is none."""

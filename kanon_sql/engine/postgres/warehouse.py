@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from kanon_sql.engine.base import Values
+    from kanon_sql.engine.capabilities import Place
     from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
 _LONGEST = 63
@@ -56,8 +57,7 @@ class PostgresWarehouse(Warehouse):
     """
 
     dialect = "postgres"
-    kind = "PostgreSQL"
-    has_materialized_views = True
+    kind: Place = "PostgreSQL"
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
         """Work on a connection in autocommit mode; one that has a URL was opened here, and is closed with this."""

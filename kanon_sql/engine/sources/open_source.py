@@ -13,6 +13,7 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import chosen_table, closed_on_error
+from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.addresses import (
     SQLITE_HEAD,
@@ -136,9 +137,10 @@ class Source:
         if self.held_out is not None:
             raise UsageError(f"Rows of {self.name} are held out, {why}")
 
-    def refuse_in_warehouse(self, why: str) -> None:
+    def require(self, row: str, called: str | None = None) -> None:
+        """Raise if its warehouse does not have a capability (``engine.capabilities``)."""
         if self.warehouse is not None:
-            raise UsageError(f"{self.name} is in {self.warehouse.kind}, {why}")
+            require(row, self.warehouse.kind, called)
 
     def require_rows(self) -> None:
         if self.gone:

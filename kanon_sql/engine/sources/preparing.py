@@ -161,10 +161,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
                 raise UsageError(f"Column {name!r} is prepared twice: write its rules in one list.")
             steps[column.name], every[column.name] = rules, said
             continue
-        source.refuse_in_warehouse(
-            f"and the new column {name!r} is made by an expression of DuckDB's SQL: make it in a view there, and name "
-            "that."
-        )
+        source.require("a new column by an expression", f"A new column ({name}) by an expression of DuckDB's SQL")
         if find_column(name, source.columns) is not None:
             raise UsageError(
                 f"{said[0]!r} is no rule that prepares column {name!r}: {KNOWN_RULES}. An expression makes a new "

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Values
+    from kanon_sql.engine.capabilities import Place
     from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
 _KEPT = "releases_kept"
@@ -55,10 +56,9 @@ class SparkWarehouse(Warehouse):
     """
 
     dialect = "spark"
-    kind = "Spark"
+    kind: Place = "Spark"
     all_or_nothing = False
     tests_together = True  # every statement is a job, which takes long however little it does
-    has_materialized_views = False
 
     def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
         """Work in a SparkSession, or in that of a DataFrame; one that is ``owned`` ends with this."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from sqlglot import exp
 
 from kanon_sql.engine.base import Engine
+from kanon_sql.engine.capabilities import require
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Cells, Column, Constraint, Logged
+    from kanon_sql.engine.capabilities import Place
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
@@ -64,11 +66,10 @@ class ListedRelation:
 class Warehouse(Engine, Protocol):
     """Holds tables and runs statements in its own dialect; a search may run there as on the workbench."""
 
-    kind: str  # as messages name it, such as PostgreSQL
+    kind: Place
     place: str  # which one it is, without any password
     schema: str  # where a bare name is looked up and made
     tell: Callable[[Logged], None] = lambda _logged: None  # called with every statement before it is run
-    has_materialized_views: bool
 
     # Relations
 
@@ -108,8 +109,8 @@ class Warehouse(Engine, Protocol):
 
     def require_kind(self, kind: RelationKind) -> None:
         """Raise if there are no relations of a kind, or none that stay."""
-        if kind == "MATERIALIZED VIEW" and not self.has_materialized_views:
-            raise UsageError(f"{self.kind} has no materialized views: make a table, or a view.")
+        if kind == "MATERIALIZED VIEW":
+            require("a materialized view", self.kind, "A materialized view")
         if self.forgets is not None:
             raise UsageError(f"{self.forgets} Or give --out FILE.")
 

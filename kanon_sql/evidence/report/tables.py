@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.capabilities import require
 from kanon_sql.evidence.report.figures import DescribedColumn
 from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
 from kanon_sql.evidence.report.written import SECTIONS, WrittenReport
@@ -119,12 +119,6 @@ class TablesReport(WrittenReport):
         return plain | {"tables": [asdict(one) | {"suppressed": one.suppressed} for one in self.tables]}
 
 
-NO_REPORT_IN_PLACE = (
-    "A report counts who is found in the originals too, of which a release in their place leaves nothing: write the "
-    "release elsewhere with its report first (--out FILE --report FILE), or leave the report out."
-)
-
-
 def report_tables(release: TablesRelease, published: PublishedTables, *, asked_by: str | None = None) -> TablesReport:
     """Return the evidence for a release of several tables that was published.
 
@@ -137,7 +131,7 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
         UsageError: the release took the place of its tables: nothing is left to compare it with.
     """
     if published.kind == "in place":
-        raise UsageError(NO_REPORT_IN_PLACE)
+        require("the report of a release in place", "several tables", "The report of a release in place")
     policy, verification = release.policy, published.verification
     attacked = _attacked(release, published)
     text = tables_policy_text(replace(policy, source=None), Path())

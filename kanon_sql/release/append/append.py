@@ -206,7 +206,7 @@ def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: 
             beside = release.database or release.engine.connection
             return replace(open_beside(release, beside, rows), database=release.database)
         found = open_beside(release, rows, table)
-        found.refuse_in_warehouse("and new rows come from a file or a DuckDB database.")
+        found.require("apply")
         return found
 
 

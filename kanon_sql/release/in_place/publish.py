@@ -81,10 +81,7 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
     source.refuse_prepared(
         "and a release in its place would lose the values that they were made of: give --into or --out."
     )
-    source.refuse_in_warehouse(
-        "whose files and logs keep raw values after a table was changed: --in-place is for DuckDB files. Make a table "
-        "(--into NAME), and drop the old one yourself."
-    )
+    source.require("in place", "--in-place")
     file = _file_of(source)
     real = require_replaceable(file)
     check_backup(file, how.backup)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.base import Logged
+from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
@@ -32,17 +33,12 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.tables.opened import Member
 
-NO_SCRIPT = (
-    "Tables of PostgreSQL that are released together are made beside it, and no script there makes them: leave --sql "
-    "out, or copy them to a DuckDB file first."
-)
-
 
 def tables_script(release: FoundTables, found: slice, schema: str, *, everything: bool) -> Script:
     """Return the script of a release to a schema, whose people and events these logged statements found."""
     engine = release.opened.engine
     if isinstance(engine, Workbench):
-        raise UsageError(NO_SCRIPT)
+        require("the script, of several tables", "PostgreSQL", "A script of tables that are released together")
     known, of_known = _with_published_values(release, found)
     try:
         zone = [one for one in engine.statements[: found.start] if isinstance(one.statement, exp.Set)]
