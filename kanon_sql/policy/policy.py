@@ -131,7 +131,6 @@ class SetPolicy:
         metavar="LIMIT",
         is_written=True,
         is_shown=True,
-        in_sets=True,
     )
     algorithm: str = setting(
         "How to search (default: optimal; for sensitive models mondrian).",
@@ -151,7 +150,6 @@ class SetPolicy:
         must="a number of seconds above 0",
         read=positive,
         metavar="SECONDS",
-        in_sets=True,
     )
     sample_rate: float | None = setting(
         "Of rows on which spolg chooses its path (0.01).",
@@ -204,16 +202,13 @@ class SetPolicy:
         get_args(SearchOn),
         default="workbench",
     )
-    seed: int | None = setting(
-        "Of the order of rows, and of random choices.", "release", int, metavar="N", in_sets=True
-    )
+    seed: int | None = setting("Of the order of rows, and of random choices.", "release", int, metavar="N")
     time_zone: str = setting(
         "In which labels and texts of a TIMESTAMP WITH TIME ZONE are computed, such as Europe/Berlin.",
         "release",
         str,
         default=UTC,
         metavar="NAME",
-        in_sets=True,
     )
     key_file: Path | None = setting(
         "The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
@@ -221,7 +216,6 @@ class SetPolicy:
         Path,
         read=Path,
         metavar="FILE",
-        in_sets=True,
     )
     directory: Path = field(default_factory=Path)
 

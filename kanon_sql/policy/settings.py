@@ -42,7 +42,6 @@ class Setting:
         metavar: what stands for a value in the help.
         is_written: whether a kanon.toml that is written has it if it is the default, too.
         is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
-        in_sets: whether a policy of several tables has it, too.
     """
 
     about: str
@@ -57,7 +56,6 @@ class Setting:
     metavar: str | None = None
     is_written: bool = False
     is_shown: bool = False
-    in_sets: bool = False
 
     @property
     def option(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from kanon_sql.engine.capabilities import refused, row_of
+from kanon_sql.engine.capabilities import has, refused, row_of
 from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.errors import PolicyError, UsageError
@@ -281,7 +281,11 @@ class TablesPolicy(SetPolicy):
         return tuple(found)
 
 
-OF_TABLES = {name: one for name, one in settings_of(TablesPolicy).items() if one.in_sets or name not in SETTINGS}
+OF_TABLES = {
+    name: one
+    for name, one in settings_of(TablesPolicy).items()
+    if name not in SETTINGS or has(row_of(name), "several tables")
+}
 """The settings of a policy of several tables, by their names."""
 _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
