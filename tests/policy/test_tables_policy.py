@@ -188,7 +188,7 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
         (lambda: TablesPolicy((PATIENTS,), km=True), "1 to 3. Got True"),
         (lambda: TablesPolicy((PATIENTS,), k=0), "k must be a whole number of at least 1"),
         (lambda: TablesPolicy((PATIENTS,), max_suppressed=2), "max_suppressed must be between 0 and 1"),
-        (lambda: TablesPolicy((PATIENTS,), algorithm="local"), "search.algorithm is not for a policy of several tables"),
+        (lambda: TablesPolicy((PATIENTS,), algorithm="local"), "search.algorithm is not for a policy of several"),
         (lambda: TablesPolicy((PATIENTS,), time_limit=0), "time_limit must be a number of seconds above 0"),
         (lambda: TablesPolicy((PATIENTS,), source=" "), "[source] from is empty"),
         (lambda: TablesPolicy((PATIENTS,), source="postgresql://me:hunter2@host/db"), "has a password"),
