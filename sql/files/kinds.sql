@@ -1,5 +1,5 @@
 /* What the texts of columns may be. Each kind is one way to write a value, so that no value is changed by reading it: no
-   leading zero, no plus, no exponent, no year of two digits. Of $of_kind, kinds are counted. */
+   leading zero, no plus, no exponent, no year of two digits. */
 WITH texts AS (
   SELECT name, value, COUNT(*) AS n
   FROM (SELECT * FROM sample) UNPIVOT(value FOR name IN (COLUMNS(*)))
@@ -42,7 +42,17 @@ SELECT
   SUM(IF(value = name, n, 0)) AS names,
   SUM(IF(clear, n, 0)) AS clear,
   SUM(IF(NOT code AND REGEXP_MATCHES(value, '[0-9]'), n, 0)) AS with_digits,
-  $of_kind
+  {
+    'timestampformat': SUM(IF("timestampformat" AND NOT code, n, 0)),
+    'dateformat': SUM(IF("dateformat" AND NOT code, n, 0)),
+    'integer': SUM(IF("integer" AND NOT code, n, 0)),
+    'point': SUM(IF("point" AND NOT code, n, 0)),
+    'comma': SUM(IF("comma" AND NOT code, n, 0)),
+    'date': SUM(IF("date" AND NOT code, n, 0)),
+    'timestamp': SUM(IF("timestamp" AND NOT code, n, 0)),
+    'zoned': SUM(IF("zoned" AND NOT code, n, 0)),
+    'time': SUM(IF("time" AND NOT code, n, 0))
+  } AS of_kind
 FROM kinds
 WHERE TRIM(value) <> ''
 GROUP BY name

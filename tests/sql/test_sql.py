@@ -323,7 +323,6 @@ LISTS = {
     "attacks/order_in_place": {"same": "items.published_1 = released.published_1"},
     "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
-    "files/kinds": {"of_kind": 'COUNT("integer") AS "integer"'},
     "classes/sensitive_coded": {
         "others": "staged.key_0, staged.n",
         "codes": "shares.value AS sensitive_0",

@@ -15,11 +15,12 @@ import glob
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import exp
 
-from kanon_sql.engine.sources.layout import Layout, say
+from kanon_sql.engine.sources.layout import CSV, Layout, say
 from kanon_sql.engine.sources.records import (
     LONGEST_LINE,
     QUOTE,
@@ -30,19 +31,17 @@ from kanon_sql.engine.sources.records import (
     may_be_data,
     names_of_columns,
     refuse_header,
-    require_even,
 )
 from kanon_sql.errors import NoRoomError, SourceError, counted
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.engine.sources.records import Head
 
 _FEW = 3  # values that are no numbers or dates: a note gives so few as the reason for a text column
 _SAMPLE = 512  # rows that are tried for all kinds; the rest is then read as one kind
@@ -58,12 +57,16 @@ _TYPES = {
     "time": "TIME",
 }
 """The type of each kind in ``sql/files/kinds.sql``, in the order in which they are tried."""
-_DECIMALS = {"point", "comma"}
+_DECIMALS = {"point": ".", "comma": ","}
 
 
-def read_from(reader: str, place: str | exp.Expr, settings: Mapping[str, exp.Expr]) -> exp.Table:
-    """Return the relation of files: ``reader(place, setting = value, ...)``."""
-    given = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
+def read_from(reader: str, place: str | exp.Expr, settings: Mapping[str, Any]) -> exp.Table:
+    """Return the relation of files: ``reader(place, setting = value, ...)``, without settings that are None."""
+    given = [
+        exp.EQ(this=exp.var(name), expression=sql.literal(value))
+        for name, value in settings.items()
+        if value is not None
+    ]
     return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(place), *given]))
 
 
@@ -71,29 +74,26 @@ def text_reader(
     path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True, delimiter: str = ","
 ) -> exp.Table:
     """Return the relation of a file of text with these columns."""
-    settings: dict[str, exp.Expr] = {"columns": columns_of_types(types)}
+    settings: dict[str, Any] = {"columns": columns_of_types(types)}
     if csv:
         settings |= {
-            "header": exp.true() if header else exp.false(),
-            "auto_detect": exp.false(),
-            "delim": sql.literal(delimiter),
-            "quote": sql.literal(QUOTE),
-            "escape": sql.literal(QUOTE),
-            "allow_quoted_nulls": exp.false(),
+            "header": header,
+            "auto_detect": False,
+            "delim": delimiter,
+            "quote": QUOTE,
+            "escape": QUOTE,
+            "allow_quoted_nulls": False,
             # Of 2 MB by itself, which a text of a row may exceed; more is room that is taken as it is needed.
-            "max_line_size": sql.literal(LONGEST_LINE),
-            "new_line": sql.literal("\\n"),  # else another end of a line in a name could be taken for that of lines
+            "max_line_size": LONGEST_LINE,
+            "new_line": "\\n",  # else another end of a line in a name could be taken for that of lines
         }
-    return read_from("read_csv" if csv else "read_json", str(path), settings)
+    return read_from(CSV if csv else "read_json", str(path), settings)
 
 
 def columns_of_types(types: Mapping[str, str]) -> exp.Struct:
     """Return the argument ``columns`` of a function that reads files: each name with its type."""
-    return exp.Struct(
-        expressions=[
-            exp.PropertyEQ(this=sql.literal(name), expression=sql.literal(kind)) for name, kind in types.items()
-        ]
-    )
+    pairs = [exp.PropertyEQ(this=sql.literal(name), expression=sql.literal(kind)) for name, kind in types.items()]
+    return exp.Struct(expressions=pairs)
 
 
 @dataclass(frozen=True)
@@ -106,19 +106,6 @@ class Files:
     files: Sequence[Path]
     layout: Layout
     as_text: bool  # values of CSV stay as they are written, and those of JSON that would be floats or dates
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Files of the same header."""
-
-    place: exp.Expr  # as DuckDB takes it
-    files: Sequence[Path]
-    names: tuple[str, ...]  # of columns
-    notes: Sequence[str]  # on names that were changed
-    records: int | None  # of a file of one column, where blank lines at the end are no records; else None
-    skip: int  # lines above the header
-    nameless: frozenset[str]  # columns behind the first one that have no name in the file
 
 
 @dataclass(frozen=True)
@@ -140,84 +127,85 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
         SourceError: a line has other fields than the header, or the rows are not the records of the files.
         UsageError: the header may be a row, or has columns of the same name that must not be.
     """
-    layout = read.layout
-    heads = {file: head for file in read.files if (head := header_of(read.engine, file, layout)).fields}
+    layout, heads = read.layout, {file: header_of(read.engine, file, read.layout) for file in read.files}
+    heads = {file: (skip, fields) for file, (skip, fields) in heads.items() if fields}
     if not heads:
         raise SourceError(f"{read.path} has no header and no rows. Was it written to its end?")
-    first, *others = heads.values()
+    (_, first), *others = heads.values()
     wrong: SourceError | None = None
-    for delimiter in [sign for sign in first.fields if all(sign in other.fields for other in others)]:
+    shared = [sign for sign in first if all(sign in fields for _, fields in others)]
+    for delimiter, strict in product(shared, (True, False)):
         found = replace(read, layout=replace(layout, delim=delimiter))
+        parts = _parts(found, {file: (skip, fields[delimiter]) for file, (skip, fields) in heads.items()})
+        reading = _Reading(found, parts, strict)
         try:
-            reading = _Reading(found, _parts(found, heads))
-            try:
-                create, kinds = reading.into(relation)
-            except NoRoomError:  # which says nothing of the file
-                raise
-            except SourceError:
-                reading.require_even()
-                # DuckDB refuses lines that end in two ways, and long ones; Python's csv found nothing wrong in them.
-                create, kinds = replace(reading, strict=False).into(relation)
-        except (NoRoomError, NotUtf8Error):
+            if not strict:  # DuckDB refuses lines that end in two ways, and long ones; Python's csv does not
+                reading.count_records(strict=True)
+            create, kinds = reading.into(relation)
+        except (NoRoomError, NotUtf8Error):  # which another layout does not change
             raise
         except SourceError as error:
-            wrong = wrong or error
-        else:
-            for note in [] if read.as_text else [note for part in reading.parts for note in part.notes]:
-                say(note)
-            is_comma = {kind for kind in kinds.values() if kind in _DECIMALS} == {"comma"}
-            known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
-            formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
-            return FileRead(create, read.engine.columns(relation), known, delimiter, formats)
+            wrong = wrong or (None if strict else error)
+            continue
+        for note in [] if read.as_text else [note for part in parts for note in part.notes]:
+            say(note)
+        is_comma = {kind for kind in kinds.values() if kind in _DECIMALS} == {"comma"}
+        known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
+        formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
+        return FileRead(create, read.engine.columns(relation), known, delimiter, formats)
     raise wrong or SourceError(f"The headers in {read.path} have different delimiters: read the files one by one.")
 
 
-def _parts(read: Files, heads: Mapping[Path, Head]) -> list[_Part]:
+class _Part(NamedTuple):
+    """Files of the same header."""
+
+    place: exp.Expr  # as DuckDB takes it
+    files: Sequence[Path]
+    skip: int  # lines above the header
+    fields: tuple[str, ...]  # of the header
+    names: tuple[str, ...]  # of columns
+    notes: Sequence[str]  # on names that were changed
+    records: int | None  # of a file of one column, where blank lines at the end are no records; else None
+
+
+def _parts(read: Files, heads: Mapping[Path, tuple[int, tuple[str, ...]]]) -> list[_Part]:
     """Return the files by their headers, with names that SQL can tell apart."""
-    alike: dict[tuple[tuple[str, ...], int, Path | None], list[Path]] = {}
-    for file, head in heads.items():
-        fields = head.fields[str(read.layout.delim)]
-        alike.setdefault((fields, head.skip, file if len(fields) == 1 else None), []).append(file)
+    alike: dict[tuple[int, tuple[str, ...], Path | None], list[Path]] = {}
+    for file, (skip, fields) in heads.items():
+        alike.setdefault((skip, fields, file if len(fields) == 1 else None), []).append(file)
     parts, spelled = [], dict[str, str]()
-    for (fields, skip, alone), of_them in alike.items():
+    for (skip, fields, alone), files in alike.items():
         given, notes = names_of_columns(str(read.path), fields, read.layout)
         names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
         place: exp.Expr = sql.literal(read.pattern)
-        if len(of_them) < len(read.files):
-            places = [sql.literal(glob.escape(str(file))) for file in of_them]
+        if len(files) < len(read.files):
+            places = [sql.literal(glob.escape(str(file))) for file in files]
             place = places[0] if len(places) == 1 else exp.Array(expressions=places)
-        records = None if alone is None else counted_records(read.engine, alone, skip, read.layout, one_column=True)
-        is_nameless = [not own.strip() and place > 0 for place, own in enumerate(fields)]
-        nameless = frozenset(name for name, without in zip(names, is_nameless, strict=True) if without)
-        parts.append(_Part(place, of_them, names, notes, records, skip, nameless))
+        records = None if alone is None else counted_records(read.engine, alone, skip, 1, read.layout)
+        parts.append(_Part(place, files, skip, fields, names, notes, records))
     return parts
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """How many texts of a column are what; blank ones do not count."""
+class _Facts(NamedTuple):
+    """How many texts of a column are what; blank ones do not count (see ``sql/files/kinds.sql``)."""
 
-    values: int  # all but codes
-    codes: int  # of a missing value
-    code: str | None  # one of them
-    names: int  # equal to the name of the column
-    clear: int  # with a sign that can only be that of decimals
-    with_digits: int
-    of_kind: Mapping[str, int]
+    values: int = 0  # all but codes
+    codes: int = 0  # of a missing value
+    code: str | None = None  # one of them
+    names: int = 0  # equal to the name of the column
+    clear: int = 0  # with a sign that can only be that of decimals
+    with_digits: int = 0
+    of_kind: Mapping[str, int] = dict.fromkeys(_TYPES, 0)
 
     @property
     def has_commas(self) -> bool:
         """True if commas can only be the decimal signs of all values."""
-        commas, points = (self.of_kind.get(kind, 0) for kind in ("comma", "point"))
-        return self.clear > 0 and points < commas == self.values
+        return self.clear > 0 and self.of_kind["point"] < self.of_kind["comma"] == self.values
 
     def others(self, kind: str) -> int:
         """Return how many values are words, if all others are of a kind; else 0."""
         number = self.of_kind[kind]
         return self.values - number if number and self.with_digits <= number else 0
-
-
-_NOTHING = _Facts(0, 0, None, 0, 0, 0, dict.fromkeys(_TYPES, 0))
 
 
 @dataclass(frozen=True)
@@ -226,51 +214,59 @@ class _Reading:
 
     read: Files  # with the delimiter in the layout
     parts: Sequence[_Part]
-    strict: bool = True  # DuckDB refuses what the standard for CSV does not allow
+    strict: bool  # DuckDB refuses what the standard for CSV does not allow
 
     @property
     def layout(self) -> Layout:
         return self.read.layout
 
     @property
-    def names(self) -> list[str]:
-        return list(dict.fromkeys(name for part in self.parts for name in part.names))
+    def kinds(self) -> list[str]:
+        """The kinds that values may be of, in the order in which they are tried."""
+        layout = self.layout
+        if self.read.as_text:
+            return ["comma"] if layout.decimal_separator == "," else []
+        signs = {".", ","} if layout.decimal_separator is None else {layout.decimal_separator}
+        decimals = {kind for kind, sign in _DECIMALS.items() if sign in signs - {layout.thousands}}
+        none = {kind for kind in self._formats if self._formats[kind] is None} | (_DECIMALS.keys() - decimals)
+        return [kind for kind in _TYPES if kind not in none]
+
+    @property
+    def _formats(self) -> dict[str, sql.Value]:
+        return {"dateformat": self.layout.dateformat, "timestampformat": self.layout.timestampformat}
 
     def into(self, relation: exp.Table) -> tuple[exp.Create, dict[str, str]]:
         """Read the files into a table; return the statement, and the kinds of columns that are no text."""
-        engine, name = self.read.engine, self.read.path.name
-        self.layout.require_drops(self.names, self.read.path)
-        facts, asked = self._looked_at()
-        kinds = self._told(facts, asked)
+        engine, path = self.read.engine, self.read.path
+        names = list(dict.fromkeys(name for part in self.parts for name in part.names))
+        self.layout.require_drops(names, path)
+        facts = self._looked_at(names) if self.kinds else {}
+        kinds = self._told(facts, facts)
         with ThreadPoolExecutor(max_workers=1) as beside:
             lines = beside.submit(self._lines)
             try:
-                engine.run(self._create(relation, kinds, checked=True), f"read {name}")
-            except NoRoomError:
-                raise
-            except SourceError:
-                if not kinds:
+                engine.run(self._create(relation, kinds, checked=True), f"read {path.name}")
+            except SourceError as error:
+                if not kinds or isinstance(error, NoRoomError):
                     raise
                 # A later value is of another kind; or a line is malformed, which the next statement says.
-                facts |= self._facts(kinds, self._kinds())
-                kinds = self._told(facts, dict.fromkeys(kinds, self._kinds()))
-                engine.run(self._create(relation, kinds, checked=True), f"read {name}")
+                facts |= self._facts(kinds)
+                kinds = self._told(facts, kinds)
+                engine.run(self._create(relation, kinds, checked=True), f"read {path.name}")
             try:
                 self._require_all(relation, lines.result())
             except SourceError:
-                engine.run(sql.drop(relation), f"forget {name}")
+                engine.run(sql.drop(relation), f"forget {path.name}")
                 raise
         return self._create(relation, kinds), kinds
 
     def _create(self, relation: exp.Table, kinds: Mapping[str, str], *, checked: bool = False) -> exp.Create:
         return sql.create_table(relation, self.query(kinds, checked=checked), temporary=True)
 
-    def _records(self) -> int:
+    def count_records(self, *, strict: bool = False) -> int:
         """Count the records behind the headers by Python's csv."""
         return sum(
-            counted_records(self.read.engine, file, part.skip, self.layout, one_column=False)
-            if part.records is None
-            else part.records
+            counted_records(self.read.engine, file, part.skip, len(part.names), self.layout, strict=strict)
             for part in self.parts
             for file in part.files
         )
@@ -291,17 +287,11 @@ class _Reading:
                 self.layout.say_left_out(left_out, path)
             rows += left_out
         # Lines are no fewer than records, but for quotes inside of values.
-        if rows != lines and rows != (records := self._records()):
+        if rows != lines and rows != (records := self.count_records()):
             raise SourceError(
                 f"{path} has {counted(records, 'record')}, and {counted(rows, 'row')} were read. State how it is laid "
                 "out: --read quote=SIGN, escape=SIGN, comment=SIGN or skip=LINES."
             )
-
-    def require_even(self) -> None:
-        """Raise if a line has another number of fields than the header."""
-        for part in self.parts:
-            for file in part.files:
-                require_even(self.read.engine, file, part.skip, len(part.names), self.layout)
 
     def query(self, kinds: Mapping[str, str], *, checked: bool = False, dropped: bool = False) -> exp.Query:
         """Return the query of the files, with columns of these kinds; the others are texts.
@@ -311,48 +301,40 @@ class _Reading:
         """
         queries = []
         for part in self.parts:
+            rows: exp.Expr = read_from(CSV, part.place, self._settings(part))
+            if part.records is not None:
+                rows = exp.select("*").from_(rows).limit(part.records).subquery("records")
             values = [
                 sql.named(self._value(name, kinds[name], checked=checked), name) for name in part.names if name in kinds
             ]
-            query = exp.select(exp.Star(replace=values) if values else exp.Star())
-            rows: exp.Expr = read_from("read_csv", part.place, self._settings(part))
-            if part.records is not None:
-                rows = exp.select("*").from_(rows).limit(part.records).subquery("records")
-            query = query.from_(rows)
+            query = exp.select(exp.Star(replace=values) if values else exp.Star()).from_(rows)
             if self.layout.drops is not None:
                 text = exp.func("COALESCE", sql.cast(sql.column(self.layout.drops), "VARCHAR"), sql.literal(""))
                 has_value = exp.NEQ(this=text, expression=sql.literal(""))
                 query = query.where(sql.negated(has_value) if dropped else has_value)
             queries.append(query)
-        if len(queries) == 1:
-            return queries[0]
         union = sql.union_all(queries)
-        for each in [union, *union.find_all(exp.Union)]:
+        for each in list(union.find_all(exp.Union)):
             each.set("by_name", value=True)
         return union
 
-    def _settings(self, part: _Part) -> dict[str, exp.Expr]:
+    def _settings(self, part: _Part) -> dict[str, Any]:
         layout = self.layout
-        settings: dict[str, exp.Expr] = {
-            "auto_detect": exp.false(),
-            "header": exp.false() if layout.header is False else exp.true(),
-            "delim": sql.literal(layout.delim),
+        # Texts of missing values, as they are, and as they stand behind a delimiter and a blank.
+        missing = [written for text in layout.nullstr or () for written in (text, f" {text}")]
+        return {
+            "auto_detect": False,
+            "header": layout.header is not False,
+            "delim": layout.delim,
             "columns": columns_of_types(dict.fromkeys(part.names, "VARCHAR")),
+            "skip": part.skip or None,
+            "quote": layout.quote,
+            "escape": layout.quote if layout.escape is None else layout.escape,
+            "allow_quoted_nulls": None if missing else False,
+            "nullstr": ["", *missing] if missing else None,
+            "strict_mode": None if self.strict else False,
+            "max_line_size": None if self.strict else LONGEST_LINE,
         }
-        settings |= {"skip": sql.literal(part.skip)} if part.skip else {}
-        for key in ("quote", "escape"):
-            if (sign := getattr(layout, key)) is not None:
-                settings[key] = sql.literal(sign)
-        if layout.quote is not None and layout.escape is None:
-            settings["escape"] = sql.literal(layout.quote)
-        if layout.nullstr is None:
-            settings["allow_quoted_nulls"] = exp.false()
-        else:  # as they are, and as they stand behind a delimiter and a blank
-            texts = ["", *(written for text in layout.nullstr for written in (text, f" {text}"))]
-            settings["nullstr"] = exp.Array(expressions=[*map(sql.literal, texts)])
-        if not self.strict:
-            settings |= {"strict_mode": exp.false(), "max_line_size": sql.literal(LONGEST_LINE)}
-        return settings
 
     def _text(self, name: str) -> exp.Expr:
         """Return the text of a column; of a number with thousands, without the signs between them."""
@@ -372,7 +354,7 @@ class _Reading:
         if kind == "comma":
             value = sql.replaced(value, ",", ".")
         elif kind.endswith("format"):
-            value = exp.Anonymous(this="strptime", expressions=[value, sql.literal(getattr(self.layout, kind))])
+            value = exp.Anonymous(this="strptime", expressions=[value, sql.literal(self._formats[kind])])
         if not self.read.as_text:  # checked, a value is cast as the predicate casts it, which DuckDB does once
             cast = exp.TryCast if checked else exp.Cast
             value = cast(this=value, to=exp.DataType.build(_TYPES[kind], dialect="duckdb"))
@@ -383,89 +365,66 @@ class _Reading:
         other = exp.Anonymous(this="error", expressions=[sql.literal(f"{name} has a value of another kind")])
         return exp.Case().when(is_of_kind, value.copy()).when(sql.negated(is_blank), other)
 
-    def _looked_at(self) -> tuple[dict[str, _Facts], dict[str, list[str]]]:
-        """Return facts of the first texts of columns, or of all if these do not decide; and the kinds that fit."""
-        if self.read.as_text:
-            asked = {name: ["comma"] for name in self.names if self.layout.decimal_separator == ","}
-            return self._facts(asked, ["comma"]) if asked else {}, asked
-        facts = self._facts(self.names, self._kinds(), limit=_SAMPLE)
-        if self.layout.may_lack_header:
-            self._require_header(facts)
-        sure, unsure = {}, {}
-        for name, found in facts.items():
-            fitting = [kind for kind in self._kinds() if found.of_kind[kind] == found.values]
-            near = [kind for kind in self._kinds() if found.values - _FEW <= found.of_kind[kind] > found.values / 2]
-            if fitting and found.values and not found.codes and (found.clear or fitting[0] not in _DECIMALS):
-                sure[name] = fitting
-            elif fitting or near:
-                unsure[name] = fitting or near
-        if unsure:
-            facts |= self._facts(unsure, self._kinds())
-        return facts, sure | unsure
-
-    def _facts(self, names: Collection[str], kinds: Sequence[str], limit: int | None = None) -> dict[str, _Facts]:
-        """Return what texts of columns are: whether they are of these kinds, in the first rows or in all."""
+    def _facts(self, names: Iterable[str], limit: int | None = None) -> dict[str, _Facts]:
+        """Return what texts of columns are, in the first rows or in all."""
         rows = exp.select(*(sql.named(self._text(name), name) for name in names))
         rows = rows.from_(self.query({}).subquery("texts"))
-        of_kind = []
-        for kind in kinds:
-            is_of_kind = exp.and_(sql.negated(sql.column("code")), sql.column(kind))
-            rows_of_kind = exp.Case().when(is_of_kind, sql.column("n")).else_(sql.literal(0))
-            of_kind.append(sql.named(exp.Sum(this=rows_of_kind), kind))
-        statement = sql.statement(
-            "files/kinds",
-            values={**self._formats, "of_kind": of_kind},
-            relations={"sample": (rows if limit is None else rows.limit(limit)).subquery()},
-        )
+        relations = {"sample": (rows if limit is None else rows.limit(limit)).subquery()}
+        statement = sql.statement("files/kinds", values=self._formats, relations=relations)
         title = "what all values are" if limit is None else "what the first values may be"
-        facts = dict.fromkeys(names, _NOTHING)
-        for name, values, codes, code, own, clear, digits, *by_kind in self.read.engine.rows(statement, title):
-            facts[name] = _Facts(values, codes, code, own, clear, digits, dict(zip(kinds, by_kind, strict=True)))
-        return facts
+        found = {name: _Facts(*own) for name, *own in self.read.engine.rows(statement, title)}
+        return {name: found.get(name, _Facts()) for name in names}
 
-    def _told(self, facts: Mapping[str, _Facts], asked: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Return the kinds of columns, of those asked for, and say why a column is text that nearly is of a kind."""
+    def _looked_at(self, names: Sequence[str]) -> dict[str, _Facts]:
+        """Return facts of columns that may be no text: of their first texts, or of all if these do not decide."""
+        first = self._facts(names, limit=_SAMPLE)
+        if self.layout.may_lack_header and not self.read.as_text:
+            self._require_header(first)
+        sure, unsure = {}, []
+        for name, own in first.items():
+            kind = self._kind(own)
+            most = max(own.of_kind[kind] for kind in self.kinds)
+            if kind and not own.codes and (own.clear or kind not in _DECIMALS):
+                sure[name] = own
+            elif kind or not own.values or own.values - _FEW <= most > own.values / 2:
+                unsure.append(name)
+        return sure | (self._facts(unsure) if unsure else {})
+
+    def _kind(self, own: _Facts) -> str | None:
+        """Return the first kind that all values of a column are of; None if there is none."""
+        return next((kind for kind in self.kinds if 0 < own.values == own.of_kind[kind]), None)
+
+    def _told(self, facts: Mapping[str, _Facts], names: Iterable[str]) -> dict[str, str]:
+        """Return the kinds of columns, and say why a column is text that nearly is of a kind."""
         # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
         as_points = self.layout.delim != ";" and not any(own.has_commas for own in facts.values())
         kinds_of = {}
-        for name, kinds in asked.items():
-            own = facts[name]
-            kind = next((kind for kind in kinds if own.values and own.of_kind[kind] == own.values), None)
+        for name in names:
+            own, kind = facts[name], self._kind(facts[name])
             unclear = kind == "comma" or (kind == "point" and not as_points)
             if kind is not None and own.codes:
                 say(f"{name} is text because of {counted(own.codes, 'value')}: --read nullstr={own.code}")
-            elif unclear and not own.clear and self.layout.decimal_separator is None:
-                sign, word = (",", "comma") if kind == "comma" else (".", "point")
+            elif kind is not None and unclear and not own.clear and self.layout.decimal_separator is None:
                 say(
-                    f"{name} is text: if its {word}s are decimal signs, --read decimal_separator={word}; if they stand "
-                    f"between thousands, --read thousands={sign}"
+                    f"{name} is text: if its {kind}s are decimal signs, --read decimal_separator={kind}; if they stand "
+                    f"between thousands, --read thousands={_DECIMALS[kind]}"
                 )
             elif kind is not None:
                 kinds_of[name] = kind
-            elif 0 < (few := min(filter(None, map(own.others, kinds)), default=0)) <= _FEW:
+            elif 0 < (few := min(filter(None, map(own.others, self.kinds)), default=0)) <= _FEW:
                 words = f"{counted(few, 'value')} (a total, or a code?)"
                 say(f"{name} is text because of {words}: --read skip_footer=LINES or nullstr=TEXT")
         return kinds_of
 
-    def _kinds(self) -> list[str]:
-        """Return the kinds that values may be of, in the order in which they are tried."""
-        none = {kind for kind in ("dateformat", "timestampformat") if getattr(self.layout, kind) is None}
-        none |= {",": {"point"}, ".": {"comma"}}.get(self.layout.decimal_separator or "", set())
-        none |= {",": {"comma"}, ".": {"point"}}.get(self.layout.thousands or "", set())
-        return [kind for kind in _TYPES if kind not in none]
-
-    @property
-    def _formats(self) -> dict[str, sql.Value]:
-        return {"dateformat": self.layout.dateformat, "timestampformat": self.layout.timestampformat}
-
     def _require_header(self, first: Mapping[str, _Facts]) -> None:
         """Raise if a name may be a value (a number, a date, or a value that its own column has), or is not there."""
         for part in self.parts:
-            own = {
+            data = [
                 name
-                for name, found in first.items()
-                if found.names or (name in part.nameless and found.values + found.codes)
-            }
-            data = [name for name in part.names if name in own or may_be_data(name)]
+                for place, (name, field) in enumerate(zip(part.names, part.fields, strict=True))
+                if first[name].names
+                or may_be_data(name)
+                or (place > 0 and not field.strip() and first[name].values + first[name].codes)
+            ]
             if data:
                 raise refuse_header(str(self.read.path), len(data), len(part.names))

@@ -10,7 +10,7 @@ import re
 import zlib
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -143,70 +143,51 @@ def csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) ->
     )
 
 
-def _records_of(
-    engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, strict: bool = False
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records from the header on, each with the number of the line at which it begins."""
+def counted_records(
+    engine: DuckDBEngine, file: Path, above: int, width: int, layout: Layout, *, strict: bool = False
+) -> int:
+    """Count the records behind the header by Python's csv; in a file of one column, blank lines but for the last ones.
+
+    If it is ``strict``, a line with another number of fields than the first one, or an open quote, is an error.
+    """
+    found, blank, line, begins = 0 if layout.header is False else -1, 0, above + 1, above + 1
     limit = csv.field_size_limit(LONGEST_LINE)
     try:
         with lines_of(engine, file) as lines:
             reader = csv_reader(islice(lines, above, None), layout, strict=strict)
-            begins = above + 1
             for record in reader:
-                yield begins, record
-                begins = above + reader.line_num + 1
+                line, begins = begins, above + reader.line_num + 1
+                if not record:
+                    blank += width == 1
+                    continue
+                found, blank = found + 1 + blank, 0
+                # A delimiter at the end of a line begins no value, as to DuckDB.
+                fields = width if len(record) == width + 1 and not record[-1] else len(record)
+                if strict and fields != width:
+                    separator = SHOWN.get(str(layout.delim), repr(layout.delim))
+                    raise SourceError(
+                        f"{file}, line {line:,}{' (without comments)' if layout.comment else ''} has "
+                        f"{counted(fields, 'field')}, and its first line has {width:,} (separated by {separator}). "
+                        "Mend the line (a delimiter inside a value needs quotes around the value), or state the "
+                        "layout: --read delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or skip_footer=LINES."
+                    )
     except UnicodeDecodeError:
         raise not_utf8(file) from None
-    finally:
-        csv.field_size_limit(limit)
-
-
-def counted_records(engine: DuckDBEngine, file: Path, above: int, layout: Layout, *, one_column: bool) -> int:
-    """Return how many records Python's csv finds behind the header; a blank line is one in a file of one column."""
-    blank, count = 0, 0 if layout.header is False else -1
-    for _, record in _records_of(engine, file, above, layout):
-        if record:
-            count += 1 + (blank if one_column else 0)
-            blank = 0
-        else:
-            blank += 1
-    return count
-
-
-def require_even(engine: DuckDBEngine, file: Path, above: int, width: int, layout: Layout) -> None:
-    """Raise if a line has another number of fields than the first one, or a quote without an end."""
-    line = above + 1
-    try:
-        for line, record in _records_of(engine, file, above, layout, strict=True):
-            # A delimiter at the end of a line begins no value, as to DuckDB.
-            fields = width if len(record) == width + 1 and not record[-1] else len(record)
-            if record and fields != width:
-                delimiter = SHOWN.get(str(layout.delim), repr(layout.delim))
-                raise SourceError(
-                    f"{file}, line {line:,}{' (without comments)' if layout.comment else ''} has "
-                    f"{counted(fields, 'field')}, and its first line has {width:,} (separated by {delimiter}). Mend "
-                    "the line (a delimiter inside a value needs quotes around the value), or state the layout: --read "
-                    "delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or skip_footer=LINES."
-                )
     except csv.Error:
         raise SourceError(
             f"{file}, behind line {line:,}: a quote has no end, or text stands behind it. Mend it, or "
             "state what quotes are: --read quote=SIGN (none if there are none) or escape=SIGN."
         ) from None
+    finally:
+        csv.field_size_limit(limit)
+    return found
 
 
 # The header: which line it is, the delimiter that splits it, and the names of the columns
 
 
-@dataclass(frozen=True)
-class Head:
-    """What the first lines of a file say: by each delimiter, the fields of the header; and the lines above it."""
-
-    fields: Mapping[str, tuple[str, ...]]
-    skip: int
-
-
-def header_of(engine: DuckDBEngine, file: Path, layout: Layout) -> Head:
+def header_of(engine: DuckDBEngine, file: Path, layout: Layout) -> tuple[int, dict[str, tuple[str, ...]]]:
+    """Return how many lines are above the header, and its fields by each delimiter that may be meant; none if empty."""
     delimiters = [*SHOWN] if layout.delim is None else [layout.delim]
     with lines_of(engine, file, limit=layout.above + _LINES_OF_HEADER) as lines:
         try:
@@ -220,16 +201,16 @@ def header_of(engine: DuckDBEngine, file: Path, layout: Layout) -> Head:
                     break
                 skip += 1
             else:
-                return Head({}, skip)
+                return skip, {}
         except UnicodeDecodeError:
             raise not_utf8(file) from None
-    fields = {sign: tuple(_first_record(first, sign, layout)) for sign in delimiters}
-    several = {sign: found for sign, found in fields.items() if len(found) > 1}
-    by_most = dict(sorted(several.items(), key=lambda item: -len(item[1])))
-    if not by_most and layout.delim is None:
+    by_most = sorted(((sign, _first_record(first, sign, layout)) for sign in delimiters), key=lambda own: -len(own[1]))
+    if several := {sign: fields for sign, fields in by_most if len(fields) > 1}:
+        return skip, several
+    if layout.delim is None:
         _require_no_title(file, first, skip, layout)
     # A file of one column: nothing stands between values.
-    return Head(by_most or {layout.delim or _NO_DELIMITER: tuple(_first_record(first, _NO_DELIMITER, layout))}, skip)
+    return skip, {layout.delim or _NO_DELIMITER: _first_record(first, _NO_DELIMITER, layout)}
 
 
 def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layout) -> None:
@@ -251,11 +232,11 @@ def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layou
         )
 
 
-def _first_record(lines: Iterable[str], delimiter: str, layout: Layout) -> list[str]:
+def _first_record(lines: Sequence[str], delimiter: str, layout: Layout) -> tuple[str, ...]:
     try:
-        return next(csv_reader(lines, replace(layout, delim=delimiter)), [])
-    except csv.Error:  # a quote without an end: ``require_even`` names its line
-        return next(iter(lines), "").split(delimiter)
+        return tuple(next(csv_reader(lines, replace(layout, delim=delimiter)), []))
+    except csv.Error:  # a quote without an end: ``counted_records`` names its line
+        return tuple(lines[0].split(delimiter))
 
 
 def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple[tuple[str, ...], list[str]]:
