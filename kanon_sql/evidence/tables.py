@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.verify import TablesVerification
 
@@ -77,7 +76,7 @@ def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerif
     of_roles = [
         one.said(member.name)
         for member in of_people
-        for one in judge_roles(member.source, Policy(columns=_with_keys(member)))
+        for one in judge_roles(member.source, Policy(columns=member.columns))
         if one.refused
     ]
     return replace(
@@ -100,13 +99,8 @@ def people_refused(opened: OpenedTables) -> Iterator[str]:
     """Yield why the columns that the people of tables are counted by do not name people."""
     for member in opened.members:
         if member.roles is not None and isinstance(member.policy.person, str):
-            found = entity_names_people(member.source, _with_keys(member), member.reference)
+            found = entity_names_people(member.source, member.columns, member.reference)
             yield from (one.said(member.name) for one in found if one.refused)
-
-
-def _with_keys(member: Member) -> NamedColumns:
-    """Return the columns of a policy for a released table, whose keys are pseudonyms."""
-    return replace(member.policy.columns, pseudonymize=tuple(key.column.name for key in member.keys))
 
 
 def _unforeseen(member: Member) -> list[str]:

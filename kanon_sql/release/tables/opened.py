@@ -105,6 +105,11 @@ class Member:
         return self.keys[0].column
 
     @property
+    def columns(self) -> NamedColumns:
+        """The roles of its columns by the policy; its keys become pseudonyms."""
+        return replace(self.policy.columns, pseudonymize=tuple(key.column.name for key in self.keys))
+
+    @property
     def own_key(self) -> Column | None:
         """The column that tells its rows apart, to which other tables refer."""
         return next((key.column for key in self.keys if key.domain[0] == self.name), None)
@@ -275,17 +280,18 @@ def of_table(member: Member, column: str) -> exp.Column:
 
 def open_policy(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
     """Open the tables of a policy in their database, and refuse what the policy cannot be applied to."""
-    opened = open_tables(source, resources)
-    if opened is None:
-        raise UsageError(
-            "Tables that are released together are in a DuckDB file, or in a PostgreSQL database: name the one or the "
-            "other (kanon anonymize clinic.duckdb, or postgresql://...)."
-        )
+    opened = _database(source, resources, "clinic.duckdb, or postgresql://...")
     with closed_on_error(opened.engine):
         tables = {table.name: _source(opened, table.name) for table in policy.tables}
         members = tuple(_members(opened, policy, tables))
         dropped = tuple(tables[table.name].relation for table in policy.tables if table.rows == "dropped")
         return OpenedTables(opened.engine, opened.place, policy, members, dropped=dropped, file=opened.file)
+
+
+def _database(source: object, resources: Resources | None, example: str) -> OpenDatabase:
+    if (opened := open_tables(source, resources)) is None:
+        raise UsageError(f"Several tables are in one DuckDB file or PostgreSQL database: name it ({example}).")
+    return opened
 
 
 def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, Source]) -> Iterator[Member]:
@@ -296,28 +302,35 @@ def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, So
     for table in _in_order(policy):
         own = tables[table.name]
         names = {column.name: named[table.name, column.name] for column in own.columns}
-        if table.rows == "kept":
-            member = Member(table, own, None, (), (), names)
-            _require_no_keys(member, own.columns, policy, refers)
-            yield member
-            continue
-        keys = tuple(_keys(table, policy, own))
-        columns = replace(table.columns, pseudonymize=tuple(key.column.name for key in keys))
-        roles = assign_roles(columns, own.columns, own.name, may_have_none=True)
-        member = Member(table, own, roles, (), keys, names)
-        if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
-            own.engine.bring_rows(own.relation, member.published)
-        of_keys = [key.column for key in keys]
-        require_canonical(of_keys)
-        pass_before(own, Policy(columns=columns, count="rows"), roles)
-        require_identity(opened.engine, own.relation, [*roles.quasi_identifiers, *of_keys])
-        given = GivenHierarchies(table.hierarchies, directory=policy.directory)
-        made = make_hierarchies(own, roles.quasi_identifiers, given)
-        hierarchies = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
-        apart = {column.name for column in (*roles.quasi_identifiers, *of_keys)}
+        member = _member(policy, table, own, names, table.columns)
+        of_keys = [key.column for key in member.keys]
+        if member.roles is not None:
+            if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
+                own.engine.bring_rows(own.relation, member.published)
+            require_canonical(of_keys)
+            pass_before(own, Policy(columns=member.columns, count="rows"), member.roles)
+            require_identity(opened.engine, own.relation, [*member.quasi_identifiers, *of_keys])
+            given = GivenHierarchies(table.hierarchies, directory=policy.directory)
+            made = make_hierarchies(own, member.quasi_identifiers, given)
+            renamed = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
+            member = replace(member, hierarchies=renamed)
+        apart = {column.name for column in (*member.quasi_identifiers, *of_keys)}
         _require_no_keys(member, [one for one in member.published if one.name not in apart], policy, refers)
-        _require_keys(member, policy, tables)
-        yield replace(member, hierarchies=hierarchies)
+        if member.roles is not None:
+            _require_keys(member, policy, tables)
+        yield member
+
+
+def _member(
+    policy: TablesPolicy, table: TablePolicy, source: Source, names: Mapping[str, str], columns: NamedColumns
+) -> Member:
+    """Return a table with the roles of its columns, as yet without hierarchies."""
+    member = Member(table, source, None, (), (), names)
+    if table.rows == "kept":
+        return member
+    keys = tuple(_keys(table, policy, source))
+    named = replace(columns, pseudonymize=tuple(key.column.name for key in keys))
+    return replace(member, keys=keys, roles=assign_roles(named, source.columns, source.name, may_have_none=True))
 
 
 def _source(opened: OpenDatabase, name: str) -> Source:
@@ -356,14 +369,14 @@ def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
     schemas = {schema for schema, _ in named}
     if left := [table for table in opened.tables if table[0] in schemas and table not in named]:
         is_twin = any(folded(".".join(one)) == folded(".".join(other)) for one in left for other in named)
+        fix = (
+            "Its name differs from that of another table in case only: name views in another schema instead."
+            if is_twin
+            else 'Give each a section: with rows = "dropped", it is not released.'
+        )
         raise UsageError(
             f"The policy says nothing of {counted(len(left), 'table')} of {opened.place}: "
-            f"{', '.join(opened.name(table) for table in left)}. "
-            + (
-                "Its name differs from that of another table in case only: name views in another schema instead."
-                if is_twin
-                else 'Give each a section: with rows = "dropped", it is not released.'
-            )
+            f"{', '.join(map(opened.name, left))}. {fix}"
         )
 
 
@@ -443,56 +456,51 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
 
     Integers that lie close together are counted by a bit for each, in a tenth of the time.
     """
-    engine, own = member.source.engine, sql.column(column.name)
-    title = f"does {column.name} tell the rows of {member.name} apart?"
-    rows = exp.Count(this=own, big_int=True)
+    engine, own, rows = member.source.engine, sql.column(column.name), exp.Count(this=sql.column(column.name))
+    values: exp.Expr = sql.count_distinct(own)
     if column.family == "integer":
-        query = exp.select(rows.copy(), exp.Min(this=own.copy()), exp.Max(this=own.copy()))
-        known, least, most = engine.row(query.from_(member.relation.copy()), f"{column.name} of {member.name}")
+        query = exp.select(rows, exp.Min(this=own), exp.Max(this=own)).from_(member.relation.copy())
+        known, least, most = engine.row(query, f"{column.name} of {member.name}")
         if known and most - least < min(_BITS_OF_A_KEY * known, _MOST_BITS):
-            bits = exp.Anonymous(this="BITSTRING_AGG", expressions=[own.copy(), sql.literal(least), sql.literal(most)])
-            query = exp.select(exp.Anonymous(this="BIT_COUNT", expressions=[bits])).from_(member.relation.copy())
-            (values,) = engine.row(query, title)
-            return int(known), int(values)
-    query = exp.select(rows, sql.count_distinct(own.copy())).from_(member.relation.copy())
-    known, values = engine.row(query, title)
-    return int(known), int(values)
+            bits = exp.Anonymous(this="BITSTRING_AGG", expressions=[own, sql.literal(least), sql.literal(most)])
+            values = exp.Anonymous(this="BIT_COUNT", expressions=[bits])
+    query = exp.select(rows.copy(), values).from_(member.relation.copy())
+    known, different = engine.row(query, f"does {column.name} tell the rows of {member.name} apart?")
+    return int(known), int(different)
 
 
 def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Source]) -> None:
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
-    engine, table, reference = member.source.engine, member.policy, member.reference
+    name, table, reference = member.name, member.policy, member.reference
     if isinstance(table.person, str):
         refused = refused_of(entity_names_people(member.source, table.columns, reference))
         if refused is not None:
             raise UsageError(
-                f"{member.name}: {refused.text}. Name the column that numbers people (person = ...). If that is "
+                f"{name}: {refused.text}. Name the column that numbers people (person = ...). If that is "
                 f"{table.person}, give it another name in the database."
             )
-    for key in member.keys:
-        if key.domain[0] != member.name:
-            continue
-        column, what = key.column, "person" if key.domain[1] == _PEOPLE else "key"
+    for key in (key for key in member.keys if key.domain[0] == name):
+        column, is_person = key.column, key.domain[1] == _PEOPLE
         rows, values = _counted_values(member, column)
-        if what == "key":
-            (everything,) = engine.row(sql.select_count(member.relation), f"rows of {member.name}")
+        if not is_person:
+            (everything,) = member.source.engine.row(sql.select_count(member.relation), f"rows of {name}")
             if everything != rows:
                 raise UsageError(
-                    f"{member.name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is "
-                    "to be its key: give them one, or leave key out if no other table refers to it."
+                    f"{name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is to be "
+                    "its key: give them one, or leave key out if no other table refers to it."
                 )
         if rows != values:
             raise UsageError(
-                f"{member.name}: {rows - values:,} of the {rows:,} values of {column.name!r}, which is to be its "
-                f"{what}, are repeated: rows that refer to them would be of several."
-                + (' Is each row an event (rows = "events")?' if what == "person" else "")
+                f"{name}: {rows - values:,} of the {rows:,} values of {column.name!r}, which is to be its "
+                f"{'person' if is_person else 'key'}, are repeated: rows that refer to them would be of several."
+                + (' Is each row an event (rows = "events")?' if is_person else "")
             )
     owner, key_of_owner = _referred(table, policy)
     (referred,) = resolve_columns([key_of_owner], tables[owner].columns, owner)
     if reference.family != referred.family:
         raise UsageError(
-            f"{member.name}.{reference.name} is of type {reference.type} and refers to {owner}.{referred.name}, of "
-            f"type {referred.type}: cast one of them in the database."
+            f"{name}.{reference.name} is of type {reference.type} and refers to {owner}.{referred.name}, of type "
+            f"{referred.type}: cast one of them in the database."
         )
 
 
@@ -512,13 +520,11 @@ def open_released(
 ) -> OpenedTables:
     """Return released tables as a policy describes them, without hierarchies and facts of their originals."""
     directory = Path(source) if isinstance(source, str | os.PathLike) and Path(source).is_dir() else None
-    database = open_tables(source, resources) if directory is None else _open_files(directory, policy, resources)
-    if database is None:
-        raise UsageError(
-            "Tables that were released together are checked in a DuckDB or PostgreSQL database, or in a directory of "
-            "their files: name the one or the other."
-        )
-    opened = _as_described(database, policy, lambda place, table: _released(place, table, schema))
+    if directory is None:
+        database = _database(source, resources, "or a directory of their files")
+    else:
+        database = _open_files(directory, policy, resources)
+    opened = _described(database, policy, lambda table: _released(database, table, schema))
     is_file, is_warehouse = directory is not None, isinstance(opened.engine, Workbench)
     alike = str if is_warehouse else folded  # PostgreSQL compares names with their case
     where = alike(schema or database.schema)
@@ -528,33 +534,33 @@ def open_released(
         there = database.tables if is_file else database.relations()
         views = set() if is_file or is_warehouse else views_of_release(opened.engine, named, database.schema)
     others = [(own, name) for own, name in there if (alike(own), alike(name)) not in named]
-    beside_them = [
-        name if schemas == {where} else f"{own}.{name}"
-        for own, name in others
-        if alike(own) in schemas and (alike(own), alike(name)) not in views
-    ]
     return replace(
         opened,
         schema=(schema or database.schema) if not is_file and schemas == {where} else None,
-        not_in_policy=tuple(beside_them),
+        not_in_policy=tuple(
+            name if schemas == {where} else f"{own}.{name}"
+            for own, name in others
+            if alike(own) in schemas and (alike(own), alike(name)) not in views
+        ),
         elsewhere=dict(Counter(own for own, _ in others if alike(own) not in schemas)),
     )
 
 
 def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
     """Open the tables that a release was made from as ``open_released`` does, to count people in them."""
-    database = open_tables(source, resources)
-    if database is None:
-        raise UsageError("The originals of released tables are a DuckDB or PostgreSQL database: name it (--original).")
-    return _as_described(database, policy, lambda place, table: _source(place, table.name))
+    database = _database(source, resources, "--original")
+    return _described(database, policy, lambda table: _source(database, table.name))
 
 
-def _as_described(
-    opened: OpenDatabase, policy: TablesPolicy, found: Callable[[OpenDatabase, TablePolicy], Source]
-) -> OpenedTables:
+def _described(opened: OpenDatabase, policy: TablesPolicy, found: Callable[[TablePolicy], Source]) -> OpenedTables:
+    members = []
     with closed_on_error(opened.engine):
-        members = tuple(_described(policy, table, found(opened, table)) for table in _in_order(policy))
-        return OpenedTables(opened.engine, opened.place, policy, members)
+        for table in _in_order(policy):
+            source = found(table)
+            names = {column.name: f"{table.name}.{column.name}" for column in source.columns}
+            columns = NamedColumns(quasi_identifiers=table.columns.quasi_identifiers, rest="keep")
+            members.append(_member(policy, table, source, names, columns))
+    return OpenedTables(opened.engine, opened.place, policy, tuple(members))
 
 
 def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | None) -> OpenDatabase:
@@ -570,18 +576,16 @@ def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | No
 def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
     """Make a table of the file of a released table."""
     names = _names(name)
-    files = [directory / f"{own}.{kind}" for own in names for kind in ("csv", "parquet")]
+    files = (directory / f"{own}.{kind}" for own in names for kind in ("csv", "parquet"))
     file = next((one for one in files if one.is_file()), None)
     if file is None:
         raise UsageError(f"{directory} has no file of the table {name}: {names[-1]}.csv or .parquet.")
     if file.suffix == ".csv":
         with file.open(newline="", encoding="utf-8") as text:
-            columns = next(csv.reader(text), [])
-        reader = text_reader(file, dict.fromkeys(columns, "VARCHAR"), csv=True)
+            reader = text_reader(file, dict.fromkeys(next(csv.reader(text), []), "VARCHAR"), csv=True)
     else:
         reader = read_from("read_parquet", str(file), {})
-    rows = exp.select("*").from_(reader)
-    engine.run(sql.create_table(sql.relation(file.stem), rows), f"read {file.name}")
+    engine.run(sql.create_table(sql.relation(file.stem), exp.select("*").from_(reader)), f"read {file.name}")
     return file
 
 
@@ -609,17 +613,3 @@ def _names(table: str) -> list[str]:
     """
     parts = table.split(".")
     return [".".join(parts[place:]) for place in range(len(parts))]
-
-
-def _described(policy: TablesPolicy, table: TablePolicy, source: Source) -> Member:
-    names = {column.name: f"{table.name}.{column.name}" for column in source.columns}
-    if table.rows == "kept":
-        return Member(table, source, None, (), (), names)
-    keys = tuple(_keys(table, policy, source))
-    named = NamedColumns(
-        quasi_identifiers=table.columns.quasi_identifiers,
-        pseudonymize=tuple(key.column.name for key in keys),
-        rest="keep",
-    )
-    roles = assign_roles(named, source.columns, source.name, may_have_none=True)
-    return Member(table, source, roles, (), keys, names)
