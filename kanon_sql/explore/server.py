@@ -44,7 +44,6 @@ from kanon_sql.explore.workspace import Workspace, base_levels, unforeseen
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import policy_text, write_policy
-from kanon_sql.search.problem import rows_allowed_by
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -352,7 +351,7 @@ class Application:
                     _part("looking", state.href(url), task) if task.problem is None else _part("problem", task.problem)
                 )
             node = base_levels(state, bench.hierarchies, None if best is None else best.node)
-            limit = rows_allowed_by(policy, bench.rows)
+            limit = policy.rows_allowed(bench.rows, policy.k)
             return answer(Shown(state, policy, bench, bench.figures(policy, node), limit, best))
 
     # 4. Lattice

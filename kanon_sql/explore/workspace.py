@@ -175,7 +175,7 @@ class Bench:
 
     def _evidence_of(self, policy: Policy) -> Evidence:
         # Whether a node suppresses few enough rows is not asked here: any node has figures.
-        anything = replace(_as_prepared(policy), models=policy.models, max_suppressed=1.0)
+        anything = replace(_as_prepared(policy).suppressing(1.0), models=policy.models)
         key = repr((anything.models, anything.measure))
         if key not in self._evidence:
             self._evidence[key] = Evidence(problem_of(self.table.prepared, anything))
@@ -657,8 +657,8 @@ def _as_prepared(policy: Policy) -> Policy:
     """Return a policy without the settings of a search: equal ones share a prepared table."""
     models = tuple(replace(one, k=_SAMPLE_OF_K[0]) if isinstance(one, KAnonymity) else one for one in policy.models)
     plain: dict[str, Any] = dict.fromkeys(options_of_others("optimal"))
-    plain |= {"algorithm": "optimal", "levels": {}, "max_suppressed": 0.0, "time_limit": None}
-    return replace(policy, models=models, **plain)
+    plain |= {"algorithm": "optimal", "levels": {}, "time_limit": None}
+    return replace(policy.suppressing(0.0), models=models, **plain)
 
 
 def _risks(release: Release, rows: exp.Table, people: exp.Table | None) -> dict[str, float | None]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 from kanon_sql.classes.recoding import OPTIONS, Choose, Cut, Cutting, Numbers, Texts, cutting_of
 from kanon_sql.engine.base import names
@@ -88,6 +89,19 @@ def suppression_limit(given: float | str) -> float | str:
     if isinstance(given, bool) or not 0 <= share <= 1:
         raise ValueError(given)
     return given if isinstance(given, int | float) else share
+
+
+def rows_allowed(limit: float | str, rows: int, k: int = 0) -> int:
+    """Return how many rows may be suppressed: never all of them, for an empty table is no release.
+
+    Of a share, 0.29 of 100 rows is 29, not 28 as in binary fractions. The ``k`` is that of "k rows".
+    """
+    if isinstance(limit, str):
+        number = limit.split()[0]
+        allowed = k if number == "k" else int(number)
+    else:
+        allowed = int(Fraction(str(limit)) * rows)
+    return min(allowed, max(0, rows - 1))
 
 
 def _sample_rate(given: float | str) -> float:
@@ -218,6 +232,24 @@ class SetPolicy:
         metavar="FILE",
     )
     directory: Path = field(default_factory=Path)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is searched, and within which limit, as ledger and report write it."""
+        return {name: getattr(self, name) for name in ("algorithm", "measure", "max_suppressed")}
+
+    @property
+    def may_suppress_all(self) -> bool:
+        """Whether the limit of suppression is a share of 1."""
+        return not isinstance(self.max_suppressed, str) and self.max_suppressed >= 1
+
+    def suppressing(self, limit: float | str) -> Self:
+        """Return the policy with another limit of suppression."""
+        return replace(self, max_suppressed=limit)
+
+    def rows_allowed(self, rows: int, k: int) -> int:
+        """Return how many of so many rows may be suppressed; see ``rows_allowed``."""
+        return rows_allowed(self.max_suppressed, rows, k)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.steps import with_seed
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
-from kanon_sql.search.problem import LISTABLE, SharedTests, end_of_search, rows_allowed_by
+from kanon_sql.search.problem import LISTABLE, SharedTests, end_of_search
 from kanon_sql.search.run import search
 from kanon_sql.sql import build as sql
 
@@ -116,7 +116,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
-        settings: those of ``kanon settings`` by their names, such as ``max_suppressed`` and ``algorithm``.
+        settings: those of ``kanon settings`` by their names, such as ``algorithm`` and ``time_limit``.
 
     Raises:
         UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
@@ -205,11 +205,11 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
         )
         release.take(SEARCH)
         if release.publication.pseudonyms is not None:
-            suppressed, allowed = release.rows_suppressed, rows_allowed_by(policy, release.rows_in)
+            suppressed, allowed = release.rows_suppressed, policy.rows_allowed(release.rows_in, policy.k)
             release.take(PSEUDONYMS)
             if release.rows_suppressed > allowed and suppressed:
                 # What classes that are too small use up may be what people tied too closely need.
-                release.policy = replace(policy, max_suppressed="0 rows")
+                release.policy = policy.suppressing("0 rows")
                 release.take((*SEARCH, *PSEUDONYMS))
                 release.policy = policy
             if release.rows_suppressed > allowed:

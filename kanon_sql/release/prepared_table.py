@@ -68,7 +68,6 @@ class Compared:
     """One release of a comparison; what is None has no release.
 
     Attributes:
-        max_suppressed: the limit of suppression.
         value: what the measure that was minimized says of it.
         classes: its equivalence classes, as counted in the output.
         smallest: the measure of its worst class, in the output.
@@ -96,6 +95,11 @@ class Compared:
     @property
     def loss(self) -> float | None:
         return None if self.measures is None else self.measures["loss"]
+
+    @property
+    def limit(self) -> str:
+        """The limit of suppression as text."""
+        return self.max_suppressed if isinstance(self.max_suppressed, str) else f"{self.max_suppressed:.0%}"
 
     def summary(self) -> dict[str, Any]:
         plain = asdict(replace(self, utility=None))

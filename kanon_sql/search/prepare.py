@@ -42,7 +42,7 @@ from kanon_sql.policy.levels import allowed_nodes
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
 from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
-from kanon_sql.search.problem import Problem, SharedTests, rows_allowed_by
+from kanon_sql.search.problem import Problem, SharedTests
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     counting = [model for model in policy.models if isinstance(model, KAnonymity | KnownSubsets)]
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
-    limit = rows_allowed_by(policy, frequency.rows)
+    limit = policy.rows_allowed(frequency.rows, policy.k)
     if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
         limit = 0  # what is suppressed would be a class of the population without a row
     objective = prepared.objective(policy.measure)

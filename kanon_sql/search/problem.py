@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kanon_sql.errors import UnsuitableError, UsageError
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from kanon_sql.measures.labels import Labels, Places
     from kanon_sql.measures.quality import PartTables
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy.policy import Policy
-    from kanon_sql.policy.tables import TablesPolicy
 
 Stopped = Literal["time limit", "interrupt"]
 
@@ -255,21 +252,3 @@ def require_listable(lattice: Lattice, algorithm: str) -> None:
             f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most "
             f"{LISTABLE:,}): use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
         )
-
-
-def rows_allowed_by(policy: Policy | TablesPolicy, rows: int) -> int:
-    """Return how many rows of a table a policy lets be suppressed."""
-    return rows_allowed(policy.max_suppressed, rows, policy.k)
-
-
-def rows_allowed(limit: float | str, rows: int, k: int = 0) -> int:
-    """Return how many rows may be suppressed: never all of them, for an empty table is no release.
-
-    Of a share, 0.29 of 100 rows is 29, not 28 as in binary fractions. The ``k`` is that of "k rows".
-    """
-    if isinstance(limit, str):
-        number = limit.split()[0]
-        allowed = k if number == "k" else int(number)
-    else:
-        allowed = int(Fraction(str(limit)) * rows)
-    return min(allowed, max(0, rows - 1))

@@ -17,8 +17,7 @@ from strategies import Case, anonymize, cases, load
 import kanon_sql as kanon
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
-from kanon_sql.policy.policy import Measure
-from kanon_sql.search.problem import rows_allowed
+from kanon_sql.policy.policy import Measure, rows_allowed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from strategies import TABLE, Case, anonymize, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.policy.algorithms import algorithms_of
-from kanon_sql.search.problem import rows_allowed
+from kanon_sql.policy.policy import rows_allowed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,11 +18,11 @@ from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
+from kanon_sql.policy.policy import rows_allowed
 from kanon_sql.search.full_domain.annealing import anneal
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.optimal import optimal, proofs_of_sets
 from kanon_sql.search.prepare import problem_of
-from kanon_sql.search.problem import rows_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ import kanon_sql as kanon
 from kanon_sql.cli.main import run
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.levels import levels_of
-from kanon_sql.search.problem import rows_allowed
+from kanon_sql.policy.policy import rows_allowed
 
 if TYPE_CHECKING:
     from brute_force import Node

@@ -19,10 +19,10 @@ from rows import released_rows, text_columns
 from strategies import TABLE, Case, anonymize, cases, database_with, load, write_hierarchy
 
 import kanon_sql as kanon
+from kanon_sql.policy.policy import rows_allowed
 from kanon_sql.search.local import local as local_module
 from kanon_sql.search.local.spolg import systematic_sample_query
 from kanon_sql.search.prepare import problem_of
-from kanon_sql.search.problem import rows_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

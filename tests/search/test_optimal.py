@@ -13,7 +13,7 @@ from rows import released_columns, released_rows
 from strategies import HOSTILE_NAMES, TABLE, Case, anonymize, cases, database_with, load
 
 import kanon_sql as kanon
-from kanon_sql.search.problem import rows_allowed
+from kanon_sql.policy.policy import rows_allowed
 
 
 @given(cases())

@@ -78,11 +78,9 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
     purposes = _purposes(comparison)
     losses, *utilities, seconds = figure.subplots(*_PANES[len(purposes)], squeeze=False).flat
     lines: dict[str, list[Compared]] = {}
-    several = len({result.max_suppressed for result in comparison.results}) > 1
+    several = len({result.limit for result in comparison.results}) > 1
     for result in comparison.results:
-        limit = result.max_suppressed
-        share = f"{limit:.0%}" if isinstance(limit, int | float) else limit
-        name = f"{result.algorithm}, {share} suppressed" if several else result.algorithm
+        name = f"{result.algorithm}, {result.limit} suppressed" if several else result.algorithm
         if result.loss is not None:
             lines.setdefault(name, []).append(result)
     # What loses least at the smallest k is the first in the legend.

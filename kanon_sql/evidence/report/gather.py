@@ -41,7 +41,7 @@ from kanon_sql.policy.algorithms import ALL_OR_NONE, GREEDY
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY, COUNTS_ROWS, policy_text
 from kanon_sql.release.ledger.fingerprint import of_file, of_rows
-from kanon_sql.release.prepared_table import Compared, PreparedTable
+from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.utility import WantedUtility, utility_against
@@ -298,7 +298,8 @@ def _curve(release: Release, classes: int, curve: Sequence[int], progress: Liste
         try:
             (found,) = table.compare(algorithms=[policy.algorithm], k=[k], progress=progress).results
         except VerificationError:  # pseudonyms may tie more together than this k allows
-            found = Compared(policy.algorithm, k, policy.max_suppressed)
+            points.append(_point(k, rows, None, None, None))
+            continue
         points.append(_point(k, table.prepared.frequency.rows, found.loss, found.rows_suppressed, found.classes))
     return tuple(sorted(points, key=lambda point: point.k))
 
@@ -312,9 +313,7 @@ def _point(
 def _search(release: Release) -> Search:
     policy, result = release.policy, release.result
     return Search(
-        algorithm=policy.algorithm,
-        measure=policy.measure,
-        max_suppressed=policy.max_suppressed,
+        **policy.asked,
         time_limit=policy.time_limit,
         optimal=release.optimal,
         gap=None if release.gap is None else math.ceil(release.gap * 10_000) / 10_000,  # no more is said than is proven

@@ -255,7 +255,7 @@ def append_to(
     # 3. Its classes.
     algorithm = "local" if lock.is_local else "optimal"
     # Which classes wait is decided one by one.
-    policy = replace(lock.policy, seed=secrets.randbits(31), max_suppressed=1, algorithm=algorithm, choice=GREEDY)
+    policy = replace(lock.policy.suppressing(1), seed=secrets.randbits(31), algorithm=algorithm, choice=GREEDY)
     prepared = _prepared(source, policy, lock, lambda doing: progress(Progress(doing)))
     policy = replace(policy, models=prepared.resolved(policy.models))
     seconds.update(prepared.seconds)

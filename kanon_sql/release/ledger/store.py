@@ -255,9 +255,7 @@ def remembered_policy(
             for model in policy.models
         ],
         "search": {
-            "algorithm": policy.algorithm,
-            "measure": policy.measure,
-            "max_suppressed": policy.max_suppressed,
+            **policy.asked,
             **{name: value for name, value in options.items() if value is not None},
         },
     }

@@ -40,7 +40,7 @@ from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
 from kanon_sql.release.tables.script import tables_script
 from kanon_sql.release.tables.statements import FoundTables, ReleasedRows
 from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
-from kanon_sql.search.problem import LISTABLE, Problem, Proof, end_of_search, rows_allowed_by
+from kanon_sql.search.problem import LISTABLE, Problem, Proof, end_of_search
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def _find(release: TablesRelease) -> None:
     if release.people_out < k:
         raise NoSolutionError(
             f"Fewer than {k:,} people would be left in the tables, so that none is released. Ask for a smaller "
-            "k, allow less to be suppressed (max_suppressed), or take more people."
+            "k, allow less to be suppressed (--max-suppressed), or take more people."
         )
 
 
@@ -340,7 +340,7 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
     own = frozenset(places.index(one.column.name) for one in member.hierarchies)
     (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
     mine = costs.of_columns([column for column, place in enumerate(columns) if place in own])
-    all_of_them = not isinstance(policy.max_suppressed, str) and policy.max_suppressed >= 1 and member is not people
+    all_of_them = policy.may_suppress_all and member is not people
     # People are those of its events, where no other table has any: k rows are left, or no release.
     least = policy.k if people is None and len(opened.events) == 1 and frequency.rows >= policy.k else 0
     problem = Problem(
@@ -349,6 +349,6 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
         (KAnonymity(policy.k, None if entity is None else PERSON),),
         Objective(mine),
         labels,
-        frequency.rows - least if all_of_them else rows_allowed_by(policy, frequency.rows),
+        frequency.rows - least if all_of_them else policy.rows_allowed(frequency.rows, policy.k),
     )
     return Part(member.name, hierarchies, EvidenceOfPart(problem), columns, own, 1)

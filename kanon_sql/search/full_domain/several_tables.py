@@ -159,7 +159,7 @@ class TablesSearch:
             require_not_stopped(self.stopped)
             raise NoSolutionError(
                 "Every recoding of these tables suppresses too much of one of them: ask for less, or allow more to be "
-                "suppressed (max_suppressed in the policy)."
+                "suppressed (--max-suppressed)."
             )
         if self.bound >= self.best[1]:
             self.bound, self.stopped = self.best[1], None
