@@ -70,6 +70,7 @@ class DuckDBEngine(Closing, Engine):
         self._chooses_threads = False
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
+        self.is_writable = True
         self._worker = Worker(connection, None if spill is None else spill.path)
         self.time_zone = zone_in_force()
         self._zone_settled = False
@@ -174,7 +175,7 @@ class DuckDBEngine(Closing, Engine):
         Temporary tables stay. While this process waits, it has closed the file too: two processes that wait for each
         other do not wait forever.
         """
-        if self._file is None:
+        if self._file is None or self.is_writable:
             return False
         path, name = self._file
         before = stamps_of_database(path)  # no other process writes: it is open for reading
@@ -245,6 +246,7 @@ class DuckDBEngine(Closing, Engine):
             return
         path, name = self._file
         self._attach_file(path, name, writable=writable)
+        self.is_writable = writable
         self._execute(exp.Use(this=exp.Table(this=name.copy())))
 
     def _attach_file(

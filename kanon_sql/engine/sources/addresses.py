@@ -22,15 +22,11 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
-Kind = Literal["sqlite", "mysql", "postgres"]
-
 SQLITE_HEAD = b"SQLite format 3\x00"
 _SQLITE = "sqlite:"
-_SERVERS: dict[str, Kind] = {
-    "mysql": "mysql",
-    "duckdb+mysql": "mysql",
-    "duckdb+postgres": "postgres",
-    "duckdb+postgresql": "postgres",
+_SERVERS = {
+    **dict.fromkeys(("mysql", "duckdb+mysql"), "mysql"),
+    **dict.fromkeys(("duckdb+postgres", "duckdb+postgresql"), "postgres"),
 }
 # The extension that reads files, the kind of secret that they need, and the extension that finds one, if any does.
 _OBJECTS = {
@@ -54,7 +50,7 @@ _SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
 class DatabaseAddress:
     """An SQLite file, or a database on a server, which is attached for reading."""
 
-    kind: Kind
+    kind: str  # sqlite, mysql or postgres
     given: str = field(repr=False)
     shown: str  # the address without secrets
     schema: str | None  # where a table is looked for first
@@ -64,8 +60,8 @@ class DatabaseAddress:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def connection(self, *, secret: bool) -> str:
-        """Return the server and the settings as the extension reads them; their values only with ``secret``."""
-        settings = self.settings if secret else dict.fromkeys(self.settings, HIDDEN)
+        """Return the server and the settings as the extension reads them: with secrets, or as it may be shown."""
+        settings = {"password": self.password, **self.settings} if secret else dict.fromkeys(self.settings, HIDDEN)
         quote = '"' if self.kind == "mysql" else "'"
         escaped = {ord(sign): f"\\{sign}" for sign in ("\\", quote)}
         given = {**self.server, **settings}.items()

@@ -61,9 +61,7 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
             sheet = book.get_sheet_by_name(name)
             rows = sheet.to_python(skip_empty_area=False)
             merged = [cells for cells in sheet.merged_cell_ranges or [] if cells[1][0] >= layout.above]
-    except (CalamineError, ValueError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise SourceError(f"{path} does not exist.") from None
+    except (CalamineError, ValueError, OSError):
         raise SourceError(
             f"{path} cannot be read as an Excel file. Was it written to its end, and without a password?"
         ) from None
@@ -82,13 +80,12 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
 
 def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:
     """Return the names of columns, and the rows below them."""
-    numbered = enumerate(rows, start=1)
-    kept = [(number, row) for number, row in numbered if number > layout.above and any(map(_is_value, row))]
+    kept = [(number, row) for number, row in enumerate(rows, 1) if number > layout.above and any(map(_is_value, row))]
     if not kept:
         raise SourceError(f"{place}, has no header and no rows.")
     data = kept if layout.header is False else kept[1:]
-    data = data[: len(data) - (layout.skip_footer or 0)] if len(data) >= (layout.skip_footer or 0) else []
-    header = ["" if not _is_value(value) else _name(value) for value in kept[0][1]]
+    data = data[: max(len(data) - (layout.skip_footer or 0), 0)]
+    header = [_name(value) if _is_value(value) else "" for value in kept[0][1]]
     has_values = [any(_is_value(row[column]) for _, row in data) for column in range(len(header))]
     columns = [column for column, name in enumerate(header) if name or has_values[column]]
     if layout.header is not False and layout.names is None:
@@ -145,48 +142,26 @@ def _letters(column: int) -> str:
     >>> _letters(0), _letters(27)
     ('A', 'AB')
     """
-    letters = ""
-    while column >= 0:
-        column, letter = divmod(column, 26)
-        letters = chr(ord("A") + letter) + letters
-        column -= 1
-    return letters
+    before, letter = divmod(column, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + letter)
 
 
 def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
     """Write lines of JSON, whose values are texts or null, as an Excel file; refuse values that Excel does not have."""
     from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
 
     with lines.open(encoding="utf-8") as counted:
         require_size(sum(1 for _ in counted), len(types))
     book = Workbook(write_only=True)
     sheet = book.create_sheet("release")
-
-    def cell(column: Column, text: str | None) -> Any:  # noqa: ANN401 - as above
-        try:
-            value = None if text is None else _value_of(text, column)
-        except _NotInExcelError as error:
-            raise UsageError(
-                f"Column {column.name!r} has {error}, which Excel does not have: cast it to VARCHAR in a view, drop "
-                "it, or write another format."
-            ) from None
-        if not isinstance(value, str):
-            return value
-        made = WriteOnlyCell(sheet, value)
-        # A number with all of its digits; or a text that is no formula and no error, whatever it begins with.
-        made.data_type = "n" if column.family in _NUMBERS else "s"
-        return made
-
     # openpyxl keeps the rows in a file of tempfile: in a directory that others read, and there after a kill.
     before, tempfile.tempdir = tempfile.tempdir, str(lines.parent)
     try:
-        sheet.append([cell(Column("", "VARCHAR"), name) for name in types])
-        columns = [Column(name, kind) for name, kind in types.items()]
+        sheet.append(_cells(sheet, {name: Column(name, "VARCHAR") for name in types}, {name: name for name in types}))
+        columns = {name: Column(name, kind) for name, kind in types.items()}
         with lines.open(encoding="utf-8") as rows:
             for row in map(json.loads, rows):
-                _require_value(row)
-                sheet.append([cell(column, row[column.name]) for column in columns])
+                sheet.append(_cells(sheet, columns, row))
         book.save(target)
     except UsageError:
         sheet.close()
@@ -195,9 +170,20 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
         tempfile.tempdir = before
 
 
-def _require_value(row: Mapping[str, str | None]) -> None:
-    if all(text is None for text in row.values()):
+def _cells(sheet: Any, columns: Mapping[str, Column], texts: Mapping[str, str | None]) -> list[Any]:  # noqa: ANN401 - of openpyxl, which need not be installed
+    from openpyxl.cell import WriteOnlyCell
+
+    if all(text is None for text in texts.values()):
         raise UsageError("A row of the release is NULL in all columns, which is no row of an Excel file.")
+    cells = []
+    for name, column in columns.items():
+        value = None if (text := texts[name]) is None else _value_of(text, column)
+        if isinstance(value, str):
+            value = WriteOnlyCell(sheet, value)
+            # A number with all of its digits; or a text that is no formula and no error, whatever it begins with.
+            value.data_type = "n" if column.family in _NUMBERS else "s"
+        cells.append(value)
+    return cells
 
 
 def require_size(rows: int, columns: int) -> None:
@@ -215,8 +201,11 @@ def can_hold(kind: str) -> bool:
     )
 
 
-class _NotInExcelError(Exception):
-    """What kind of value Excel does not have; other errors may quote a cell, and are not shown."""
+def _not_in_excel(column: Column, what: str) -> UsageError:
+    return UsageError(
+        f"Column {column.name!r} has {what}, which Excel does not have: cast it to VARCHAR in a view, drop it, or "
+        "write another format."
+    )
 
 
 def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a text still
@@ -227,15 +216,15 @@ def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a
         return _moment(text, column)
     if column.family in _NUMBERS:
         if column.family != "float" and sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
-            raise _NotInExcelError(f"a number of more than {_DIGITS} digits")
+            raise _not_in_excel(column, f"a number of more than {_DIGITS} digits")
         if not math.isfinite(float(text)):
-            raise _NotInExcelError("NaN or infinity")
+            raise _not_in_excel(column, "NaN or infinity")
         return text
     if not text:
-        raise _NotInExcelError("an empty text")
+        raise _not_in_excel(column, "an empty text")
     escaped = _TO_ESCAPE.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
     if len(escaped.encode("utf-16-le")) > 2 * _LONGEST_TEXT:
-        raise _NotInExcelError(f"a text of more than {_LONGEST_TEXT:,} characters")
+        raise _not_in_excel(column, f"a text of more than {_LONGEST_TEXT:,} characters")
     return escaped
 
 
@@ -245,7 +234,7 @@ def _moment(text: str, column: Column) -> date | time:
     with suppress(ValueError):  # the year has not four digits, or it is infinity
         found = kind.fromisoformat(text)
     if found is None or (isinstance(found, date) and found.year < _FIRST_YEAR):
-        raise _NotInExcelError("a date before 1900 or after 9999")
+        raise _not_in_excel(column, "a date before 1900 or after 9999")
     if isinstance(found, datetime | time) and found.microsecond % 1000:
-        raise _NotInExcelError("a time finer than milliseconds")
+        raise _not_in_excel(column, "a time finer than milliseconds")
     return found

@@ -30,7 +30,6 @@ from kanon_sql.engine.sources.addresses import (
 )
 from kanon_sql.engine.sources.data_files import (
     FrameKind,
-    files_at,
     read_by_library,
     read_file,
     read_frame,
@@ -103,7 +102,6 @@ class Source:
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()  # statements that a script must begin with to have the relation
     address: Address | None = None
-    writable: bool = True  # True if tables can be made in the database
     gone: bool = False  # True once the table was anonymized in place
     warehouse: Warehouse | None = None  # has the table; the engine is the workbench beside it
     preparation: Preparation | None = None  # the relation is a temporary view then
@@ -187,8 +185,7 @@ class Source:
 
     @property
     def is_csv(self) -> bool:
-        files = [] if self.file is None else files_at(self.file)
-        return bool(files) and reader_of(files[0], self.read.layout) == CSV
+        return self.file is not None and any(one.name == CSV for one in self.read.create.find_all(exp.Anonymous))
 
     def why_unordered(self) -> str | None:
         """Return why the order of its rows means nothing; None if it may mean something."""
@@ -221,12 +218,10 @@ class Source:
 
         Raises a VerificationError if one changed the file; or, with ``of_rows``, the fingerprint of the rows.
         """
-        if self.writable:
+        if self.engine.is_writable:
             return
         before = None if of_rows is None else of_rows()
-        changed = self.engine.make_writable()
-        self.writable = True
-        if changed and (of_rows is None or of_rows() != before):
+        if self.engine.make_writable() and (of_rows is None or of_rows() != before):
             raise VerificationError(
                 f"Another process changed {self.database} after it was read; nothing was written. Run it again."
             )
@@ -250,7 +245,7 @@ def open_source(
             if isinstance(engine, Workbench):
                 return _in_warehouse(engine, source, table, original=not as_text)
             named = _find_table(engine, table, database.place, original=not as_text)
-            return Source(engine, *named, database=database.file, writable=writable or database.file is None)
+            return Source(engine, *named, database=database.file)
     with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
         if isinstance(source, str | os.PathLike) and (path := Path(source)).is_file():
             suffix = layout_of(source).over(stated()).suffix or path.suffix.lower()

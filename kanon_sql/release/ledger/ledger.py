@@ -108,7 +108,7 @@ class Ledger:
     def make_writable(self) -> None:
         """Open the database for writing, once other processes let go of it; refuse if its rows changed."""
         source = self.prepared.source
-        if source.writable:
+        if source.engine.is_writable:
             return
 
         def of_rows() -> str:

@@ -351,7 +351,7 @@ def _source(opened: OpenDatabase, name: str) -> Source:
 
 def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Source:
     if not isinstance(opened.engine, Workbench):
-        return Source(opened.engine, relation, name, writable=False)
+        return Source(opened.engine, relation, name)
     source = opened.source((relation.db or opened.schema, relation.name))
     return Source(opened.engine, source.relation, name, source.columns, warehouse=source.warehouse)
 

@@ -225,8 +225,6 @@ class TablesPublishing:
     def open(self, *, required: bool) -> Self:
         """Open the database for writing; if that is not ``required``, note why it cannot be."""
         release = self.release
-        if release.writable:
-            return self
         try:
             changed = release.opened.engine.make_writable()
         except SourceError as error:
@@ -238,7 +236,6 @@ class TablesPublishing:
             raise VerificationError(
                 f"Another process changed {release.opened.place} after it was read; nothing was written. Run it again."
             )
-        release.writable = True
         return self
 
     def check(self) -> None:
@@ -367,7 +364,6 @@ def publishing_of(release: FoundTables, *, ignore: bool) -> TablesPublishing:
         )
     engine = release.opened.engine
     if isinstance(engine, Workbench):
-        release.writable = True  # a warehouse is, as soon as it is connected to
         return _PublishingInWarehouse(release, ignore, bench=engine)
     return TablesPublishing(release, ignore)
 

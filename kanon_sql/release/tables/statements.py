@@ -486,14 +486,12 @@ class FoundTables(Made[TablesPolicy]):
 
     Attributes:
         rows: the people and events that are left.
-        writable: whether the database was opened for writing.
         gone: True once the release has taken the place of its tables.
     """
 
     opened: OpenedTables
     rows: ReleasedRows = field(init=False)
     counts: tuple[TableCounts, ...] = field(init=False)
-    writable: bool = False
     gone: bool = False
 
 
