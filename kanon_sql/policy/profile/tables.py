@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
@@ -20,31 +19,22 @@ from kanon_sql.engine.sources.addresses import seen_from
 from kanon_sql.engine.sources.open_source import open_tables
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import origin_of
-from kanon_sql.policy.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED
+from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.database import is_called_after, profile_of_tables
 from kanon_sql.policy.profile.profiler import POLICY_FILE, profile_of
-from kanon_sql.policy.profile.result import (
-    ROLE_SETTINGS,
-    array_lines,
-    comment_text,
-    hierarchy_lines,
-    toml_key,
-    toml_line,
-    toml_value,
-)
 from kanon_sql.policy.profile.words import without_rules
-from kanon_sql.policy.schema import FIRST_LINE
+from kanon_sql.policy.profile.written import policy_of_tables
 from kanon_sql.policy.tables import Through, parse_tables_policy
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import OpenDatabase
     from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile, TableReference
     from kanon_sql.policy.profile.result import Profile
+    from kanon_sql.policy.tables import Rows
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,7 @@ class TableProposal:
     """
 
     table: TableProfile
-    rows: Literal["people", "events", "undecided"]
+    rows: Rows | Literal["undecided"]
     person: str | Through | None = None
     key: str | None = None
     profile: Profile | None = None
@@ -105,6 +95,13 @@ class TablesProposal:
     @property
     def has_quasi_identifiers(self) -> bool:
         return any(one.quasi_identifiers for one in self.tables)
+
+    def decided(self) -> TablesProposal:
+        """Return a proposal in which nothing waits for a decision."""
+        rows: dict[bool, Rows] = {True: "events", False: "dropped"}
+        undecided = {one.table.name: rows[one.profile is not None] for one in self.tables if one.rows == "undecided"}
+        tables = (replace(one, rows=undecided.get(one.table.name, one.rows)) for one in self.tables)
+        return replace(self, tables=tuple(tables))
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
@@ -341,43 +338,6 @@ def _with_roles(one: TableProposal, profile: Profile, ways: _Ways) -> TablePropo
     return replace(one, profile=own)
 
 
-# The file
-
-
-_WIDTH = 116
-_HEAD = """\
-# What a release of the tables of this database must be, together: {source}
-# Written by kanon init: a proposal, made from names and values of columns, from keys, and from references between
-# tables. It cannot know what others know about the people in them. Read each line, and move columns to where they
-# belong.
-#
-# identifying: never published. quasi_identifiers: others could know them, and so they are generalized. sensitive,
-# insensitive: published as they are. Columns in person and key are published as pseudonyms, by which tables join.
-# A column behind "# decide:" is not published. To publish it as it is, take "# decide: " away; if others could know
-# it, move it to quasi_identifiers instead. Other columns: rest = "drop" leaves them out, "keep" publishes them.
-# proposed: published columns whose role is a proposal. Check each, then take it out of the list.
-"""
-_SETTINGS = """
-[privacy]
-k = {k}                               # people who share what is published of a person
-km = 1                              # ... and of any so many events of hers, which an attacker may know: 1, 2 or 3
-
-[search]
-max_suppressed = {max_suppressed}               # the share of people, and of events of each table, that may be left out
-time_limit = 60                     # seconds; then the best so far is taken
-
-[release]
-{schema}  # a schema in the database; or out = "released.duckdb", or out_directory = "released"
-"""
-_UNDECIDED = """
-# {name}: {rows}. No way to a person was found. That is no proof that the rows are about nobody: look at the columns
-# ({columns}).
-# Decide: rows = "kept" publishes the table as it is, "dropped" leaves it out. Until then, this file is refused.
-[tables.{key}]
-rows = {decision}
-"""
-
-
 def write_tables_proposal(
     found: TablesProposal,
     database: OpenDatabase,
@@ -393,57 +353,9 @@ def write_tables_proposal(
     """
     require_free(path, replace=replace_existing)
     origin = origin_of(source, None, database.source(database.tables[0]))
-    head = [FIRST_LINE + _HEAD.format(source=comment_text(found.source))]
-    if origin is not None:
-        head.append(f"\n[source]\n{toml_line('from', seen_from(path.parent, origin.source))}")
-    schema = toml_line("into_schema", unused_name("released", {own for own, _ in database.relations()})).rstrip()
-    head.append(_SETTINGS.format(k=k, max_suppressed=DEFAULT_MAX_SUPPRESSED, schema=schema))
-    where = (found.source,)
+    seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source), table=None)
+    schema = unused_name("released", {own for own, _ in database.relations()})
     if found.has_quasi_identifiers:  # what is written reads back, when it is decided
-        parse_tables_policy("".join([*head, *_tables(found, where, decided=True)]), path)
-    write_whole(path, "".join([*head, *_tables(found, where, decided=False)]), "The policy")
+        parse_tables_policy(policy_of_tables(found.decided(), k=k, schema=schema, origin=seen), path)
+    write_whole(path, policy_of_tables(found, k=k, schema=schema, origin=seen), "The policy")
     return origin is not None
-
-
-def _tables(found: TablesProposal, where: Sequence[str], *, decided: bool) -> Iterable[str]:
-    for one in found.tables:
-        if one.profile is None:
-            yield _UNDECIDED.format(
-                name=comment_text(one.table.name),
-                rows=counted(one.table.rows, "row"),
-                columns=comment_text(", ".join(one.table.columns)),
-                key=toml_key(one.table.name),
-                decision=toml_value("dropped" if decided else ""),
-            )
-        else:
-            yield from _table(one, one.profile, where, decided=decided)
-
-
-def _table(one: TableProposal, profile: Profile, where: Sequence[str], *, decided: bool) -> Iterable[str]:
-    rows = "one for each person" if one.rows == "people" else "events of people"
-    yield f"\n# {comment_text(one.table.name)}: {counted(one.table.rows, 'row')}, {rows}.\n"
-    lines = [line for note in one.notes for line in wrap(comment_text(note), _WIDTH, break_long_words=False)]
-    yield from (f"# {line}\n" for line in lines)
-    if one.rows == "undecided":
-        yield '# Decide: rows = "events" where both name the same people; else rows = "dropped", without person, key\n'
-        yield "# and roles, and a policy of its own for this table. Until then, this file is refused.\n"
-    yield f"[tables.{toml_key(one.table.name)}]\n"
-    yield toml_line("rows", one.rows if one.rows != "undecided" else "events" if decided else "")
-    if isinstance(one.person, Through):
-        way = ", ".join(f"{name} = {toml_value(value)}" for name, value in one.person.setting().items())
-        yield f"person = {{ {way} }}\n"
-    elif one.person is not None:
-        yield toml_line("person", one.person)
-    if one.key is not None:
-        yield toml_line("key", one.key)
-    for setting, roles, _ in ROLE_SETTINGS:
-        columns = [column for column in profile.columns if column.role in roles]
-        if setting == "quasi_identifiers" and not columns:
-            yield "# None was found: name the columns here that others could know, such as a date or a place.\n"
-        if columns or setting == "quasi_identifiers":
-            yield from array_lines(setting, columns)
-    if profile.quasi_identifiers:
-        yield toml_line("proposed", list(profile.quasi_identifiers))
-    yield 'rest = "drop"\n'
-    if profile.quasi_identifiers:
-        yield from hierarchy_lines(profile, (*where, one.table.name), f"tables.{toml_key(one.table.name)}.hierarchies")
