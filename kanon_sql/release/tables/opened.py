@@ -92,8 +92,17 @@ class Member:
         if self.roles is None:
             return self.source.columns
         left_out = {column.name for column in (*self.roles.identifying, *self.roles.dropped)}
-        left_out -= {key.column.name for key in self.keys}
+        left_out -= {*self.key_names}
         return tuple(column for column in self.source.columns if column.name not in left_out)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(key.column.name for key in self.keys)
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of its quasi-identifiers where rows are put together."""
+        return [hierarchy.column.name for hierarchy in self.hierarchies]
 
     @property
     def quasi_identifiers(self) -> tuple[Column, ...]:
@@ -107,7 +116,7 @@ class Member:
     @property
     def columns(self) -> NamedColumns:
         """The roles of its columns by the policy; its keys become pseudonyms."""
-        return replace(self.policy.columns, pseudonymize=tuple(key.column.name for key in self.keys))
+        return replace(self.policy.columns, pseudonymize=self.key_names)
 
     @property
     def own_key(self) -> Column | None:
@@ -247,7 +256,7 @@ class OpenedTables(Closing):
                 same = sql.same(value, sql.column(VALUE, name), column.family)
                 joins.append((sql.aliased(hierarchy.readable, name), same))
         taken = {column.name for column in member.quasi_identifiers}
-        taken |= {key.column.name for key in member.keys}
+        taken |= {*member.key_names}
         for column in member.published:
             if column.name not in taken:
                 value = sql.qualified(as_published(column).unalias(), member.name)

@@ -21,11 +21,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column
+from kanon_sql.engine.base import Column, make_table
 from kanon_sql.engine.equality import looked_up, published_type
 from kanon_sql.errors import counted
 from kanon_sql.hierarchy.expressions import VALUE
@@ -95,18 +96,12 @@ class ReleasedRows:
     people_in: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        engine, people = self.opened.engine, self.opened.people
-        members = (*([people] if people is not None else []), *self.opened.events)
-        self.people = engine.temporary_name("kanon_people")
-        self._events = engine.temporary_name("kanon_events")
-        self._too_rare = engine.temporary_name("kanon_too_rare")
-        self._rows = {member.name: engine.temporary_name("kanon_rows") for member in members}
-        self._left = {member.name: engine.temporary_name("kanon_left") for member in self.opened.events}
-        self.kinds = {
-            member.name: engine.temporary_name("kanon_kinds")
-            for member in self._with_kinds
-            if self._is_numbered(member)
-        }
+        new, events = self.opened.engine.temporary_name, self.opened.events
+        people = [] if self.opened.people is None else [self.opened.people]
+        self.people, self._events, self._too_rare = (new(f"kanon_{name}") for name in ("people", "events", "too_rare"))
+        self._rows = {member.name: new("kanon_rows") for member in (*people, *events)}
+        self._left = {member.name: new("kanon_left") for member in events}
+        self.kinds = {one.name: new("kanon_kinds") for one in self._with_kinds if self._is_numbered(one)}
         self._made: list[tuple[exp.Table, str]] = []
 
     @cached_property
@@ -140,52 +135,52 @@ class ReleasedRows:
             self.opened.engine.run(sql.drop(relation, kind), "drop what was made on the way")
         self._made.clear()
 
-    def _create(self, statement: exp.Create, title: str, secrets: Mapping[str, Secret] | None = None) -> None:
+    def _create(
+        self,
+        name: exp.Table,
+        query: exp.Query,
+        title: str,
+        secrets: Mapping[str, Secret] | None = None,
+        *,
+        view: bool = False,
+    ) -> None:
+        statement = (sql.create_view if view else sql.create_table)(name, query, temporary=True)
         if secrets:
             self.opened.engine.rows(statement, title, secrets)
         else:
             self.opened.engine.run(statement, title)
-        self._made.append((statement.this, statement.kind or "TABLE"))
+        self._made.append((name, "VIEW" if view else "TABLE"))
 
     # 1. People
 
     def _make_people(self) -> None:
-        opened, people = self.opened, self.opened.people
+        opened, people, own = self.opened, self.opened.people, "rows_of_people"
         labels: list[str] = []
         published: list[str] = []
         rows: exp.Expr = everybody(opened)
         if people is not None:
-            labels = [one.column.name for one in people.hierarchies]
-            reference = people.reference
-            published = [people.names[column.name] for column in people.published if column.name != reference.name]
-            own = self._rows[people.name]
+            labels, view = people.labels, self._rows[people.name]
+            published = [people.names[column.name] for column in people.published if column != people.reference]
             with_labels = opened.rows(people, *opened.labelled(people, self.levels))
-            self._create(
-                sql.create_view(own, with_labels, temporary=True), f"the rows of {people.name} with their labels"
-            )
-            rows = sql.aliased(own, "rows_of_people")
-        is_class = sql.all_of(
-            sql.same(sql.column(name, "rows_of_people"), sql.column(name, "classes")) for name in labels
-        )
+            self._create(view, with_labels, f"the rows of {people.name} with their labels", view=True)
+            rows = sql.aliased(view, own)
         named = people or next(member for member in opened.events if isinstance(member.policy.person, str))
-        pseudonym, title, secrets = self._pseudonym(
-            sql.column(PERSON, "rows_of_people"), named.keys[0], "kanon_person_key"
-        )
+        pseudonym, title, secrets = self._pseudonym(sql.column(PERSON, own), named.keys[0], "kanon_person_key")
         query = sql.query(
             "tables/people",
             values={
                 "pseudonym": pseudonym,
-                "labels": [sql.column(name) for name in labels],
+                "labels": _columns(labels),
                 "k": opened.policy.k,
-                "is_class": is_class,
-                "columns": [sql.column(name, "rows_of_people") for name in published],
+                "is_class": _alike(labels, own, "classes"),
+                "columns": _columns(published, own),
             },
-            relations={"rows_of_people": rows},
+            relations={own: rows},
         )
         title = f"the people, with their pseudonyms, and the classes of those released. {title}"
         everyone = opened.engine.temporary_name("kanon_everyone")
-        self._create(sql.create_table(everyone, query, temporary=True), title, secrets)
-        self._create(sql.create_view(self.people, with_numbers(everyone), temporary=True), "a number for each of them")
+        self._create(everyone, query, title, secrets)
+        self._create(self.people, with_numbers(everyone), "a number for each of them", view=True)
         self.people_in = self._count(self.people, "people in the tables")
         if people is not None:
             self.of_people[people.name] = self.people_in
@@ -210,34 +205,26 @@ class ReleasedRows:
     # 2. Kinds, and rows with their kinds
 
     def _make_rows(self, member: Member) -> None:
-        rows = self._rows[member.name]
-        view = sql.create_view(rows, self._rows_of(member), temporary=True)
-        self._create(view, f"the rows of {member.name} with the person of each, and their labels")
-        labels = [one.column.name for one in member.hierarchies]
+        name, labels, rows = member.name, member.labels, self._rows[member.name]
+        title = f"the rows of {name} with the person of each, and their labels"
+        self._create(rows, self._rows_of(member), title, view=True)
         through = sql.column(THROUGH, _ROWS)
         columns: list[exp.Expr] = [through if labels else sql.named(through, EVENT)]
-        of_labels = {column.name for column in member.quasi_identifiers}
-        others = [member.names[column.name] for column in member.published if column.name not in of_labels]
-        columns += [sql.column(name, _ROWS) for name in others]
+        others = [column for column in member.published if column not in member.quasi_identifiers]
+        columns += _columns([member.names[column.name] for column in others], _ROWS)
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         if self._is_numbered(member):
-            kinds = sql.query(
+            query = sql.query(
                 "tables/kinds",
-                values={
-                    "labels": [sql.column(name) for name in labels],
-                    "first": self._with_kinds.index(member) * _ROOM,
-                },
+                values={"labels": _columns(labels), "first": self._with_kinds.index(member) * _ROOM},
                 relations={_ROWS: rows},
             )
-            self._create(
-                sql.create_table(self.kinds[member.name], kinds, temporary=True),
-                f"the kinds of events of {member.name}",
-            )
+            self._create(self.kinds[name], query, f"the kinds of events of {name}")
             columns.append(sql.column(EVENT, "kinds"))
-            joins = [(sql.aliased(self.kinds[member.name], "kinds"), _alike([*labels, THROUGH], _ROWS, "kinds"))]
+            joins = [(sql.aliased(self.kinds[name], "kinds"), _alike([*labels, THROUGH], _ROWS, "kinds"))]
         else:
-            columns += [sql.column(name, _ROWS) for name in labels]
-        title, secrets = f"the rows of {member.name} with their kinds", None
+            columns += _columns(labels, _ROWS)
+        title, secrets = f"the rows of {name} with their kinds", None
         if member.own_key is not None:
             placeholder = f"kanon_key_of_table_{self.opened.members.index(member) + 1}"
             own_key = sql.column(member.names[member.own_key.name], _ROWS)
@@ -250,28 +237,26 @@ class ReleasedRows:
             relations={_ROWS: sql.aliased(rows, _ROWS)},
             joins={"kinds": joins},
         )
-        left = self._left[member.name]
-        self._create(sql.create_table(left, query, temporary=True), title, secrets)
-        self.of_people[member.name] = self._count(left, f"rows of {member.name} of people")
+        self._create(self._left[name], query, title, secrets)
+        self.of_people[name] = self._count(self._left[name], f"rows of {name} of people")
 
     def _rows_of(self, member: Member, *more: exp.Expr) -> exp.Query:
         """Return the query of the rows of a table of events with their own labels, the person of each, and ``more``.
 
         A row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to.
         """
-        opened, reference = self.opened, member.reference
+        opened, names, alias = self.opened, member.names, beside(member.name, _REFERRED)
         referred, key = self.people, PERSON
         through: exp.Expr = sql.cast(exp.null(), "BIGINT")
-        alias = beside(member.name, _REFERRED)
         if isinstance(member.policy.person, Through):
             further = opened.member(member.policy.person.table)
             referred, key = self._left[further.name], further.names[further.key_column.name]
             through = sql.column(EVENT, alias)
-        refers = exp.EQ(this=of_table(member, reference.name), expression=sql.column(key, alias))
+        refers = exp.EQ(this=of_table(member, member.reference.name), expression=sql.column(key, alias))
         columns, lookups = opened.labelled(member, self.levels)
-        keys = [sql.named(sql.column(PSEUDONYM, alias), member.names[reference.name])]
+        keys = [sql.named(sql.column(PSEUDONYM, alias), names[member.reference.name])]
         if member.own_key is not None:
-            keys.append(sql.named(of_table(member, member.own_key.name), member.names[member.own_key.name]))
+            keys.append(sql.named(of_table(member, member.own_key.name), names[member.own_key.name]))
         return sql.query(
             "tables/rows_of_events",
             values={"through": through, "columns": [*keys, *columns, *more]},
@@ -294,15 +279,14 @@ class ReleasedRows:
                 "tables/too_rare_alone",
                 values={
                     "k": k,
-                    "kind": [sql.column(name) for name in kind],
-                    "own_kind": [sql.column(name, _ROWS) for name in kind],
+                    "kind": _columns(kind),
+                    "own_kind": _columns(kind, _ROWS),
                     "is_kind": _alike(kind, _ROWS, "few"),
                 },
                 relations={_ROWS: sql.aliased(self._left[member.name], _ROWS)},
             )
-            rare[member.name] = engine.temporary_name("kanon_too_rare")
             title = f"kinds of {member.name} that fewer than {k:,} people of a class have"
-            engine.run(sql.create_table(rare[member.name], query, temporary=True), title)
+            rare[member.name] = make_table(engine, "kanon_too_rare", query, title)
         for member in self.opened.events:
             left = self._left[member.name]
             leave_out = sql.statement("tables/leave_out_people", tables={_ROWS: left})
@@ -319,30 +303,26 @@ class ReleasedRows:
 
     def _kind(self, member: Member) -> list[str]:
         """Return the columns of the rows of a table that say which kind of event each is."""
-        return [EVENT] if self._is_numbered(member) else [THROUGH, *(one.column.name for one in member.hierarchies)]
+        return [EVENT] if self._is_numbered(member) else [THROUGH, *member.labels]
 
     # 4. Several events known
 
     def _make_events(self) -> None:
-        queries = [
-            sql.query("tables/events", relations={_ROWS: self._left[member.name]}) for member in self._with_kinds
-        ]
-        events = sql.create_table(self._events, sql.union_all(queries), temporary=True)
-        self._create(events, "which kinds of events each person has")
+        events = [sql.query("tables/events", relations={_ROWS: self._left[one.name]}) for one in self._with_kinds]
+        self._create(self._events, sql.union_all(events), "which kinds of events each person has")
 
     def _leave_out(self, events: int) -> int:
         """Leave out what is too rare in combinations of so many events; return of how many people and kinds."""
         engine, k = self.opened.engine, self.opened.policy.k
-        others = [f"another_{number}" for number in range(2, events + 1)]
-        together = ["counted", *others]
+        together = ["counted", *(f"another_{number}" for number in range(2, events + 1))]
         joins = []
-        for before, own in zip(together, others, strict=False):
+        for before, own in pairwise(together):
             same_person = sql.column(PERSON_NUMBER, own).eq(sql.column(PERSON_NUMBER, "counted"))
             is_another = exp.and_(same_person, sql.column(EVENT, own) > sql.column(EVENT, before))
             joins.append((sql.aliased(sql.relation("counted"), own), is_another))
-        ranked = [exp.Array(expressions=[sql.column("people", own), sql.column(EVENT, own)]) for own in together]
         rarest: exp.Expr = sql.column(EVENT, "counted")
-        if others:  # the first of two lists is the one whose first number that differs is less
+        if joins:  # the first of two lists is the one whose first number that differs is less
+            ranked = [exp.Array(expressions=_columns(["people", EVENT], own)) for own in together]
             rarest = exp.Bracket(this=sql.least(ranked), expressions=[sql.literal(1)], offset=0, safe=False)
         query = sql.query(
             "tables/too_rare",
@@ -350,13 +330,10 @@ class ReleasedRows:
             relations={"events": self._events},
             joins={"another": joins},
         )
-        engine.run(
-            sql.create_table(self._too_rare, query, temporary=True),
-            f"what fewer than {k:,} people of a class have of {counted(events, 'known event')}",
-        )
-        title = "leave out what is too rare"
+        title = f"what fewer than {k:,} people of a class have of {counted(events, 'known event')}"
+        engine.run(sql.create_table(self._too_rare, query, temporary=True), title)
         leave_out = sql.statement("tables/leave_out", tables={"events": self._events, "too_rare": self._too_rare})
-        (left_out,) = engine.row(leave_out, title)
+        (left_out,) = engine.row(leave_out, "leave out what is too rare")
         engine.run(sql.drop(self._too_rare), "drop the list of it")
         further = int(left_out)
         if any(self.opened.above(member) is not None for member in self._with_kinds):
@@ -368,10 +345,9 @@ class ReleasedRows:
     def _leave_out_rows(self) -> None:
         for member in self.opened.events:
             if self.opened.kind_of(member) is not None:
-                statement = sql.statement(
-                    "tables/leave_out_rows", tables={_ROWS: self._left[member.name], "events": self._events}
-                )
-                self.opened.engine.run(statement, f"leave the rows of {member.name} out that are too rare")
+                tables = {_ROWS: self._left[member.name], "events": self._events}
+                leave_out = sql.statement("tables/leave_out_rows", tables=tables)
+                self.opened.engine.run(leave_out, f"leave the rows of {member.name} out that are too rare")
 
     # What is left
 
@@ -392,31 +368,25 @@ class ReleasedRows:
     def left(self, member: Member) -> tuple[exp.Expr, list[tuple[exp.Expr, exp.Expr]], str]:
         """Return the rows of a table that are released; the joins to their labels; and which of these has them."""
         rows = "rows_of_table"
-        joins: list[tuple[exp.Expr, exp.Expr]] = []
         if member is self.opened.people:
             is_released = exp.Is(this=sql.column(CLASS), expression=exp.null()).not_()
-            return exp.select("*").from_(self.people.copy()).where(is_released).subquery(rows), joins, rows
+            return exp.select("*").from_(self.people.copy()).where(is_released).subquery(rows), [], rows
+        left = sql.aliased(self._left[member.name], rows)
         if not self._is_numbered(member):
-            return sql.aliased(self._left[member.name], rows), joins, rows
-        same = exp.EQ(this=sql.column(EVENT, "kinds"), expression=sql.column(EVENT, rows))
-        joins.append((sql.aliased(self.kinds[member.name], "kinds"), same))
-        return sql.aliased(self._left[member.name], rows), joins, "kinds"
+            return left, [], rows
+        return left, [(sql.aliased(self.kinds[member.name], "kinds"), _equal(EVENT, "kinds", rows))], "kinds"
 
     def published_values(self, member: Member, column: Column, hierarchy: Hierarchy) -> exp.Select:
         """Return the rows of the lookup relation of a quasi-identifier with values that released rows have."""
         relation, joins, has_labels = self.left(member)
         value = sql.named(looked_up(of_table(member, column.name), column), VALUE)
-        person, kind = PERSON_NUMBER, [THROUGH, *(one.column.name for one in member.hierarchies)]
-        if member is self.opened.people:
-            rows: exp.Query = self.opened.rows(member, [value])
-            person, kind = PERSON, []
-        else:
-            rows = self._rows_of(member, value)
-        same_person = exp.EQ(this=sql.column(person, _ROWS_WITH_VALUES), expression=sql.column(person, relation.alias))
+        is_people = member is self.opened.people
+        rows = self.opened.rows(member, [value]) if is_people else self._rows_of(member, value)
+        person, kind = (PERSON, []) if is_people else (PERSON_NUMBER, [THROUGH, *member.labels])
         return sql.select(
             "tables/published_values",
             values={
-                "is_person": same_person,
+                "is_person": _equal(person, _ROWS_WITH_VALUES, relation.alias),
                 "is_kind": _alike(kind, _ROWS_WITH_VALUES, has_labels) if kind else exp.true(),
                 "has_value": sql.same(sql.column(VALUE, _ROWS_WITH_VALUES), sql.column(VALUE, "lookup"), column.family),
             },
@@ -435,9 +405,9 @@ class ReleasedRows:
             if member.roles is None:
                 yield TableCounts(name, "kept", rows_in, 0, rows_in, {})
                 continue
-            levels = {column.name: self.levels[member.names[column.name]] for column in member.quasi_identifiers}
             of_nobody = rows_in - self.of_people[name]
-            yield TableCounts(name, member.policy.rows, rows_in, of_nobody, self.rows_out(member), levels)
+            out = self.rows_out(member)
+            yield TableCounts(name, member.policy.rows, rows_in, of_nobody, out, self._levels_of(member))
 
     # 5. The rows
 
@@ -446,38 +416,38 @@ class ReleasedRows:
         if member.roles is None:
             columns = [sql.named(kept_value(column, member.name), column.name) for column in member.published]
             return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
-        labelled = {column.name for column in member.quasi_identifiers}
         relation, joins, has_labels = self.left(member)
-        rows_name = relation.alias
+        rows = relation.alias
         published: list[exp.Expr] = []
         for column in member.published:
-            own = sql.column(member.names[column.name], has_labels if column.name in labelled else rows_name)
+            own = sql.column(member.names[column.name], has_labels if column in member.quasi_identifiers else rows)
             if column == member.own_key:
-                own = sql.column(PSEUDONYM, rows_name)
+                own = sql.column(PSEUDONYM, rows)
             published.append(sql.named(own, column.name))
         plain = all(column.family != "other" for column in member.published)
         order = shuffled([one.unalias().copy() for one in published], seed, plain=plain)
         return sql.select(
             "tables/released",
             values={"published": published, "order": [order]},
-            relations={rows_name: relation},
+            relations={rows: relation},
             joins={"needed": joins},
         )
 
     def as_they_are(self, member: Member) -> list[str]:
         """Return the columns of a table whose values are published as they are."""
-        apart = {key.column.name for key in member.keys}
-        apart |= {one.name for one in member.quasi_identifiers if self.levels[member.names[one.name]]}
-        return [column.name for column in member.published if column.name not in apart]
+        levels = self._levels_of(member)
+        return [one.name for one in member.published if one.name not in member.key_names and not levels.get(one.name)]
 
     def published_columns(self, member: Member) -> Iterator[Column]:
         """Yield the columns of a released table, with their types."""
-        keys = {key.column.name for key in member.keys}
-        levels = {one.name: self.levels[member.names[one.name]] for one in member.quasi_identifiers}
+        levels = self._levels_of(member)
         for column in member.published:
-            labelled = levels.get(column.name, 0) > 0
-            kind = PSEUDONYM_TYPE if column.name in keys else "VARCHAR" if labelled else published_type(column)
-            yield Column(column.name, kind)
+            kind = "VARCHAR" if levels.get(column.name) else published_type(column)
+            yield Column(column.name, PSEUDONYM_TYPE if column.name in member.key_names else kind)
+
+    def _levels_of(self, member: Member) -> dict[str, int]:
+        """Return the levels of the quasi-identifiers of a table, by the names that they have there."""
+        return {column.name: self.levels[member.names[column.name]] for column in member.quasi_identifiers}
 
 
 @dataclass(kw_only=True)
@@ -499,6 +469,14 @@ def kept_value(column: Column, table: str) -> exp.Expr:
     own: exp.Expr = sql.column(column.name, table)
     kind = published_type(column)
     return own if kind == column.type else sql.cast(own, kind)
+
+
+def _columns(names: Sequence[str], relation: str | None = None) -> list[exp.Expr]:
+    return [sql.column(name, relation) for name in names]
+
+
+def _equal(name: str, own: str, other: str) -> exp.EQ:
+    return exp.EQ(this=sql.column(name, own), expression=sql.column(name, other))
 
 
 def _alike(names: Sequence[str], own: str, other: str) -> exp.Expr:
