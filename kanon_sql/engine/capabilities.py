@@ -62,14 +62,14 @@ SETTINGS: dict[str, Capability] = {
         settings=("source", "policy_file", "k", "time_zone", "output_format", "quiet", "verbose", "from"),
     ),
     "suppression, time limit, seed, key file": Capability(
-        "++++", settings=("max_suppressed", "time_limit", "seed", "key_file")
+        "++++", settings=("max_suppressed", "time_limit", "seed", "key_file", "km")
     ),
     "roles and hierarchies on the command line": Capability(
         "+-++",
         of_several=_OF_EACH,
         settings=(
             *("table", "identifying", "quasi_identifiers", "sensitive", "insensitive", "rest", "hierarchy"),
-            *("hierarchies", "hierarchy_directory", "columns"),
+            *("hierarchies", "columns"),
         ),
     ),
     "entity": Capability("+-++", of_several="person names it in each table", settings=("entity", "count")),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.equality import looked_up
 from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
 from kanon_sql.errors import UsageError
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
 def require_in_warehouse(source: Source, policy: Policy) -> None:
     """Raise unless a search can run on the warehouse of a table."""
     if not source.in_warehouse:
-        raise UsageError(
-            f"{source.name} is in no warehouse: leave --search-on out, the search runs where the table is."
-        )
+        require("--search-on warehouse", "one table")
     # These only read: the others change tables of their own step by step, or cut them.
     *algorithms, last = algorithms_of("full-domain")
     if policy.algorithm not in {*algorithms, last}:

@@ -134,7 +134,7 @@ def test_a_table_of_duckdb_is_searched_where_it_is(clinic: Path, kanon: Callable
         "anonymize", clinic, "patients", "--qi", "sex", "--rest", "drop", "--into", "x", "--search-on", "warehouse"
     )
     assert ended.code == 2
-    assert "is in no warehouse" in ended.err
+    assert "--search-on warehouse is not for a single table" in ended.err
 
 
 @pytest.mark.thorough
