@@ -13,7 +13,6 @@ class Algorithm:
     """An algorithm that searches for a recoding.
 
     Attributes:
-        kind: of the recoding that it chooses.
         place: its module in ``kanon_sql.search``, a colon, and its function, which is imported when it is run.
         options: the settings of a policy that only some algorithms take, and that it takes.
     """

@@ -21,15 +21,7 @@ Mark = Literal["primary", "secondary", "partly secondary"]
 
 @dataclass(frozen=True)
 class Replacement:
-    """A new column that a proposed policy publishes instead of a column of some kinds.
-
-    Attributes:
-        kinds: of the column that it stands for.
-        families: types of that column for which the expression is.
-        name: of the new column, with ``{column}`` for the name of the other one.
-        expression: its value in DuckDB's SQL, of ``$column`` and ``$today``.
-        unless: kinds of which the table must have no column.
-    """
+    """A new column that a proposed policy publishes instead of a column of some kinds (``standards/README.md``)."""
 
     kinds: tuple[str, ...]
     families: tuple[str, ...]
@@ -40,27 +32,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class StandardRule:
-    """A rule of a standard.
-
-    Attributes:
-        id: as the standard counts it.
-        text: what it asks for, in our words.
-        check: how it is checked.
-        source: where it is from.
-        kinds: kinds of columns that it is about; ``all`` are those that identify a person.
-        doubtful: kinds of columns that a person has to look at.
-        words: words in the name of a column that it is about, whatever its kind.
-        not_words: words in the names of columns of these kinds that another rule is about.
-        k: the smallest class that is allowed.
-        risk: the largest risk that is allowed; None is ``1 / k``.
-        least: the smallest count, or number of values, that is allowed.
-        restricted: first digits of ZIP codes that must not be published.
-        unique: whether it is about columns, too, in which nearly every row has a value of its own.
-        free_text: whether longer texts are for a person where nothing was found in them.
-        person: whether it is for a person where nothing was found.
-        cannot: what the check cannot see.
-        replace: what a proposed policy publishes instead.
-    """
+    """A rule of a standard; ``standards/README.md`` says what each setting is."""
 
     id: str
     text: str
@@ -85,12 +57,7 @@ class StandardRule:
 class Standard:
     """A standard, with the thresholds of one of its settings if it has several.
 
-    Attributes:
-        name: as it is written in a policy, with its setting.
-        title: in words.
-        source: where its rules are from.
-        mark: whether that source itself was read.
-        rules: in its order.
+    ``mark`` says whether the source itself was read.
     """
 
     name: str
@@ -115,11 +82,7 @@ def standard_names() -> list[str]:
 
 
 def standard_named(name: str) -> Standard:
-    """Return the standard of a name.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
+    """Return the standard of a name, or raise a UsageError."""
     known = standard_names()
     if name not in known:
         if settings := [one for one in known if one.partition(":")[0] == name]:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ _KEY_KINDS = frozenset({"record_id", "national_id", "passport", "visit_id", "ref
 _MOST_UNMATCHED = 0.1  # share of the rows with a value, up to which a column still refers to a key
 _LONGEST_WAY = 6  # references
 _MOST_WAYS = 10  # of one table
+_WHICH_ONE = "which one a row is about, the columns do not say."
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,6 @@ class TableReference:
     """Columns of a table whose values are those of a key of a table.
 
     Attributes:
-        columns: in the order of the key.
-        to_table, to_columns: the key, which may be of the same table.
         declared: whether the database has it as a foreign key; else names and values say so.
         rows: rows that have a value in each column.
         unmatched: of these, rows whose values the other table does not have.
@@ -80,7 +80,6 @@ class TableProfile:
     """A table among others.
 
     Attributes:
-        name: with its schema, if that is not the current one.
         keys: those that are declared; else those that were found, the likeliest first.
         persons: the ways from a row to its person: a column of the table, or a path of columns, each in the table that
             the one before refers to. The last one names the person.
@@ -107,7 +106,14 @@ class TableProfile:
         if not self.persons[1:]:
             return None
         ways = "; ".join(" -> ".join(path) for path in self.persons)
-        return f"{self.name}: a row reaches a person in {len(self.persons)} ways: {ways}. {_compared(self)}"
+        said = f"{self.name}: a row reaches a person in {len(self.persons)} ways: {ways}."
+        others = [rows for rows in self.rows_of_others if rows is not None]
+        if len(others) < len(self.rows_of_others):
+            return f"{said} They end at columns that do not refer to each other: {_WHICH_ONE}"
+        if not any(others):
+            return f"{said} They lead to the same person wherever both lead to one."
+        rows = f"{counted(max(others), 'row')} of {self.rows:,}"
+        return f"{said} In {rows} they lead to different people: {_WHICH_ONE}"
 
 
 @dataclass(frozen=True)
@@ -134,20 +140,6 @@ class DatabaseProfile:
         return {**asdict(self), "notes": list(self.notes)}
 
 
-def _compared(table: TableProfile) -> str:
-    """Say whether the ways of a table lead to the same people, as a sentence."""
-    others = table.rows_of_others
-    if None in others:
-        return "They end at columns that do not refer to each other: which one a row is about, the columns do not say."
-    worst = max(others, key=lambda rows: rows or 0) or 0
-    if not worst:
-        return "They lead to the same person wherever both lead to one."
-    return (
-        f"In {counted(worst, 'row')} of {table.rows:,} they lead to different people: which one a row is about, the "
-        "columns do not say."
-    )
-
-
 def profile_database(
     source: Any,  # noqa: ANN401 - a path, a URL or a connection; open_tables says which
     *,
@@ -159,30 +151,29 @@ def profile_database(
         source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
         resources: limits of the machine; a connection has settings of its own.
     """
+    with opened_database(source, resources) as database:
+        return profile_of_tables(database)
+
+
+@contextmanager
+def opened_database(source: Any, resources: Resources | None) -> Iterator[OpenDatabase]:  # noqa: ANN401 - as above
+    """Open a database while a block runs, or raise a UsageError."""
     database = open_tables(source, resources)
     if database is None:
         raise UsageError("Only a DuckDB file or a PostgreSQL database has tables that refer to each other.")
-    try:
-        return profile_of_tables(database)
-    finally:
-        database.engine.close()
+    with closing(database.engine):
+        yield database
 
 
 def profile_of_tables(database: OpenDatabase) -> DatabaseProfile:
     """Return the profile of an open database."""
-    # 1. What is declared.
     constraints = database.holder.constraints()
-    # 2. Keys.
     tables = [_counted(database, table, constraints) for table in database.tables]
-    # 3. References.
     declared = _declared(database, tables, constraints)
     references = (*declared, *_found(database, tables, declared))
-    # 4. People.
-    return DatabaseProfile(
-        database.place,
-        tuple(_with_people(database, table, {each.name: each for each in tables}, references) for table in tables),
-        references,
-    )
+    by_name = {table.name: table for table in tables}
+    profiles = tuple(_with_people(database, table, by_name, references) for table in tables)
+    return DatabaseProfile(database.place, profiles, references)
 
 
 # 1 and 2. Tables and keys

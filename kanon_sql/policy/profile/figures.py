@@ -66,7 +66,7 @@ class Years:
     Attributes:
         plausible: the share of distinct values whose year is from 1900 to now.
         long_ago: the share of distinct values that are 18 years old or more.
-        spread: years from the first to the last of those that are plausible.
+        spread: years from the first to the last plausible one.
     """
 
     plausible: float = 0.0
@@ -79,19 +79,14 @@ class ColumnFigures:
     """The figures of one column.
 
     Attributes:
-        rows: of the table.
-        nulls: rows without a value.
-        distinct: distinct values in the table, without NULL.
+        rows, nulls, distinct: of the table; NULL is no value.
         looked_at: rows that the figures below are of: those of the table, or of a sample.
         classes: different values in them, NULL being one.
         uniques: rows that are alone with their value.
         largest: rows of the most frequent value.
         separation: the share of pairs of rows that differ in the column; None if there is no pair.
-        average_length: of the distinct values, in characters.
-        longest: the length of the longest value.
+        average_length, longest: characters of the distinct values.
         shares: by the name of a pattern, the share of the distinct values that are of it.
-        years: of dates.
-        spelling: how texts are written.
     """
 
     rows: int
@@ -285,13 +280,7 @@ def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
 
 @dataclass(frozen=True)
 class Dependency:
-    """A column whose values tell those of another one, in every row that was looked at.
-
-    Attributes:
-        column: the one that tells.
-        told: the one that is told.
-        both_ways: whether the second tells the first too.
-    """
+    """A column whose values determine those of another one, ``told``, in every row; or each the other's."""
 
     column: str
     told: str

@@ -95,13 +95,10 @@ _PHONES = (
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of values.
+    """A pattern of values, for the kind of column that it speaks for.
 
     Attributes:
-        kind: the kind of column that it speaks for.
-        text: what the values are, for people.
-        regexp: that a whole value matches, in any case.
-        in_capitals: whether the case matters.
+        regexp: a whole value matches it, in any case unless ``in_capitals``.
         alone: whether it is enough by itself; else the name of the column must agree.
     """
 
@@ -255,8 +252,7 @@ class Spelling:
     """How the distinct values of a text column are written.
 
     Attributes:
-        spellings: distinct values.
-        folded: how many there are if capitals, and spaces around them, do not count.
+        folded: distinct values if capitals, and spaces around them, do not count.
         written: those that are not empty.
         dates: by a way of writing dates, those that are written so.
         numbers: those that are written like numbers.
@@ -286,13 +282,8 @@ def spelling_of(answers: Mapping[str, Any]) -> Spelling:
     """Return how values are written, from the answers to the aggregates."""
     if "spellings" not in answers:
         return Spelling()
-    return Spelling(
-        spellings=int(answers["spellings"]),
-        folded=int(answers["folded"]),
-        written=int(answers["written"]),
-        dates={name: int(answers[name]) for name in _DATES if answers[name]},
-        numbers=int(answers["numbers"]),
-    )
+    spellings, folded, written, numbers = (int(answers[name]) for name in ("spellings", "folded", "written", "numbers"))
+    return Spelling(spellings, folded, written, {name: int(answers[name]) for name in _DATES if answers[name]}, numbers)
 
 
 def _like(pattern: str) -> exp.Expr:

@@ -54,6 +54,7 @@ POLICY_FILE = "kanon.toml"
 _SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json", ".xlsx"})  # of files that a release can be written to
 _FEW_MISSING = 0.2  # share of the values, up to which it is worth to mend them
 _HEX_DIGITS = 8
+_FIGURES = ("distinct", "nulls", "null_share", "distinctness", "separation", "uniques")
 
 
 def profile(
@@ -87,14 +88,12 @@ def profile(
     opened = open_source(source, table, resources=resources)
     try:
         opened, to_prepare = prepared_for_profile(opened, rules_of(prepare or {}))
-        return profile_of(
-            opened,
-            quasi_identifiers=names(quasi_identifiers),
-            sensitive=names(sensitive),
-            entity=entity,
-            sample=sample,
-            prepared=to_prepare,
-        )
+        known: dict[str, Any] = {
+            "quasi_identifiers": names(quasi_identifiers),
+            "sensitive": names(sensitive),
+            "entity": entity,
+        }
+        return profile_of(opened, **known, sample=sample, prepared=to_prepare)
     finally:
         opened.engine.close()
 
@@ -147,33 +146,19 @@ def proposal_of(
     *,
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
-    entity: str | None = None,
-    sample: int | None = None,
+    **named: Any,  # noqa: ANN401 - other arguments of profile_of
 ) -> tuple[Source, Profile]:
     """Return a prepared table, and the profile from which a policy is proposed that meets the rules of standards."""
     opened, to_prepare = prepared_for_profile(source, given)
-    found = profile_of(
-        opened,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        entity=entity,
-        sample=sample,
-        prepared=to_prepare,
-    )
+    lists: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
+    found = profile_of(opened, **lists, **named, prepared=to_prepare)
     changes = changes_for(opened, found, [standard_named(name) for name in standards])
     if changes.left_out:
         to_prepare = replace(to_prepare, columns=(*to_prepare.columns, *changes.new))
         opened = with_prepared(source, {one.name: one.rules for one in to_prepare.columns})
         instead = {folded(name): new for name, new in changes.instead.items()}
-        found = profile_of(
-            opened,
-            quasi_identifiers=[instead.get(folded(name), name) for name in quasi_identifiers],
-            sensitive=[instead.get(folded(name), name) for name in sensitive],
-            entity=entity,
-            sample=sample,
-            prepared=to_prepare,
-            left_out=changes.left_out,
-        )
+        lists = {role: [instead.get(folded(name), name) for name in columns] for role, columns in lists.items()}
+        found = profile_of(opened, **lists, **named, prepared=to_prepare, left_out=changes.left_out)
     return opened, replace(found, standards=tuple(standards))
 
 
@@ -202,7 +187,8 @@ def _profile(
         proposals[name] = replace(proposals[name], role="identifying", reason=reason)
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     first = figures[columns[0].name]
-    members = first.looked_at if entity is None else _people(figures[entity.name])
+    of_entity = first if entity is None else figures[entity.name]
+    members = first.looked_at if entity is None else of_entity.classes - bool(of_entity.nulls)  # NULL counts for none
     subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
@@ -219,7 +205,14 @@ def _profile(
         counted="rows" if entity is None else "people",
         members=members,
         columns=tuple(
-            _column(column, figures[column.name], in_words[column.name], named=column in named or column == person)
+            ColumnProfile(
+                name=column.name,
+                type=column.kind,
+                **{name: getattr(figures[column.name], name) for name in _FIGURES},
+                **vars(in_words[column.name]),
+                named=column in named or column == person,
+                hints=hints_for(figures[column.name], in_words[column.name], column),
+            )
             for column in columns
         ),
         subsets=subsets,
@@ -248,29 +241,6 @@ def _of_entity(proposal: Proposal, figures: ColumnFigures, *, named: bool) -> Pr
     rows = (figures.rows - figures.nulls) / figures.distinct if figures.distinct else 0.0
     says = "you named it as the person" if named else proposal.reason
     return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
-
-
-def _people(figures: ColumnFigures) -> int:
-    """Return how many different people there are in the rows that were looked at; NULL counts for none."""
-    return figures.classes - (1 if figures.nulls else 0)
-
-
-def _column(column: Column, figures: ColumnFigures, proposal: Proposal, *, named: bool) -> ColumnProfile:
-    return ColumnProfile(
-        name=column.name,
-        type=column.kind,
-        distinct=figures.distinct,
-        nulls=figures.nulls,
-        null_share=figures.null_share,
-        distinctness=figures.distinctness,
-        separation=figures.separation,
-        uniques=figures.uniques,
-        kind=proposal.kind,
-        role=proposal.role,
-        reason=proposal.reason,
-        named=named,
-        hints=hints_for(figures, proposal, column),
-    )
 
 
 def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[str, str], dict[str, NearlyFitting]]:
@@ -348,15 +318,12 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     smallest = smallest_class_for(k, standards)
     opened = open_source(source, table, resources=resources)
     try:
-        opened, found = proposal_of(
-            opened,
-            rules_of(prepare or {}),
-            standards,
-            quasi_identifiers=names(quasi_identifiers),
-            sensitive=names(sensitive),
-            entity=entity,
-            sample=sample,
-        )
+        known: dict[str, Any] = {
+            "quasi_identifiers": names(quasi_identifiers),
+            "sensitive": names(sensitive),
+            "entity": entity,
+        }
+        opened, found = proposal_of(opened, rules_of(prepare or {}), standards, **known, sample=sample)
         return write_init(found, opened, path, origin_of(source, table, opened), k=smallest, replace_existing=replace)
     finally:
         opened.engine.close()

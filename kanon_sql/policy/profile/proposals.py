@@ -51,13 +51,7 @@ ProposedRole = Role | Literal["undecided"]
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposed role.
-
-    Attributes:
-        role: the role.
-        kind: what the column is taken to be; None if nothing says it.
-        reason: why, in words without a value.
-    """
+    """A proposed role, what the column is taken to be if anything says it, and why, in words without a value."""
 
     role: ProposedRole
     kind: str | None

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NearlyFitting:
-    """A ready-made hierarchy that has most values of a column, but not all.
-
-    Attributes:
-        rule: how to ask for it.
-        missing: distinct values of the column that it does not have.
-        distinct: distinct values of the column.
-    """
+    """A ready-made hierarchy that has most of the distinct values of a column, but not all."""
 
     rule: str
     missing: int
@@ -35,19 +29,14 @@ class ColumnProfile:
     """One column: its figures, and the role that is proposed for it.
 
     Attributes:
-        name: of the column.
-        type: as the engine writes it.
         distinct: distinct values in the table, without NULL.
-        nulls: rows without a value.
-        null_share: their share of the rows.
         distinctness: distinct values by rows that have a value.
         separation: the share of pairs of rows that differ in it; None if there is no pair.
         uniques: rows that are alone with their value, of those that were looked at.
-        kind: what it is taken to be, a kind of ``kanon_sql.hierarchy.vocabulary``; None if nothing says it.
-        role: that is proposed, or was named; ``undecided`` where neither name nor values say one.
-        reason: why, in words.
+        kind: a kind of ``kanon_sql.hierarchy.vocabulary``; None if nothing says one.
+        role: the proposed or named role; ``undecided`` if neither name nor values say one.
         named: whether a person named the role.
-        hints: what to do about it before it is published, in words.
+        hints: what to do about it before it is published.
     """
 
     name: str
@@ -72,13 +61,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class PreparedColumn:
-    """A column that is prepared before all else.
-
-    Attributes:
-        name: of the column.
-        rules: in their order.
-        reason: why, in words; None if a person gave the rules.
-    """
+    """A column that is prepared before all else; the reason is None if a person gave the rules."""
 
     name: str
     rules: Rules
@@ -98,24 +81,17 @@ class Profile:
     """What the columns of a table are, and how many rows they single out.
 
     Attributes:
-        table: what was looked at.
-        rows: of the table.
-        rows_looked_at: those of them that figures on uniqueness, separation and patterns are of.
+        rows_looked_at: rows that figures on uniqueness, separation and patterns are of.
         sampled: whether these are a sample, on which more are unique than in the table.
         entity: the column that names the person, named or proposed; people are counted by it.
-        entity_proposed: whether it was proposed.
-        counted: what the members of a class are.
         members: rows or people that were looked at.
-        columns: in the order of the table.
         subsets: classes by the quasi-identifiers, by every pair and triple of them; None if there are none.
-        dependencies: columns that tell each other.
         hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
             none for a table without rows, of whose values nothing is known.
         nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
-        prepared: the columns that are prepared before all else, and so are their figures and roles.
+        prepared: the columns that are prepared before figures and roles.
         standards: whose rules the roles take into account.
         undecided: of columns that can be read in two ways, what a person has to decide.
-        notes: what else a person should know, in sentences.
     """
 
     table: str

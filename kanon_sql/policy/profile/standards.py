@@ -30,13 +30,7 @@ _DATES = frozenset({"date", "timestamp"})
 
 @dataclass
 class ColumnChanges:
-    """What standards change of a proposal.
-
-    Attributes:
-        new: columns that are published instead of others, with the expressions that make them.
-        left_out: by name, why a column is not published.
-        instead: by name, the new column that is published instead.
-    """
+    """What standards change of a proposal: new columns; by name, why one is left out, and what is published instead."""
 
     new: list[PreparedColumn] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -44,22 +38,17 @@ class ColumnChanges:
 
 
 def changes_for(source: Source, profile: Profile, standards: Iterable[Standard]) -> ColumnChanges:
-    """Return what the rules of standards change of the columns of a table.
-
-    A column whose role a person named is left out only where a new one stands for it.
-    """
+    """Return what the rules of standards change. A column with a named role is left out only if it is replaced."""
     changes = ColumnChanges()
     kinds = {column.name: {column.kind, *kinds_of_name(column.name)[:1]} for column in profile.columns}
     columns = {column.name: column for column in source.columns}
     for standard in standards:
         for rule in standard.rules:
             for found in profile.columns:
-                if found.name in changes.left_out or not _is_against(
-                    rule, found, kinds[found.name], columns[found.name]
-                ):
+                column = columns[found.name]
+                if found.name in changes.left_out or not _is_against(rule, found, kinds[found.name], column):
                     continue
                 title = f"{standard.title}, {rule.id}"
-                column = columns[found.name]
                 new = _replacement(rule.replace, column, kinds, [one.name for one in changes.new], f"for {title}")
                 if new is not None:
                     changes.left_out[found.name] = f"{title}: {new.name} is published instead"
@@ -71,11 +60,7 @@ def changes_for(source: Source, profile: Profile, standards: Iterable[Standard])
 
 
 def smallest_class_for(k: int | None, standards: Iterable[str]) -> int:
-    """Return the smallest class of a proposal: what was asked for, if no standard asks for more.
-
-    Raises:
-        UsageError: a standard asks for more.
-    """
+    """Return the smallest class of a proposal; raise a UsageError if a standard asks for a larger one."""
     asked = {name: standard_named(name).k for name in standards}
     most = max(asked, key=lambda name: asked[name], default=None)
     least = 1 if most is None else asked[most]
@@ -89,19 +74,13 @@ def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None]
     if found.role == "identifying":
         return False
     words, is_of = set(parts_of_name(found.name)), bool(kinds.intersection(rule.kinds))
-    match rule.check:
-        case "gone":
-            is_of = bool(kinds.intersection(rule.kinds) - {"reference"})  # which many rows may share
-            return (is_of or bool(words.intersection(rule.words))) and not words.intersection(rule.not_words)
-        case "zip":
-            return is_of
-        case "dates":  # numbers may be years, or days since something
-            is_part = column.family == "integer" and bool(words & PARTS_OF_YEARS)
-            return column.family in _DATES or is_part or (is_of and column.family == "text")
-        case "ages":
-            return is_of
-        case _:
-            return False
+    if rule.check == "gone":
+        is_of = bool(kinds.intersection(rule.kinds) - {"reference"})  # which many rows may share
+        return (is_of or bool(words.intersection(rule.words))) and not words.intersection(rule.not_words)
+    if rule.check == "dates":  # numbers may be years, or days since something
+        is_part = column.family == "integer" and bool(words & PARTS_OF_YEARS)
+        return column.family in _DATES or is_part or (is_of and column.family == "text")
+    return is_of and rule.check in {"zip", "ages"}
 
 
 def _replacement(
@@ -117,12 +96,8 @@ def _replacement(
     others = {kind for other, found in kinds.items() if other != name for kind in found}
     for one in replacements:
         of_kind = kinds[name].intersection(one.kinds) or ("any" in one.kinds and not kinds[name] & elsewhere)
-        if (
-            not of_kind
-            or column.family not in one.families
-            or others.intersection(one.unless)
-            or "TIME ZONE" in column.type
-        ):
+        is_for = of_kind and column.family in one.families and "TIME ZONE" not in column.type
+        if not is_for or others.intersection(one.unless):
             continue
         called = unused_name(one.name.format(column=name), [*kinds, *new])
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()

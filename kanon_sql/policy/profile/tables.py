@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import seen_from
-from kanon_sql.engine.sources.open_source import open_tables
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
-from kanon_sql.policy.profile.database import is_called_after, profile_of_tables
+from kanon_sql.policy.profile.database import is_called_after, opened_database, profile_of_tables
 from kanon_sql.policy.profile.profiler import POLICY_FILE, profile_of
 from kanon_sql.policy.profile.words import without_rules
 from kanon_sql.policy.profile.written import policy_of_tables
@@ -37,17 +36,19 @@ if TYPE_CHECKING:
     from kanon_sql.policy.tables import Rows
 
 
+_OR_EACH = "or write a policy for each table by itself."
+
+
 @dataclass(frozen=True)
 class TableProposal:
     """The proposal for one of the tables.
 
     Attributes:
-        table: its keys and ways to people.
         rows: what they are; ``undecided`` if no way to a person was found, or one that may be to other people.
         person: the column that names the person, or how a row reaches the one that has it.
         key: the column that others go through.
         profile: its columns with their roles, without those that become pseudonyms; None if there is no way.
-        notes: the evidence for the way and the roles, and columns to check, as sentences.
+        notes: the evidence for the way and the roles, and columns to check.
     """
 
     table: TableProfile
@@ -137,15 +138,10 @@ def init_tables_policy(
         SourceError: the source cannot be read, or the file cannot be written.
     """
     require_free(Path(out), replace=replace)
-    database = open_tables(source, resources)
-    if database is None:
-        raise UsageError("Only a DuckDB file or a PostgreSQL database has tables that refer to each other.")
-    try:
+    with opened_database(source, resources) as database:
         found = propose_tables(database, sample=sample)
         write_tables_proposal(found, database, source, Path(out), k=k, replace_existing=replace)
         return found
-    finally:
-        database.engine.close()
 
 
 def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> TablesProposal:
@@ -157,8 +153,7 @@ def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> Tabl
     if not proposed:
         raise UsageError(
             f"No way to a person was found from any table of {profile.source}: the names of columns do not say who a "
-            "row is about. Write the policy by hand (docs/policy.md), or one for a single table: name it after "
-            f"{profile.source}."
+            f"row is about. Write the policy by hand (docs/policy.md); {_OR_EACH}"
         )
     keys = ways.keys()
     found = {}
@@ -182,9 +177,8 @@ class _Ways:
             if several := next((one for one in table.way if len(one.columns) > 1), None):
                 raise UsageError(
                     f"{table.name} reaches its person by {several.table} ({', '.join(several.columns)}), which refers "
-                    f"to a key of several columns of {several.to_table}; a policy of several tables has keys of one "
-                    f"column. Add one to {several.to_table} that numbers its rows, and one to {several.table} that has "
-                    "these numbers; or write a policy for each table by itself."
+                    f"to a key of several columns of {several.to_table}. Add a key of one column, and a column that "
+                    f"refers to it; {_OR_EACH}"
                 )
         self.people = self._people()
         self.person = self._column_of_people()
@@ -216,9 +210,8 @@ class _Ways:
         if len(by_column) > 1:
             columns = ", ".join(f"{column} (by {name})" for column, name in by_column.items())
             raise UsageError(
-                f"Other tables refer to {self.people.name} by several of its columns: {columns}. A policy of several "
-                "tables has one column for people: add it to the tables that have another one, or write a policy for "
-                "each table by itself."
+                f"Other tables refer to {self.people.name} by several of its columns: {columns}. Let all refer to one; "
+                f"{_OR_EACH}"
             )
         return next(iter(by_column), self.people.person)
 
@@ -247,9 +240,8 @@ class _Ways:
             other, its_key = found.setdefault(person.table, (table.name, key))
             if its_key != key:
                 raise UsageError(
-                    f"{other} and {table.name} refer to {person.table} by two of its keys, {its_key} and {key}; a "
-                    "policy of several tables has one key for each. Add it to the table that has the other one, or "
-                    "write a policy for each table by itself."
+                    f"{other} and {table.name} refer to {person.table} by two of its keys, {its_key} and {key}. Let "
+                    f"both refer to one; {_OR_EACH}"
                 )
         return {table: key for table, (_, key) in found.items()}
 
