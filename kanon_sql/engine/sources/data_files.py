@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import glob
 import re
-import tempfile
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
@@ -19,10 +17,9 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
-from kanon_sql.engine.files import private_directory
-from kanon_sql.engine.sources.encodings import conversion, decoded, encoding_of, iconv_name, is_utf8
-from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
-from kanon_sql.engine.sources.lines import make_table, write_lines
+from kanon_sql.engine.sources.encodings import as_utf8, encoding_of, is_utf8
+from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, Layout
+from kanon_sql.engine.sources.lines import read_by_library
 from kanon_sql.engine.sources.reading import FileRead, Files, columns_of_types, read_csv, read_from
 from kanon_sql.engine.sources.records import PACKED, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -30,7 +27,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -85,100 +82,55 @@ def read_file(
         if len(files) > 1:
             raise UsageError(f"{path} is not one file: of such files, one is read at a time. Name it.")
         return read_by_library(engine, files[0], relation, layout)
-    if reader == CSV and layout.decimal_separator is None:
-        layout = replace(layout, decimal_separator=likely.decimal_separator)
+    if reader == CSV:
+        layout = layout.over(Layout(decimal_separator=likely.decimal_separator))
     read = Files(engine, path, pattern, files, layout, as_text)
     try:
-        if not _needs_copy(layout) and all(file.is_file() for file in files):
-            return _read_utf8(read, reader, relation)
-        return _read_copy(read, reader, layout.encoding or UTF_8, relation)
-    except NoRoomError:  # which says nothing of the file
-        raise
-    except SourceError:
-        texts = [file for file in files if file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}]
-        others = [file for file in texts if not is_utf8(file)]
-        if layout.encoding is not None or not others:
+        return _read(read, reader, relation)
+    except SourceError as error:
+        if layout.encoding is not None or isinstance(error, NoRoomError):
             raise
-    encoding = likely.encoding or encoding_of(path, others[0])
-    found = _read_copy(read, reader, encoding, relation)
-    return replace(found, layout=replace(found.layout, encoding=encoding))
+        texts = [file for file in files if file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}]
+        if (other := next((file for file in texts if not is_utf8(file)), None)) is None:
+            raise
+    encoding = likely.encoding or encoding_of(path, other)
+    return _read(replace(read, layout=replace(layout, encoding=encoding)), reader, relation)
 
 
-def _read_copy(read: Files, reader: str, encoding: str, relation: exp.Table) -> FileRead:
-    with copied_as_utf8(read.engine, read.path, encoding, read.layout) as (place, files, statements):
-        found = _read_utf8(replace(read, pattern=place, files=files), reader, relation)
-        statements.append(found.create)
+def _read(read: Files, reader: str, relation: exp.Table) -> FileRead:
+    with as_utf8(read.engine, read.path, read.pattern, read.files, read.layout) as (pattern, files, name_original):
+        as_is = replace(read, pattern=pattern, files=files)
+        found = read_csv(as_is, relation) if reader == CSV else _read_typed(as_is, reader, relation)
+        name_original(found.create)
     return found
 
 
-def _needs_copy(layout: Layout) -> bool:
-    return layout.encoding not in {None, UTF_8} or bool(layout.skip_footer) or layout.comment is not None
-
-
-def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
-    """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database."""
-    with private_directory(Path(tempfile.gettempdir())) as private:
-        lines = private.path / "rows.jsonl"
-        types, sheet = write_lines(path, lines, layout)
-        create = make_table(engine, relation, lines, types, path, replace(layout, sheet=sheet or layout.sheet))
-    return FileRead(create, engine.columns(relation), layout, sheet=sheet)
-
-
-@contextmanager
-def copied_as_utf8(
-    engine: DuckDBEngine, path: Path, encoding: str, layout: Layout
-) -> Iterator[tuple[str, list[Path], list[exp.Expr]]]:
-    """Yield a copy of text files as UTF-8: the path as DuckDB takes it, the files, and a list for statements.
-
-    On exit the statements that read it, and those in the list, name what has to be read when they are run again.
-    """
-    pattern = _pattern(path)
-    files = matching(pattern)
-    if packed := [file for file in files if file.suffix.lower() in PACKED]:
-        raise UsageError(f"{packed[0]} is packed, and read only if it is UTF-8 without comments and footer: unpack it.")
-    ran = len(engine.statements)
-    more: list[exp.Expr] = []
-    with decoded(files, encoding, layout) as (directory, copies):
-        above = glob.escape(str(directory))
-        yield glob.escape(str(copies[0])) if len(files) == 1 else f"{above}/{_ANY_DEPTH}/*", copies, more
-    new, command = conversion(path, encoding, layout=layout)
-    again = glob.escape(new)
-    if not path.is_file():
-        command = f"convert each file of {path} (iconv -f {iconv_name(encoding)} -t UTF-8), into a directory utf8"
-        again = f"utf8/{_ANY_DEPTH}/*"
-    for statement in [*(logged.statement for logged in engine.statements[ran:]), *more]:
-        for read in list(statement.find_all(exp.Anonymous)):
-            for place in [one for one in (read.expressions or [])[:1] for one in one.find_all(exp.Literal)]:
-                if place.name.startswith(above):
-                    place.set("this", again)
-                    statement.comments = [f"Before this: {command}"]
-
-
-def _read_utf8(read: Files, reader: str, relation: exp.Table) -> FileRead:
-    if reader == CSV:
-        return read_csv(read, relation)
+def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
+    """Make Parquet or JSON files a relation, with the types that DuckDB finds."""
     engine = read.engine
     # DuckDB would take the columns of one of several files, and leave out what only others have.
-    settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(read.files) > 1 else {}
+    settings: dict[str, Any] = {"union_by_name": True if len(read.files) > 1 else None}
     try:
         create = make_from_file(engine, reader, read.pattern, relation, settings)
-    except NoRoomError:  # which says nothing of the file
-        raise
-    except SourceError:
-        raise unreadable(read.path) from None
+    except SourceError as error:
+        raise error if isinstance(error, NoRoomError) else unreadable(read.path) from None
     columns = engine.columns(relation)
-    if reader == JSON and read.as_text and (as_written := _json_as_written(columns)):
+    # Numbers beyond 64 bits would become floats, and dates that are written in several ways one: different values could
+    # be one value then.
+    loose = {column.name for column in columns if column.family in {"float", "date", "timestamp"}}
+    if reader == JSON and read.as_text and loose:
+        types = {column.name: "VARCHAR" if column.name in loose else column.type for column in columns}
         engine.run(sql.drop(relation), "read once more")
-        create = make_from_file(engine, reader, read.pattern, relation, {**settings, "columns": as_written})
+        create = make_from_file(engine, reader, read.pattern, relation, settings | {"columns": columns_of_types(types)})
         columns = engine.columns(relation)
-    named_once(raw_names(engine, reader, sql.literal(glob.escape(str(read.files[0]))), columns), read.path.name)
+    require_names(engine, reader, sql.literal(glob.escape(str(read.files[0]))), columns, read.path.name)
     if reader == "read_parquet":
         engine.watch(lambda: matching(read.pattern))
     return FileRead(create, columns, read.layout)
 
 
 def make_from_file(
-    engine: DuckDBEngine, reader: str, place: str | exp.Expr, relation: exp.Table, settings: Mapping[str, exp.Expr]
+    engine: DuckDBEngine, reader: str, place: str | exp.Expr, relation: exp.Table, settings: Mapping[str, Any]
 ) -> exp.Create:
     """Make JSON files a table, or Parquet files a view; return the statement that did."""
     create = sql.create_table(relation, exp.select("*").from_(read_from(reader, place, settings)), temporary=True)
@@ -186,6 +138,18 @@ def make_from_file(
         create.set("kind", "VIEW")
     engine.run(create, "read the files")
     return create
+
+
+def require_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: Sequence[Column], source: str) -> None:
+    """Raise if two columns of a file have the same name to SQL.
+
+    DuckDB gives one of them another name; a role that is given to the one could fall to the other.
+    """
+    names = {folded(column.name) for column in columns}
+    if any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
+        statement = "files/raw_names_of_parquet" if reader == "read_parquet" else "files/raw_names_of_json"
+        found = engine.rows(sql.statement(statement, values={"path": place}), "names in the file")
+        named_once([name for (name,) in found], source)
 
 
 def read_as_text(
@@ -197,33 +161,19 @@ def read_as_text(
     """
     again = create.copy()
     reads = [found for found in again.find_all(exp.Anonymous) if found.name == CSV]
-    if not reads or not isinstance(again, exp.Create):
-        return None
     of_file = {column.this.name for read in reads for column in read.find_all(exp.PropertyEQ)}
-    if not of_file.issuperset(names):
+    if not isinstance(again, exp.Create) or not of_file.issuperset(names):
         return None
     for star in again.find_all(exp.Star):
         replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
         star.set("replace", replaced or None)
-    copying = copied_as_utf8(engine, path, layout.encoding or UTF_8, layout) if _needs_copy(layout) else nullcontext()
-    with copying as copy:
-        if copy is not None:
-            for read in reads:
-                read.expressions[0].replace(sql.literal(copy[0]))
+    pattern = _pattern(path, layout)
+    with as_utf8(engine, path, pattern, matching(pattern), layout) as (copied, *_):
+        for read in reads if copied != pattern else []:
+            read.expressions[0].replace(sql.literal(copied))
         engine.run(sql.drop(again.this), f"read {path.name} again")
         engine.run(again, f"read {path.name}")
     return again, engine.columns(again.this)
-
-
-def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:
-    """Return the types by which values of JSON stay as they are written; None if the types that were found do.
-
-    Numbers beyond 64 bits would become floats, and dates that are written in several ways one: different values could
-    be one value then.
-    """
-    loose = [column.name for column in columns if column.family in {"float", "date", "timestamp"}]
-    types = {column.name: "VARCHAR" if column.name in loose else column.type for column in columns}
-    return columns_of_types(types) if loose else None
 
 
 def is_among(path: Path, file: Path) -> bool:
@@ -267,19 +217,6 @@ def _pattern(path: Path, layout: Layout = NOT_STATED) -> str:
         )
         raise UsageError(f"{path} is a directory with {what}: write which are meant, such as {path}/**/*.parquet.")
     return f"{glob.escape(str(path))}/{_ANY_DEPTH}/*{kinds.pop()}"
-
-
-def raw_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: Sequence[Column]) -> list[str]:
-    """Return the names of columns as a file has them, if DuckDB seems to have given one another name; else none.
-
-    It does so where two are the same to SQL; a role that is given to the one could fall to the other.
-    """
-    names = {folded(column.name) for column in columns}
-    if not any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
-        return []
-    statement = "files/raw_names_of_parquet" if reader == "read_parquet" else "files/raw_names_of_json"
-    found = engine.rows(sql.statement(statement, values={"path": place}), "names in the file")
-    return [name for (name,) in found]
 
 
 FrameKind = Literal["pandas", "polars", "arrow", "spark"]

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import codecs
 import csv
+import glob
 import shlex
 import shutil
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
 from kanon_sql.engine.files import stamps_of
 from kanon_sql.engine.sources.layout import NOT_STATED, UTF_8, Layout, say
-from kanon_sql.engine.sources.records import LONGEST_LINE, QUOTE
+from kanon_sql.engine.sources.records import LONGEST_LINE, PACKED, QUOTE
 from kanon_sql.errors import SourceError, UsageError, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
 _BLOCK = 1 << 16
 _LINES_TRIED, _SHOWN = 4_096, 6
@@ -97,27 +102,60 @@ def _has(text: str | bytes, encoding: str) -> bool:
 
 
 @contextmanager
-def decoded(files: Sequence[Path], encoding: str, layout: Layout) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield a directory of UTF-8 copies of text files, without comments and footer; they are deleted on exit.
+def as_utf8(
+    engine: DuckDBEngine, path: Path, pattern: str, files: Sequence[Path], layout: Layout
+) -> Iterator[tuple[str, Sequence[Path], Callable[[exp.Expr], None]]]:
+    """Yield text files as UTF-8, without comments and footer, and their pattern: themselves, or copies if need be.
 
-    Each file keeps its name and its directories in the copy, some of which may be values of a column (year=2024).
+    Each file keeps its name and its directories in the copy, some of which may be values of a column (year=2024). The
+    copies are deleted on exit. The function that comes with them lets a statement name what has to be read when it is
+    run again; on exit, it is called for all statements that were logged.
     """
+    encoding, is_part = layout.encoding or UTF_8, layout.skip_footer or layout.comment
+    if encoding == UTF_8 and not is_part and all(file.is_file() for file in files):
+        yield pattern, files, lambda _: None
+        return
+    if packed := [file for file in files if file.suffix.lower() in PACKED]:
+        raise UsageError(f"{packed[0]} is packed, and read only if it is UTF-8 without comments and footer: unpack it.")
+    ran = len(engine.statements)
     with spill_directory(in_force(None).directory, None) as private:
-        copies = [private.path / file.absolute().relative_to(file.absolute().anchor) for file in files]
-        before = stamps_of(files)
-        for file, copy in zip(files, copies, strict=True):
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            decode(file, copy, encoding)
-            if layout.skip_footer or layout.comment:
-                _leave_out(copy, layout)
-        if stamps_of(files) != before:
-            raise SourceError(f"{files[0]} was changed while it was read. Run it again.")
+        copies = _copied(files, private.path, encoding, layout)
+        above = glob.escape(str(private.path))
+        new, command = conversion(path, encoding, layout=layout)
+        again, copied = glob.escape(new), glob.escape(str(next(iter(copies))))
+        if not path.is_file():
+            command = f"convert each file of {path} (iconv -f {iconv_name(encoding)} -t UTF-8), into a directory utf8"
+            again, copied = "utf8/**/*", copied if len(copies) == 1 else f"{above}/**/*"
+
+        def name_original(statement: exp.Expr) -> None:
+            for place in statement.find_all(exp.Literal):
+                if place.name.startswith(above):
+                    place.set("this", again)
+                    statement.comments = [f"Before this: {command}"]
+
         try:
-            yield private.path, copies
+            yield copied, [*copies], name_original
         except (SourceError, UsageError) as error:
-            for file, copy in zip(files, copies, strict=True):
+            for copy, file in copies.items():
                 error.args = tuple(str(part).replace(str(copy), str(file)) for part in error.args)
             raise
+    for logged in engine.statements[ran:]:
+        name_original(logged.statement)
+
+
+def _copied(files: Sequence[Path], directory: Path, encoding: str, layout: Layout) -> dict[Path, Path]:
+    """Copy files as UTF-8 below a directory, without comments and footer; return each file by its copy."""
+    before, copies = stamps_of(files), {}
+    for file in files:
+        copy = directory / file.absolute().relative_to(file.absolute().anchor)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        decode(file, copy, encoding)
+        if layout.skip_footer or layout.comment:
+            _leave_out(copy, layout)
+        copies[copy] = file
+    if stamps_of(files) != before:
+        raise SourceError(f"{files[0]} was changed while it was read. Run it again.")
+    return copies
 
 
 def _leave_out(file: Path, layout: Layout) -> None:

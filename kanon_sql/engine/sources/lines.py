@@ -10,7 +10,9 @@ import json
 import shlex
 import sqlite3
 import sys
+import tempfile
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +20,15 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
+from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.excel import read_sheet
 from kanon_sql.engine.sources.layout import READERS, Layout, layout_of_texts
-from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.engine.sources.reading import FileRead, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
@@ -104,21 +107,26 @@ def _type(kinds: set[str]) -> str:
     return next(iter(kinds)) if len(kinds) == 1 else _TOGETHER.get(frozenset(kinds), "VARCHAR")
 
 
-def make_table(
-    engine: DuckDBEngine, relation: exp.Table, lines: Path, types: Mapping[str, str], path: Path, read: Layout
-) -> exp.Create:
-    """Make a file of lines a table; return the statement, which names the file that a script writes first."""
-    reader = text_reader(lines, dict.fromkeys(types, "VARCHAR"), csv=False)
-    values = [
-        sql.named(exp.Unhex(this=sql.column(name)) if kind == "BLOB" else sql.cast(sql.column(name), kind), name)
-        for name, kind in types.items()
-    ]
-    create = sql.create_table(relation, exp.select(*values).from_(reader), temporary=True)
-    engine.run(create, f"read {path.name}")
-    words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *read.texts)
+def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
+    """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database.
+
+    The statement names the file of lines that a script writes first.
+    """
+    with private_directory(Path(tempfile.gettempdir())) as private:
+        lines = private.path / "rows.jsonl"
+        types, sheet = write_lines(path, lines, layout)
+        reader = text_reader(lines, dict.fromkeys(types, "VARCHAR"), csv=False)
+        values = [
+            sql.named(exp.Unhex(this=sql.column(name)) if kind == "BLOB" else sql.cast(sql.column(name), kind), name)
+            for name, kind in types.items()
+        ]
+        create = sql.create_table(relation, exp.select(*values).from_(reader), temporary=True)
+        engine.run(create, f"read {path.name}")
+    stated = replace(layout, sheet=sheet or layout.sheet).texts
+    words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *stated)
     reader.this.expressions[0].replace(sql.literal(target))
     create.comments = [f"Before this, where kanon-sql is installed: {shlex.join(words)}"]
-    return create
+    return FileRead(create, engine.columns(relation), layout, sheet=sheet)
 
 
 def _of_statistics(path: Path, *, labels: bool) -> Rows:

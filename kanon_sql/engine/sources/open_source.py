@@ -30,13 +30,12 @@ from kanon_sql.engine.sources.addresses import (
 )
 from kanon_sql.engine.sources.data_files import (
     FrameKind,
-    read_by_library,
     read_file,
     read_frame,
     reader_of,
 )
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
-from kanon_sql.engine.sources.lines import tables_of_sqlite
+from kanon_sql.engine.sources.lines import read_by_library, tables_of_sqlite
 from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.engine.sources.remote import attached, read_objects
 from kanon_sql.engine.warehouse.warehouse import N

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import duckdb
 from sqlglot import exp
 
-from kanon_sql.engine.base import named_once
 from kanon_sql.engine.duckdb.connection import first_line, in_force, not_installed, spill_directory
 from kanon_sql.engine.keys import HIDDEN
-from kanon_sql.engine.sources.data_files import make_from_file, raw_names, read_file, reader_of
+from kanon_sql.engine.sources.data_files import make_from_file, read_file, reader_of, require_names
 from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
@@ -128,7 +127,7 @@ def read_objects(
                 if read.name.startswith("read_") and str(copy.parent) in str(read.expressions[0]):
                     read.expressions[0].replace(place.copy())
             return found, tuple(setup)
-        create = make_from_file(engine, reader, place, relation, {"union_by_name": exp.true()})
+        create = make_from_file(engine, reader, place, relation, {"union_by_name": True})
         columns = engine.columns(relation)
         engine.watch_elsewhere(lambda: _stamps(engine, place))
     except NoRoomError:
@@ -137,7 +136,7 @@ def read_objects(
         raise SourceError(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
-    named_once(raw_names(engine, reader, place, columns), address.path.name)
+    require_names(engine, reader, place, columns, address.path.name)
     return FileRead(create, columns, layout), tuple(setup)
 
 
