@@ -8,19 +8,17 @@ prepare    rules by which the columns of the original were prepared, over those 
 from __future__ import annotations
 
 import inspect
-import os
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from kanon_sql.engine.base import closed_on_error
-from kanon_sql.engine.sources.addresses import ObjectAddress, is_warehouse, without_secrets
+from kanon_sql.engine.sources.addresses import without_secrets
 from kanon_sql.engine.sources.encodings import is_utf8
 from kanon_sql.engine.sources.layout import Layout, data_file
-from kanon_sql.engine.sources.open_source import holds_tables, open_beside, open_original, open_source
+from kanon_sql.engine.sources.open_source import open_beside, open_named, open_original, open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError
@@ -30,6 +28,7 @@ from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
@@ -243,15 +242,20 @@ def open_case(
             raise UsageError("Rules prepare the table that a release was made from: name it with --original.")
         control = None
         if named.control is not None:
-            control = with_prepared(opened_control(original, named.source, release, named.control), rules)
+            control = with_prepared(opened_control(original, release, named.control), rules)
         prepared = original if release is original else with_prepared(original, rules)
+        population = None
+        if named.population is not None:
+            population = open_named(prepared, named.population, named.population_table, beside=release, as_text=True)
+        elif named.population_table is not None:
+            raise UsageError("A table of the population was named, but not where it is: name the population too.")
         yield Case(
             policy,
             release,
             prepared,
             control,
-            tuple(open_other(prepared, named.source, release, other) for other in named.others),
-            opened_population(prepared, named.source, named.population, named.population_table),
+            tuple(open_named(prepared, other, beside=release, as_text=True) for other in named.others),
+            population,
         )
 
 
@@ -312,46 +316,8 @@ def _opened(named: Tables, into: str | None, resources: Resources | None) -> tup
         return original, release
 
 
-def open_other(
-    opened: Source,
-    source: Any,  # noqa: ANN401 - what ``release`` was opened from
-    release: Source,
-    other: Any,  # noqa: ANN401 - the same, or the name of a table
-) -> Source:
-    """Open another table in the engine of an original: one in the database of its release, or a source of its own."""
-    in_database = not (release.file or release.frame_kind or isinstance(release.address, ObjectAddress))
-    if isinstance(other, str) and in_database and not _is_file(other):
-        return open_beside(opened, source, other)
-    return open_beside(opened, other, as_text=True)
-
-
-def opened_control(opened: Source, source: Any, release: Source, control: Any) -> Source:  # noqa: ANN401 - as above
-    """Open a control group in the types of its original, as ``open_other`` does; its columns are not prepared yet."""
+def opened_control(opened: Source, release: Source, control: Any) -> Source:  # noqa: ANN401 - a source, or a table
+    """Open a control group in the types of its original; its columns are not prepared yet."""
     from kanon_sql.evidence.control import control_group  # loads the attacks
 
-    return control_group(opened, open_other(opened, source, release, control))
-
-
-def opened_population(
-    opened: Source,
-    source: Any,  # noqa: ANN401 - as above
-    population: Any,  # noqa: ANN401 - the same, or the name of a table
-    population_table: str | None = None,
-) -> Source | None:
-    """Open the population of a table, in the engine of one that is open; None if none was named."""
-    if population is None:
-        if population_table is not None:
-            raise UsageError("A table of the population was named, but not where it is: name the population too.")
-        return None
-    if isinstance(population, str) and population_table is None and not _is_file(population):
-        is_path = isinstance(source, str | os.PathLike) and not is_warehouse(source)
-        # Not looked into where it is open: that would take the locks of the process on it away.
-        known = is_path and (opened.database == Path(source) or opened.engine.has_attached(Path(source)))
-        in_file = known or (is_path and holds_tables(source))
-        if in_file or opened.in_warehouse or source is opened.engine.connection:
-            return open_beside(opened, opened.warehouse or source, population, as_text=True)
-    return open_beside(opened, population, population_table, as_text=True)
-
-
-def _is_file(name: str) -> bool:
-    return bool(Path(name).suffix) and Path(name).exists()
+    return control_group(opened, open_named(opened, control, beside=release, as_text=True))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -18,7 +17,7 @@ from kanon_sql.classes.lattice import Lattice
 from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Tell, silent, timed
-from kanon_sql.engine.sources.open_source import open_beside
+from kanon_sql.engine.sources.open_source import is_elsewhere, open_named
 from kanon_sql.errors import HierarchyError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES
@@ -370,17 +369,11 @@ def open_population(source: Source, given: str, columns: Sequence[Column], *, as
     It must have the quasi-identifiers of the source, with the same types. ``as_text`` takes the values of a CSV file as
     they are written, as those of the source were.
     """
-    path = Path(given)
-    if path.suffix and path.exists():
-        population = open_beside(source, path, as_text=as_text)
-    elif not source.in_warehouse and (source.file is not None or source.frame_kind is not None):
+    if source.home is None and not is_elsewhere(given):
         raise UsageError(
             f"There is no file {given}, and {source.name} is in no database that could have it as a table."
         )
-    elif source.address is not None:
-        population = open_beside(source, source.address.given, given)
-    else:
-        population = open_beside(source, source.warehouse or source.database or source.engine.connection, given)
+    population = open_named(source, given, as_text=as_text)
     found = resolve_columns([column.name for column in columns], population.columns, population.name)
     for own, other in zip(columns, found, strict=True):
         if own.type != other.type:

@@ -21,8 +21,7 @@ from rows import create_table, text_columns
 from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
-from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.evidence.case import opened_population
+from kanon_sql.engine.sources.open_source import open_named, open_source
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.risks.estimators.assessment import PRESETS, RiskSettings, threshold_of
 from kanon_sql.sql.dialects import render
@@ -379,7 +378,7 @@ def test_the_statements_are_those_of_other_engines_too() -> None:
     opened = open_source(frame)
     with opened.engine:
         policy = kanon.Policy(kanon.NamedColumns(quasi_identifiers=("select", 'b" -- '), entity="who"))
-        population = opened_population(opened, frame, pd.concat([frame, frame]))
+        population = open_named(opened, pd.concat([frame, frame]))
         risk_of(opened, policy, RiskSettings(), population)
         asked = [one for one in opened.engine.statements if "class" in one.title or "combinations" in one.title]
     assert len(asked) >= 7

@@ -151,6 +151,15 @@ class Source:
         return self.database is not None or self.read.sheet is not None or isinstance(self.address, DatabaseAddress)
 
     @property
+    def home(self) -> object:
+        """The database that may have other tables, as ``open_beside`` takes it; None of files and data frames."""
+        if self.warehouse is not None:
+            return self.warehouse
+        if self.file is not None or self.frame_kind is not None or isinstance(self.address, ObjectAddress):
+            return None
+        return self.database or (self.engine.connection if self.address is None else self.address.given)
+
+    @property
     def place(self) -> str:
         """The database that has the table, as messages and commands name it."""
         return str(self.database) if self.warehouse is None else self.warehouse.place
@@ -276,14 +285,32 @@ def open_beside(opened: Source, source: object, table: str | None = None, *, as_
     return _read(engine, source, table, likely=stated().over(opened.read.layout), as_text=as_text)
 
 
+def open_named(
+    opened: Source, name: object, table: str | None = None, *, beside: Source | None = None, as_text: bool = False
+) -> Source:
+    """Open a table by its name in the database of one that is open, itself or another one; or a source of its own."""
+    home = (beside or opened).home
+    if isinstance(name, str) and table is None and home is not None and not is_elsewhere(name):
+        return open_beside(opened, home, name)
+    return open_beside(opened, name, table, as_text=as_text)
+
+
+def is_elsewhere(name: str) -> bool:
+    """Return True if a text is the path of files, a pattern of them or an address, and not the name of a table."""
+    path = Path(name)
+    is_path = bool(path.suffix or os.sep in name) and (path.exists() or any(sign in name for sign in "*?["))
+    return is_path or path_in(name) != name
+
+
 def open_original(
     source: object, original: object, original_table: str | None = None, resources: Resources | None = None
 ) -> Source:
     """Open the original of a published table: a table beside it in its database, or a source of its own."""
-    if isinstance(original, str) and original_table is None and path_in(original) == original:
-        is_file = bool(Path(original).suffix) and Path(original).exists()
-        if not is_file and holds_tables(source):
-            return open_source(source, original, resources=resources)
+    place = place_of(source)
+    is_path = isinstance(place, Path) and not is_database(place) and head_of(place) != SQLITE_HEAD
+    is_alone = is_path or isinstance(place, ObjectAddress) or original_table is not None
+    if isinstance(original, str) and not is_alone and not is_elsewhere(original):
+        return open_source(source, original, resources=resources)
     return open_source(original, original_table, resources=resources)
 
 
@@ -384,14 +411,6 @@ def is_database(path: Path) -> bool:
     """Return True if a path names a DuckDB database: by its content, or by its suffix if that says nothing."""
     head = head_of(path)
     return head[8:12] == b"DUCK" or (path.suffix.lower() in _DATABASES and head != SQLITE_HEAD)
-
-
-def holds_tables(source: object) -> bool:
-    """Return False if a source is a data file, beside which no other table can be named."""
-    place = place_of(source)
-    if isinstance(place, Path):
-        return is_database(place) or head_of(place) == SQLITE_HEAD
-    return not isinstance(place, ObjectAddress)
 
 
 def _find_table(

@@ -139,7 +139,7 @@ def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
         raw = open_source(source, table, resources=resources)
     watch(raw.engine)
     with raw.engine as engine:
-        control = None if tables.control is None else opened_control(raw, source, raw, tables.control)
+        control = None if tables.control is None else opened_control(raw, raw, tables.control)
         opened, policy = with_dates(with_prepared(raw, policy.prepare), policy)
         named = policy.columns
         required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]

@@ -29,9 +29,9 @@ from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.equality import published, published_type
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
-from kanon_sql.engine.sources.addresses import is_warehouse, path_in, shown_source
+from kanon_sql.engine.sources.addresses import is_warehouse, shown_source
 from kanon_sql.engine.sources.data_files import files_at, reader_of
-from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_beside, open_source
+from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_named, open_source
 from kanon_sql.engine.sources.preparing import type_of_cast, with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import HierarchyError, InUseError, SourceError, UsageError, counted
@@ -202,20 +202,9 @@ def open_release(
 def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: ANN401 - as for ``apply``
     """Return the new rows: a table beside the release, or what is elsewhere."""
     with closed_on_error(release.engine):
-        if isinstance(rows, str) and table is None and not _is_elsewhere(rows):
-            beside = release.database or release.engine.connection
-            return replace(open_beside(release, beside, rows), database=release.database)
-        found = open_beside(release, rows, table)
+        found = open_named(release, rows, table)
         found.require("apply")
         return found
-
-
-def _is_elsewhere(rows: str) -> bool:
-    """Return True if a text is the path of files, a pattern of them or an address, and not the name of a table."""
-    if path_in(rows) != rows:
-        return True
-    path = Path(rows)
-    return bool(path.suffix or os.sep in rows) and (path.exists() or any(sign in rows for sign in "*?["))
 
 
 def append_to(
