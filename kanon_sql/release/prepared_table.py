@@ -119,13 +119,7 @@ class Comparison:
 
     def summary(self) -> dict[str, Any]:
         """Return the comparison as plain values: what ``--format json`` prints."""
-        return {
-            "source": self.source,
-            "rows": self.rows,
-            "counted": self.counted,
-            "measure": self.measure,
-            "results": [result.summary() for result in self.results],
-        }
+        return vars(self) | {"results": [result.summary() for result in self.results]}
 
 
 @dataclass(frozen=True)
@@ -136,15 +130,9 @@ class PreparedTable(Closing):
     policy: Policy  # roles and hierarchies; the other settings are the defaults of the methods
 
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
-        """Return the release of the policy, with some of its settings changed.
+        """Return the release of the policy, with some of its settings changed; it raises as ``anonymize`` does.
 
-        Args:
-            progress: called as the work goes on.
-            settings: ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``time_limit``, ``seed``.
-
-        Raises:
-            UsageError: a setting is wrong.
-            NoSolutionError: no release satisfies the models.
+        ``settings`` are ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``time_limit`` and ``seed``.
         """
         release = release_of(self.prepared, self._with(settings), progress or silent)
         release.keeps_source = False

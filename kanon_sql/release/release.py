@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.measures.costs import Objective
     from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger
@@ -74,8 +73,7 @@ class Release(Made[Policy]):
     @property
     def steps(self) -> list[dict[str, Any]] | None:
         """The steps of a local recoding, each with the levels of its node and the rows it publishes; else None."""
-        publication = self.publication
-        return publication.recoding.described_steps(publication.hierarchies, self.result.published)
+        return self.publication.recoding.described_steps(self.publication.hierarchies, self.result.published)
 
     @property
     def cutting(self) -> dict[str, Any] | None:
@@ -121,7 +119,8 @@ class Release(Made[Policy]):
         it proven, any recoding by labels of these hierarchies is of this kind: ranges and sets, as ``mondrian`` writes
         them by default, can lose less.
         """
-        return None if self.result.bound is None else self._objective.value(self.result.bound)
+        bound = self.result.bound
+        return None if bound is None else self.prepared.objective(self.policy.measure).value(bound)
 
     @property
     def value(self) -> float | None:
@@ -135,7 +134,7 @@ class Release(Made[Policy]):
         The cost is the measure itself, or 1 minus it where more is better; 0 when proven optimal, None if unknown. Of
         ``local`` and ``spolg``, any recoding by labels of these hierarchies is of this kind.
         """
-        return self.result.gap_above(self._objective.least)
+        return self.result.gap_above(self.prepared.objective(self.policy.measure).least)
 
     @property
     def optimal(self) -> bool:
@@ -145,18 +144,15 @@ class Release(Made[Policy]):
     @property
     def labels(self) -> dict[str, int] | None:
         """How many labels each quasi-identifier has; None of a local recoding."""
-        if self.counts.labels is None:
-            return None
-        return dict(zip(self.publication.quasi_identifiers, self.counts.labels, strict=True))
+        labels = self.counts.labels
+        return None if labels is None else dict(zip(self.publication.quasi_identifiers, labels, strict=True))
 
     @property
     def models_before(self) -> tuple[ModelResult, ...]:
         """What the search measured of each model in the worst class."""
         return tuple(
-            ModelResult(
-                model.name, model.required, measured, holds=True, letter=model.letter, sensitive=model.sensitive
-            )
-            for model, measured in zip(self.publication.models, self.counts.worst, strict=True)
+            ModelResult(one.name, one.required, measured, holds=True, letter=one.letter, sensitive=one.sensitive)
+            for one, measured in zip(self.publication.models, self.counts.worst, strict=True)
         )
 
     # Publishing
@@ -232,7 +228,8 @@ class Release(Made[Policy]):
     ) -> Published:
         """Put the release in the place of its table, and leave no raw value of it in the file (see docs/in-place.md).
 
-        The release is of no more use afterwards: the rows that it was made from are gone.
+        The release is of no more use afterwards: the rows that it was made from are gone. After an error the file is
+        as it was.
 
         Args:
             backup: a new file, to which the file is copied first, with all raw rows; or False for no copy. One of both
@@ -243,8 +240,6 @@ class Release(Made[Policy]):
         Raises:
             UsageError: the source is no table of a file, or something rests on its rows.
             SourceError: a file cannot be written, or another process has it open.
-
-        After these and the errors of ``to_table``, the file is as it was.
         """
         where = Destination(in_place=True, backup=decided_backup(backup) or False, dry_run=dry_run)
         return self.publish(where, ignore_ledger=ignore_ledger)
@@ -252,8 +247,8 @@ class Release(Made[Policy]):
     def held_out_to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> int:
         """Write the rows that were held out, as they are in the table, to a CSV or Parquet file; return how many.
 
-        They are of people who are not in the release: a control group for ``attack``. The file has names and values of
-        people, and is to be kept as the table is.
+        They are a control group for ``attack``: of people who are not in the release. Keep the file as you keep the
+        table.
 
         Raises:
             UsageError: nothing was held out, or the file may not be written.
@@ -283,52 +278,47 @@ class Release(Made[Policy]):
         return self.to_spark() if kind == "spark" else self._frame(kind)
 
     def to_spark(self) -> Any:  # noqa: ANN401 - a DataFrame of pyspark, which may not be installed
-        """Return the release as a data frame of the session of Spark that has its source.
+        """Return the release as a data frame of the session of Spark that has its source; else a UsageError.
 
         Its rows are made once and kept by Spark (as by ``localCheckpoint``): it knows nothing of where they came from.
-
-        Raises:
-            UsageError: the source is not in Spark.
-            VerificationError: the output is not what it should be.
         """
         self.prepared.source.require_rows()
         with self._in_time():
             frame, published = to_spark(self.prepared.source, self.publication, self.expected)
-        self._noted(published)
+        self.seconds.update(published.seconds)
         return frame
 
     def verify(self) -> Verification:
-        """Make the release in a temporary table, check it there, and drop it; return what was found.
-
-        Raises:
-            VerificationError: the output is not what it should be.
-        """
+        """Make the release in a temporary table, check it there, and drop it; return what was found."""
         return self.verified_with(lambda *_: None)[0]
 
     def verified_with(self, look: Callable[[DuckDBEngine, exp.Table], Looked]) -> tuple[Verification, Looked]:
         """Do what ``verify`` does, and return what ``look`` returns of the verified table, too."""
         with self._in_time():
             looked, published = to_frame(self.prepared.source, self.publication, self.expected, look)
-        return self._noted(published).verification, looked
+        self.seconds.update(published.seconds)
+        return published.verification, looked
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
         """Put the release where a destination says; a dry run makes and checks everything, and leaves nothing there."""
         if not destination.is_somewhere:
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
         put = self._in_place if destination.in_place else self._into if destination.out is None else self._out
-        return self._noted(put(destination, ignore_ledger=ignore_ledger))
+        published = put(destination, ignore_ledger=ignore_ledger)
+        self.seconds.update(published.seconds)
+        return published
 
     def _into(self, destination: Destination, *, ignore_ledger: bool) -> Published:
-        source, name, kind = self.prepared.source, str(destination.into), destination.kind
+        source, name, dry_run = self.prepared.source, str(destination.into), destination.dry_run
         if destination.lock is not None:
             from kanon_sql.release.append.lock import require_locked
 
             require_locked(destination.lock, source, self.policy, self.publication, replace=destination.replace)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            how: dict[str, Any] = {"kind": kind, "replace": destination.replace, "ledger": ledger}
-            made = to_relation(source, self.publication, name, self.expected, **how, dry_run=destination.dry_run)
-            published = _only_tried(made, name, ledger) if destination.dry_run else made
-        if destination.lock is None or destination.dry_run:
+            how: dict[str, Any] = {"kind": destination.kind, "replace": destination.replace, "ledger": ledger}
+            made = to_relation(source, self.publication, name, self.expected, **how, dry_run=dry_run)
+            published = _only_tried(made, name, ledger) if dry_run else made
+        if destination.lock is None or dry_run:
             return published
         from kanon_sql.release.append.lock import write_lock
 
@@ -369,10 +359,8 @@ class Release(Made[Policy]):
     ) -> Plan:
         """Return the statements from source to release: hierarchies, the release, its verification.
 
-        Args:
-            destination: where the release goes; without one, the statement returns its rows.
-            stands_alone: whether hierarchies that are stored in the database are written out too.
-            dialect: that the script is for: what it cannot say of the rule of a hierarchy is written out.
+        A script that ``stands_alone`` writes out hierarchies that are stored in the database, and what its ``dialect``
+        cannot compute. Without a destination, the statement of the release returns its rows.
         """
         from kanon_sql.release.script import release_plan_of
 
@@ -398,14 +386,14 @@ class Release(Made[Policy]):
         """Return the script that makes the release, and how many values of the table it holds as they are.
 
         Rules of hierarchies are computed by the script. What it must look up instead (the values of a hierarchy from a
-        file, the texts and the cuts of Mondrian) is written out, as far as it is in published rows; or to files that
-        the script loads.
+        file, the texts and the cuts of Mondrian) is written out, as far as it is in published rows; or to files of the
+        directory ``lookups``, which the script loads.
 
         Args:
             dialect: of the script.
             destination: where the release goes; without one, the statement returns its rows.
-            lookups: the directory for these files.
-            replace: whether they may replace others.
+            lookups: the directory.
+            replace: whether files there may be replaced.
 
         Raises:
             UsageError: the dialect cannot say it, a file is there, or values that only suppressed rows have would be
@@ -414,10 +402,8 @@ class Release(Made[Policy]):
         """
         from kanon_sql.release.script import script_of
 
-        self.prepared.source.refuse_held_out(
-            "and a script would begin with the table as it is: run it on a table of the rest."
-        )
         source, publication = self.prepared.source, self.publication
+        source.refuse_held_out("and a script would begin with the table as it is: run it on a table of the rest.")
         own, kind = source.engine.dialect, "table" if destination is None else destination.kind
         if source.preparation is not None or publication.rules is not None:  # a warehouse has temporary views of them
             source.require(
@@ -450,8 +436,7 @@ class Release(Made[Policy]):
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what came out as plain values: what ``--format json`` prints.
 
-        Args:
-            published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
+        Without a published output, ``k`` and ``models`` are those of the search.
         """
         checked = published.verification if published else None
         models = checked.models if checked else self.models_before
@@ -524,19 +509,11 @@ class Release(Made[Policy]):
         )
 
     @property
-    def _objective(self) -> Objective:
-        return self.prepared.objective(self.policy.measure)
-
-    @property
     def expected(self) -> Expected:
         """What the output must have, as the search counted it."""
         pseudonyms = self.publication.pseudonyms
         left_out = 0 if pseudonyms is None else pseudonyms.rows_left_out
         return Expected(self.rows_out, self.classes, self.rows_in - left_out, self.counts.squares)
-
-    def _noted(self, published: Published) -> Published:
-        self.seconds.update(published.seconds)
-        return published
 
     def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
         """Return the ledger of the database that was opened for the source; None if there is none to write to."""
@@ -554,7 +531,7 @@ class Release(Made[Policy]):
         with self._in_time():
             require_frame(source.engine, self.publication, kind)
             frame, published = to_frame(source, self.publication, self.expected, FETCHES[kind])
-        self._noted(published)
+        self.seconds.update(published.seconds)
         return frame
 
     def _in_time(self) -> AbstractContextManager[None]:
@@ -570,12 +547,10 @@ def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Pub
 
 def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
     """Return the people in the class of fewest people; None if no person is named, or no k is required."""
-    counted = [
-        result.measured
-        for result, model in zip(models, release.publication.models, strict=True)
-        if isinstance(model, KAnonymity) and model.entity is not None
-    ]
-    return next(iter(counted), None)
+    for result, model in zip(models, release.publication.models, strict=True):
+        if isinstance(model, KAnonymity) and model.entity is not None:
+            return result.measured
+    return None
 
 
 def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
@@ -39,7 +39,7 @@ from kanon_sql.release.tables.gate import require_nothing_across
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, open_policy
 from kanon_sql.release.tables.script import tables_script
 from kanon_sql.release.tables.statements import FoundTables, ReleasedRows
-from kanon_sql.search.full_domain.several_tables import EvidenceOfPart, Part, TablesSearch
+from kanon_sql.search.full_domain.several_tables import Part, TablesSearch
 from kanon_sql.search.problem import LISTABLE, Problem, Proof, end_of_search
 from kanon_sql.sql import build as sql
 
@@ -138,16 +138,7 @@ class TablesRelease(FoundTables, Proof):
         """Put the release in the place of its tables, and leave no raw value of them in the file (docs/in-place.md).
 
         Tables that the policy drops go too. The release is of no more use afterwards: its original rows are gone.
-
-        Args:
-            backup: a new file, to which the file is copied first, with all raw rows; or False for no copy.
-            dry_run: whether to make and check everything, and then to leave the file as it is.
-            ignore_ledger: as for ``to_schema``.
-
-        Raises:
-            UsageError: the tables are not in a DuckDB file, or something rests on their rows.
-            SourceError: a file cannot be written, or another process has it open.
-            JointReleaseError, VerificationError: as for ``to_schema``; the file is as it was.
+        ``backup`` and the errors are those of ``Release.in_place``.
         """
         from kanon_sql.release.in_place.publish import HowInPlace
         from kanon_sql.release.tables.in_place import put_in_place
@@ -257,7 +248,7 @@ def _search(release: TablesRelease) -> None:
     finishing = _FINISHING * policy.km**2 * (time.monotonic() - release.begun)
     is_endless = searched.lattice.size > LISTABLE
     end = end_of_search(policy.time_limit, release.begun, finishing, is_endless=is_endless)
-    cell = _common(searched.parts)
+    cell = searched.parts[0].cell
     release.cells = sum(part.rows * len(part.own) for part in searched.parts)
     whole = release.cells * cell
 
@@ -273,7 +264,7 @@ def _search(release: TablesRelease) -> None:
     release.rows = ReleasedRows(opened, levels, release.key)
     release.coded.drop()
     for part in searched.parts:
-        opened.engine.run(sql.drop(part.evidence.problem.frequency.relation), "drop a frequency set")
+        opened.engine.run(sql.drop(part.problem.frequency.relation), "drop a frequency set")
     del release.coded, release.search
 
 
@@ -300,18 +291,16 @@ STEPS: tuple[TimedStep[TablesRelease], ...] = (
 """The steps from opened tables to a release."""
 
 
-def _common(parts: Sequence[Part]) -> int:
-    return lcm(*(part.costs.unit for part in parts))
-
-
 def parts_of(coded: CodedTables) -> list[Part]:
     """Return the parts of the search: the tables with quasi-identifiers."""
     made: list[Part] = []
     for member in coded.opened.members:
         if member.hierarchies:
             made.append(_part(coded, member, made))
-    common = _common(made)
-    return [replace(part, weight=common // part.costs.unit) for part in made]
+    common = lcm(*(part.costs.unit for part in made))
+    for part in made:
+        part.weight = common // part.costs.unit
+    return made
 
 
 def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
@@ -319,6 +308,9 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
     engine, people = opened.engine, opened.people
     hierarchies = tuple(coded.known(member))
     entity = None if member is people else PERSON_NUMBER
+    places = [one.column.name for one in opened.hierarchies]
+    columns = tuple(places.index(one.column.name) for one in hierarchies)
+    own = frozenset(map(places.index, member.labels))
 
     def missing() -> str:
         view = engine.temporary_name("kanon_rows")
@@ -329,15 +321,12 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
     codes = [coded.codes(hierarchy) for hierarchy in hierarchies]
     frequency = frequency_of_coded(engine, coded.of(member), codes, hierarchies, entity, missing)
     others = {  # what its rows have of other tables costs nothing there
-        hierarchies.index(one.hierarchies[column]): (one.evidence.problem.frequency, column)
+        hierarchies.index(one.hierarchies[column]): (one.problem.frequency, column)
         for one in before
         for column in one.own_columns
         if one.hierarchies[column] in hierarchies
     }
     labels = make_labels(frequency, hierarchies, others)
-    places = [one.column.name for one in opened.hierarchies]
-    columns = tuple(places.index(one.column.name) for one in hierarchies)
-    own = frozenset(places.index(one.column.name) for one in member.hierarchies)
     (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
     mine = costs.of_columns([column for column, place in enumerate(columns) if place in own])
     all_of_them = policy.may_suppress_all and member is not people
@@ -351,4 +340,4 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
         labels,
         frequency.rows - least if all_of_them else policy.rows_allowed(frequency.rows, policy.k),
     )
-    return Part(member.name, hierarchies, EvidenceOfPart(problem), columns, own, 1)
+    return Part(problem, name=member.name, hierarchies=hierarchies, columns=columns, own=own)

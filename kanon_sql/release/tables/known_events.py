@@ -132,12 +132,13 @@ class _Rows:
         n = np.where(left, self.n, 0)
         rows, total = int(n.sum()), 0
         suppressed = self.part.rows - rows
-        if suppressed > self.part.evidence.problem.limit:
+        if suppressed > self.part.problem.limit:
             return IMPOSSIBLE
         for own in self.charged:
-            level = node[own.place]
-            lost = int((n * own.costs[level][self.codes[own.column]]).sum()) if level < len(own.costs) else None
-            total += own.weight * ((rows * own.full if lost is None else lost) + suppressed * own.full)
+            lost = rows * own.full
+            if (level := node[own.place]) < len(own.costs):
+                lost = int((n * own.costs[level][self.codes[own.column]]).sum())
+            total += own.weight * (lost + suppressed * own.full)
         return total * self.part.weight
 
     def worth(self, node: Node) -> Worth:
@@ -319,13 +320,7 @@ class KnownEvents:
         if self._of_people is not None:
             worth += float(self._of_people.worth(lower)[most.people[self._of_people.person]].sum())
         # Costs are whole numbers: what is saved is at most the next one below.
-        return max(0, self._everything - math.floor(worth * (1 + _ROUNDED) * self._cell))
-
-    @cached_property
-    def _cell(self) -> int:
-        """What a lost cell costs."""
-        (cell,) = {part.weight * part.costs.unit for part in self.parts}
-        return cell
+        return max(0, self._everything - math.floor(worth * (1 + _ROUNDED) * self.parts[0].cell))
 
     @cached_property
     def _everything(self) -> int:
@@ -421,7 +416,7 @@ class KnownEvents:
             n = np.zeros(len(self._person))
             n[self._begin[name] : self._begin[name] + len(own.n)] = own.n
             tables.append((own, most.of_events(n)))
-        return all(own.part.rows - left <= own.part.evidence.problem.limit for own, left in tables)
+        return all(own.part.rows - left <= own.part.problem.limit for own, left in tables)
 
     # The rows
 
@@ -458,7 +453,7 @@ class KnownEvents:
         codes_of = [[next(of_words) for _ in own.words] for own in known]
         rows = [_places(lookups[name].words, own) for name, own in zip(names, codes_of, strict=True)]
         first = len(part.hierarchies) - len(known)
-        labels = part.evidence.problem.labels
+        labels = part.problem.labels
         charged = [
             _Charged(
                 place - first,

@@ -29,7 +29,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import count, product
 from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.classes.lattice import Lattice, with_level
@@ -49,23 +49,12 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import SearchProgress, Stopped
 
 
-class EvidenceOfPart(Evidence):
-    """Tests of the nodes of a part, of which no node is the best by itself."""
-
-    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - as it is called
-        return False
-
-    def _enough(self) -> int:
-        return self.problem.limit + 1
-
-
-@dataclass(frozen=True)
-class Part:
-    """A table among those that are released together.
+@dataclass(kw_only=True)
+class Part(Evidence):
+    """A table among those that are released together: tests of its nodes, with costs of its own columns.
 
     Attributes:
         hierarchies: of all columns that its rows are known by, which are those of its lattice.
-        evidence: tests of its nodes, with costs of its own columns.
         columns: the place of each column of its lattice in the lattice of all tables.
         own: the places of its own columns there.
         weight: common units in one unit of its cost.
@@ -73,19 +62,23 @@ class Part:
 
     name: str
     hierarchies: tuple[Hierarchy, ...]
-    evidence: Evidence
     columns: tuple[int, ...]
     own: frozenset[int]
-    weight: int
+    weight: int = 1
 
     @property
     def rows(self) -> int:
         """Its rows of people."""
-        return self.evidence.problem.frequency.rows
+        return self.problem.frequency.rows
 
     @property
     def costs(self) -> Costs:
-        return self.evidence.problem.costs
+        return self.problem.costs
+
+    @property
+    def cell(self) -> int:
+        """The cost of a lost cell in common units, which is the same in all parts."""
+        return self.weight * self.costs.unit
 
     @property
     def own_columns(self) -> list[int]:
@@ -93,17 +86,21 @@ class Part:
         return [column for column, place in enumerate(self.columns) if place in self.own]
 
     def node(self, node: Node) -> Node:
+        """Return its own part of a node of the lattice of all tables."""
         return tuple(node[place] for place in self.columns)
 
-    def suppressed_at_least(self, node: Node) -> int:
-        return self.evidence.suppresses_at_least(self.node(node))
-
-    def least_cost(self, lower: Node, suppressed: int) -> Cost | float:
-        return self.evidence.least_cost(self.node(lower), suppressed) * self.weight
-
     def least_of_column(self, place: int, level: int, suppressed: int) -> int:
-        column = self.columns.index(place)
-        return self.costs.least_of_column(column, level, suppressed) * self.weight
+        return self.costs.least_of_column(self.columns.index(place), level, suppressed) * self.weight
+
+    def probe_if_worth(self, node: Node) -> None:
+        if self.worth_probing(node):
+            self.probe(node)
+
+    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - as it is called
+        return False  # none of its nodes is the best by itself
+
+    def _enough(self) -> int:
+        return self.problem.limit + 1
 
 
 class Measure(Protocol):
@@ -137,18 +134,17 @@ class TablesSearch:
     def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> tuple[Node, Cost]:
         """Search to the proof, to the deadline or to Ctrl-C; raise if no node was measured by then."""
         for part in self.parts:
-            problem = part.evidence.problem
-            suppressed = part.evidence.test(problem.lattice.top)  # all rows, or none
-            if suppressed > problem.limit:
+            k, limit, suppressed = part.problem.k, part.problem.limit, part.test(part.problem.lattice.top)
+            if suppressed > limit:  # it is all rows, or none
                 raise NoSolutionError(
-                    f"{part.name} has rows of fewer than {problem.k:,} people ({counted(suppressed, 'row')} in all), "
-                    f"so that none could be released, and {problem.limit:,} may be suppressed. Ask for a smaller k, "
-                    'allow more to be suppressed (--max-suppressed), or leave the table out (rows = "dropped").'
+                    f"{part.name} has rows of fewer than {k:,} people ({counted(suppressed, 'row')} in all), so that "
+                    f"none could be released, and {limit:,} may be suppressed. Ask for a smaller k, allow more to be "
+                    'suppressed (--max-suppressed), or leave the table out (rows = "dropped").'
                 )
         try:
             with until(deadline):
                 for part in self.parts:
-                    part.evidence.expect_many()
+                    part.expect_many()
                 if self.measure is not None:
                     self._improve()
                 self._prove(progress)
@@ -168,7 +164,7 @@ class TablesSearch:
     @property
     def nodes_tested(self) -> int:
         """How many nodes were tested: of parts, or of all tables where ``measure`` tests them."""
-        return sum(part.evidence.nodes_tested for part in self.parts) + len(self._bounded)
+        return sum(part.nodes_tested for part in self.parts) + len(self._bounded)
 
     def _prove(self, progress: SearchProgress | None) -> None:
         # 1. The whole lattice.
@@ -208,7 +204,10 @@ class TablesSearch:
 
     def _least(self, lower: Node, upper: Node) -> Cost | float:
         """Return a cost that no node of an interval is below."""
-        return sum(part.least_cost(lower, part.suppressed_at_least(upper)) for part in self.parts)
+        return sum(
+            part.least_cost(part.node(lower), part.suppresses_at_least(part.node(upper))) * part.weight
+            for part in self.parts
+        )
 
     def _least_measured(self, lower: Node, upper: Node) -> Cost | float:
         if self.measure is None:
@@ -240,20 +239,19 @@ class TablesSearch:
                     return narrowed
                 upper = narrowed
                 continue
-            untested = [part for part in self.parts if part.node(lowered) not in part.evidence.tested]
+            untested = [part for part in self.parts if part.node(lowered) not in part.tested]
             if lowered == upper and not untested:
                 return upper
             upper = lowered
-            for test in (_probe, _test):
-                for part in untested:
-                    test(part, part.node(upper))
-                    if self._least(lower, upper) >= self._best_cost:
-                        return None
+            for test, part in product((Part.probe_if_worth, Part.test), untested):
+                test(part, part.node(upper))
+                if self._least(lower, upper) >= self._best_cost:
+                    return None
 
     def _lowered(self, lower: Node, upper: Node, room: Cost | float) -> Node:
         """Return the upper end without levels at which a column alone adds as much to the least cost as there is."""
         for part in self.parts:
-            suppressed = part.suppressed_at_least(upper)
+            suppressed = part.suppresses_at_least(part.node(upper))
             for place in part.own:
                 least = part.least_of_column(place, lower[place], suppressed)
                 while upper[place] > lower[place] and (
@@ -278,37 +276,28 @@ class TablesSearch:
     @cached_property
     def _totals(self) -> list[list[int]]:
         """The cost of all rows in each column of the lattice at each of its levels."""
-        owners = {place: (part, part.columns.index(place)) for part in self.parts for place in part.own}
-        return [
-            [total * part.weight for total in part.costs.totals[column]]
-            for part, column in (owners[place] for place in range(len(owners)))
-        ]
+        found = {
+            part.columns[column]: [total * part.weight for total in part.costs.totals[column]]
+            for part in self.parts
+            for column in part.own_columns
+        }
+        return [found[place] for place in sorted(found)]
 
     def _cost(self, node: Node) -> Cost | float:
         """Return the exact cost of a node."""
         if node not in self._costs:
             if self.measure is None:
-                self._costs[node] = sum(part.evidence.cost(part.node(node)) * part.weight for part in self.parts)
+                self._costs[node] = sum(part.cost(part.node(node)) * part.weight for part in self.parts)
             else:
                 self._costs[node] = self.measure.cost(node, self._best_cost)
         return self._costs[node]
 
     def _lower_for_free(self) -> None:
         """Go down from the best node where that costs nothing: generalization without a reason helps no one."""
-        for part in self.parts:
-            for place in part.own:
-                while self.best is not None and self.best[0][place]:
-                    node, cost = self.best
-                    lowered = with_level(node, place, node[place] - 1)
-                    if self._least(lowered, lowered) > cost or self._cost(lowered) > cost:
-                        break
-                    self.best = (lowered, cost)
-
-
-def _probe(part: Part, node: Node) -> None:
-    if part.evidence.worth_probing(node):
-        part.evidence.probe(node)
-
-
-def _test(part: Part, node: Node) -> None:
-    part.evidence.test(node)
+        for place in (place for part in self.parts for place in part.own):
+            while self.best is not None and self.best[0][place]:
+                node, cost = self.best
+                lowered = with_level(node, place, node[place] - 1)
+                if self._least(lowered, lowered) > cost or self._cost(lowered) > cost:
+                    break
+                self.best = (lowered, cost)

@@ -166,7 +166,7 @@ def cost_by_statements(tables: OpenedTables, parts: list[Part], node: Node) -> F
         for joined, condition in joins:
             query = query.join(joined, on=condition)
         left = engine.rows(query, "labels of what is left")
-        (limit,) = [one.evidence.problem.limit for one in parts if one.name == member.name]
+        (limit,) = [one.problem.limit for one in parts if one.name == member.name]
         possible = possible and len(everything) - len(left) <= limit
         for place, own in enumerate(member.hierarchies):
             level = rows.levels[own.column.name]
