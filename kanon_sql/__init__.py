@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.report.tables import TablesReport, report_tables
     from kanon_sql.evidence.report.written import Report
     from kanon_sql.evidence.risk import risk
-    from kanon_sql.evidence.tables import check_tables
-    from kanon_sql.evidence.tables_attack import TablesAttacked, attack_tables
+    from kanon_sql.evidence.tables import TablesAttacked, attack_tables, check_tables
     from kanon_sql.hierarchy.export import export_hierarchy
     from kanon_sql.hierarchy.suggest import Suggestion, suggest_hierarchies
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
@@ -157,10 +156,10 @@ _HOME = {
     "DataFile": "engine.sources.layout",
     "risk": "evidence.risk",
     "anonymize_tables": "release.tables.anonymize",
-    "attack_tables": "evidence.tables_attack",
+    "attack_tables": "evidence.tables",
     "check_tables": "evidence.tables",
     "FoundPeople": "release.tables.found_people",
-    "TablesAttacked": "evidence.tables_attack",
+    "TablesAttacked": "evidence.tables",
     "Promise": "release.tables.verify",
     "PublishedTables": "release.tables.publish",
     "TableCounts": "release.tables.statements",

@@ -1,36 +1,42 @@
-"""``check_tables``: whether released tables keep the promise of a policy of several tables, by themselves.
+"""``check`` and ``attack`` of tables that were released together.
 
-The tables are joined as a reader joins them, by their keys. What stands in them is taken as it is: nothing of the
-tables that they were made from is read, so that labels and numbers of rows cannot be compared.
+They are joined as a reader joins them, by their keys, and taken as they are: labels and numbers of rows are not
+compared with those of the originals. The attacker knows the quasi-identifiers of a person as they are published, and
+those of up to m of their events; the same is counted in the originals, where values are raw, for comparison.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.files import same_file
 from kanon_sql.engine.keys import same_database
+from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.time_zones import computing_in
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.gate import entity_names_people, judge_roles
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
-from kanon_sql.release.tables.opened import open_released
+from kanon_sql.release.tables.found_people import found_people
+from kanon_sql.release.tables.opened import open_originals, open_released
 from kanon_sql.release.tables.statements import PSEUDONYM_TYPE
 from kanon_sql.release.tables.verify import ReleasedTables
+from kanon_sql.risks.attacks.verdicts import Verdict, Verdicts, part_of
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.verify import TablesVerification
+    from kanon_sql.risks.attacks.verdicts import Outcome
 
 
 def check_tables(
@@ -49,18 +55,60 @@ def check_tables(
         schema: of the tables; by default the one that the policy releases to, or the current one.
         resources: limits of the machine.
     """
-    wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
-    place, in_schema = released_place(source, wanted, schema)
+    wanted, place, in_schema = _named(source, policy, schema)
     with computing_in(wanted.time_zone), open_released(place, wanted, in_schema, resources) as opened:
-        return verified_alone(opened)
+        return _verified_alone(opened)
 
 
-def released_place(source: object, policy: TablesPolicy, schema: str | None) -> tuple[Any, str | None]:
-    """Return the database and the schema of released tables, which the policy names if the call does not."""
-    found = source if source is not None else policy.out or policy.out_directory or policy.source
-    if found is None:
+def attack_tables(
+    source: Any,  # noqa: ANN401 - as for ``check_tables``
+    policy: TablesPolicy | str | os.PathLike[str],
+    *,
+    schema: str | None = None,
+    original: Any = None,  # noqa: ANN401 - as ``source``
+    resources: Resources | None = None,
+    progress: Listener = silent,
+) -> TablesAttacked:
+    """Attack released tables as someone who knows people and some of their events.
+
+    Args:
+        source: the release, as for ``check_tables``; ``policy``, ``schema`` and ``resources`` too.
+        policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
+        schema: of the released tables.
+        original: the database that they were made from; by default that of the policy, or else that of the release.
+        resources: limits of the machine.
+        progress: called as the work goes on.
+    """
+    wanted, place, in_schema = _named(source, policy, schema)
+    before = next((one for one in (original, wanted.source) if one is not None), place)
+    if _same_place(place, before):  # the policy's URL of it has no password
+        before = place
+    if in_schema is None and before is place:
+        raise UsageError(
+            "The released tables and their originals cannot be the same: add --schema NAME or --original DATABASE."
+        )
+    with computing_in(wanted.time_zone), open_released(place, wanted, in_schema, resources) as opened:
+        progress(Progress("Counting who is found in the release"))
+        verification = _verified_alone(opened, promise=False)
+        found = found_people(as_released(opened))
+    with computing_in(wanted.time_zone), open_originals(before, wanted, resources) as originals:
+        progress(Progress("Counting who is found in the originals"))
+        found_before = found_people(replace(as_released(originals), keys_are_texts=False))
+        of_people = [one for one in _people_refused(originals) if one not in verification.findings]
+        verification = replace(verification, findings=(*verification.findings, *of_people))
+    named = opened.place if in_schema is None else f"{opened.place}, schema {in_schema}"
+    return TablesAttacked(named, originals.place, wanted.k, wanted.km, found, found_before, verification)
+
+
+def _named(
+    source: object, policy: TablesPolicy | str | os.PathLike[str], schema: str | None
+) -> tuple[TablesPolicy, Any, str | None]:
+    """Return the policy of a call, and the place and the schema of the release, which it names if the call does not."""
+    wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
+    place = source if source is not None else wanted.out or wanted.out_directory or wanted.source
+    if place is None:
         raise UsageError("Name the database that has the released tables.")
-    return found, policy.into_schema if schema is None and same_place(found, policy.source) else schema
+    return wanted, place, wanted.into_schema if schema is None and _same_place(place, wanted.source) else schema
 
 
 def as_released(opened: OpenedTables) -> ReleasedTables:
@@ -70,7 +118,7 @@ def as_released(opened: OpenedTables) -> ReleasedTables:
     return ReleasedTables(opened.engine, opened, outputs, {}, keys_are_texts=keys_are_texts)
 
 
-def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerification:
+def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerification:
     """Verify released tables by themselves; without ``promise``, people are not counted."""
     of_people = [member for member in opened.members if member.roles is not None]
     of_roles = [
@@ -91,11 +139,11 @@ def verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerif
         schema=opened.schema,
         others=opened.not_in_policy,
         elsewhere=opened.elsewhere,
-        findings=(*of_roles, *people_refused(opened)),
+        findings=(*of_roles, *_people_refused(opened)),
     )
 
 
-def people_refused(opened: OpenedTables) -> Iterator[str]:
+def _people_refused(opened: OpenedTables) -> Iterator[str]:
     """Yield why the columns that the people of tables are counted by do not name people."""
     for member in opened.members:
         if member.roles is not None and isinstance(member.policy.person, str):
@@ -113,10 +161,101 @@ def _unforeseen(member: Member) -> list[str]:
     return [f"{member.name}.{own.name}" for own in member.source.columns if folded(own.name) not in foreseen]
 
 
-def same_place(one: object, other: object) -> bool:
+def _same_place(one: object, other: object) -> bool:
     """Return True if two sources are paths of one file, or URLs of one database."""
     if not isinstance(one, str | os.PathLike) or not isinstance(other, str | os.PathLike):
         return False
     if is_warehouse(one) or is_warehouse(other):
         return is_warehouse(one) and is_warehouse(other) and same_database(str(one), str(other))
     return same_file(Path(one), Path(other))
+
+
+@dataclass(frozen=True)
+class TablesAttacked(Verdicts):
+    """The outcome of an attack on released tables.
+
+    Attributes:
+        table, original: places of the release and of its originals.
+        k, km: as in the policy: with up to km known events, no person is found, as is promised.
+        found: people found in the released tables by up to 0, 1, ... events; ``found_before`` in the originals.
+        keys: of ``check_tables``, the findings about keys and identifying columns.
+    """
+
+    table: str
+    original: str
+    k: int
+    km: int
+    found: tuple[FoundPeople, ...]
+    found_before: tuple[FoundPeople, ...]
+    keys: TablesVerification
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict on linkage by each number of events, and on keys."""
+        by_events = zip(self.found, self.found_before, strict=True)
+        return (*(self._linkage(own, was) for own, was in by_events), self._keys())
+
+    def _linkage(self, own: FoundPeople, was: FoundPeople) -> Verdict:
+        outcome: Outcome = "succeeds" if own.below_k else "finds nothing"
+        if own.below_k is None:
+            outcome = "not tested"
+        found, stopped_by = _found(own, self.k), f"what the policy promises (k = {self.k}, km = {self.km})"
+        if own.events > self.km:
+            found += f"; nothing is promised of {counted(own.events, 'event')} (km = {self.km})"
+            stopped_by = f"km = {own.events} (in kanon.toml: km = {own.events} under [privacy])"
+        found += f"; in the originals, {_found(was, self.k)}"
+        known = counted(own.events, "known event") if own.events else "no known event"
+        return Verdict(f"linkage, {known}", None, outcome, found, stopped_by)
+
+    def _keys(self) -> Verdict:
+        keys, problems = self.keys, self.keys.problems()
+        outcome: Outcome = "not excluded" if problems else "finds nothing"
+        if keys.identifying or any(keys.raw_keys.values()):
+            outcome = "succeeds"
+        found = "; ".join(problems) or (
+            "every key is written as a pseudonym and leads to a released row, and no identifying column is there"
+        )
+        return Verdict("keys", None, outcome, found, "a release by kanon anonymize with this policy")
+
+    def summary(self) -> dict[str, Any]:
+        """Return the outcome as plain values: what ``--format json`` prints."""
+        *linked, keys = self.verdicts
+        attacks: list[dict[str, Any]] = [
+            {
+                "attack": "linkage",
+                **verdict.summary(),
+                "promised": own.events <= self.km,
+                **_figures(own),
+                "original": _figures(was),
+            }
+            for verdict, own, was in zip(linked, self.found, self.found_before, strict=True)
+        ]
+        attacks.append({"attack": "keys", **keys.summary(), "problems": self.keys.problems()})
+        return {
+            **{name: getattr(self, name) for name in ("table", "original", "k", "km")},
+            "succeeded": self.succeeded or (None if self.endangered else False),
+            "said": self.said,
+            "attacks": attacks,
+        }
+
+
+def _figures(found: FoundPeople) -> dict[str, Any]:
+    """Return who is found, with shares of all people."""
+    shares = {
+        f"share_{name}": None if number is None else number / found.people if found.people else 0.0
+        for name, number in (("alone", found.alone), ("below_k", found.below_k))
+    }
+    return {**asdict(found), **shares}
+
+
+def _found(found: FoundPeople, k: int) -> str:
+    if found.alone is None or found.below_k is None:
+        return f"not counted: {found.combinations:,} combinations of {counted(found.events, 'event')} are too many"
+    if found.smallest is None:
+        return "there are no people"
+    everybody = counted(found.people, "person", "people")
+    if not found.below_k:
+        return f"none of {everybody} is among fewer than {k} people: the smallest group is of {found.smallest:,}"
+    below_k = part_of(found.below_k, found.people, f"{found.below_k:,} of {everybody}")
+    among = f"{'is' if found.below_k == 1 else 'are'} among fewer than {k} people"
+    return f"{below_k} {among}, {part_of(found.alone, found.people)} alone"

@@ -21,7 +21,7 @@ from kanon_sql.measures.shares import read_share
 
 if TYPE_CHECKING:
     from kanon_sql.evidence.case import Case
-    from kanon_sql.evidence.tables_attack import TablesAttacked
+    from kanon_sql.evidence.tables import TablesAttacked
     from kanon_sql.risks.attacks.verdicts import Verdict
 
 _LOUD = {"succeeds": "SUCCEEDS", "not excluded": "NOT EXCLUDED"}
@@ -86,7 +86,7 @@ def attack_command(
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     said = context.params
     if is_of_several(context, said["policy_file"]):
-        from kanon_sql.evidence.tables_attack import attack_tables
+        from kanon_sql.evidence.tables import attack_tables
 
         check_options(context)
         policy, schema, original = RequestedPolicy(said).of_several(said), said["schema"], said["original"]

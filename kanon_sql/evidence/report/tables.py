@@ -17,8 +17,7 @@ from kanon_sql.engine.capabilities import require
 from kanon_sql.evidence.report.figures import DescribedColumn
 from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
 from kanon_sql.evidence.report.written import SECTIONS, WrittenReport
-from kanon_sql.evidence.tables import as_released
-from kanon_sql.evidence.tables_attack import TablesAttacked
+from kanon_sql.evidence.tables import TablesAttacked, as_released
 from kanon_sql.policy.tables import tables_policy_text
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import open_released

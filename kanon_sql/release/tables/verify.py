@@ -52,6 +52,20 @@ class Promise:
     too_rare: int
 
 
+_COUNTED = (
+    ("orphans", "row", "leads to no released row", "lead to no released row"),
+    ("raw_keys", "key", "is no pseudonym", "are no pseudonym"),
+    ("repeated_keys", "key", "another row has too", "another row has too"),
+    ("foreign_labels", "label", "the hierarchy does not have", "the hierarchy does not have"),
+)
+_NAMED = {
+    "identifying": "an identifying column, which is never published",
+    "unforeseen": "a column that the policy does not publish",
+    "wrong_rows": "another number of rows than was found before",
+}
+"""What is wrong in released tables, by field: numbers of something, and names of columns or tables."""
+
+
 @dataclass(frozen=True)
 class TablesVerification:
     """What was found in released tables.
@@ -99,12 +113,15 @@ class TablesVerification:
     @property
     def fails(self) -> bool:
         """Whether the tables of the policy do not keep the promise, whatever is beside them."""
-        counts = (self.orphans, self.raw_keys, self.repeated_keys, self.foreign_labels)
-        return (
-            any(one.too_rare for one in self.promises)
-            or any(n for found in counts for n in found.values())
-            or bool(self.identifying or self.unforeseen or self.wrong_rows)
-        )
+        return any(one.too_rare for one in self.promises) or next(self._wrong(), None) is not None
+
+    def _wrong(self) -> Iterator[str]:
+        for name, what, of_one, of_several in _COUNTED:
+            for of, n in getattr(self, name).items():
+                if n:
+                    yield f"{of}: {counted(n, what)} that {of_one if n == 1 else of_several}"
+        for name, wrong in _NAMED.items():
+            yield from (f"{of}: {wrong}" for of in getattr(self, name))
 
     def problems(self) -> list[str]:
         """Return what is wrong, in sentences."""
@@ -115,21 +132,7 @@ class TablesVerification:
             for one in self.promises
             if one.too_rare
         ]
-        for found, what, of_one, of_several in (
-            (self.orphans, "row", "leads to no released row", "lead to no released row"),
-            (self.raw_keys, "key", "is no pseudonym", "are no pseudonym"),
-            (self.repeated_keys, "key", "another row has too", "another row has too"),
-            (self.foreign_labels, "label", "the hierarchy does not have", "the hierarchy does not have"),
-        ):
-            for name, n in found.items():
-                if n:
-                    said.append(f"{name}: {counted(n, what)} that {of_one if n == 1 else of_several}")
-        for names, wrong in (
-            (self.identifying, "an identifying column, which is never published"),
-            (self.unforeseen, "a column that the policy does not publish"),
-            (self.wrong_rows, "another number of rows than was found before"),
-        ):
-            said += [f"{name}: {wrong}" for name in names]
+        said += self._wrong()
         if self.others:
             it = "it" if len(self.others) == 1 else "them"
             number = counted(len(self.others), "table, view or file", "tables, views or files")

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_sql.errors import NoSolutionError, UsageError
-from kanon_sql.evidence.tables import check_tables
-from kanon_sql.evidence.tables_attack import attack_tables
+from kanon_sql.evidence.tables import attack_tables, check_tables
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through
 from kanon_sql.release.tables import found_people

@@ -24,8 +24,7 @@ from kanon_sql.errors import (
     UsageError,
     VerificationError,
 )
-from kanon_sql.evidence.tables import check_tables
-from kanon_sql.evidence.tables_attack import attack_tables
+from kanon_sql.evidence.tables import attack_tables, check_tables
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.tables import TablePolicy, TablesPolicy, write_tables_policy
 from kanon_sql.release.tables.anonymize import anonymize_tables
