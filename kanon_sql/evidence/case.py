@@ -1,9 +1,4 @@
-"""A case: a table that is judged, and what it is judged by, opened in one engine for every judge, library and command.
-
-tables     what a call names: a release, its original, a control group, other releases, a population
-policy     what is required; a policy file names the release and its original where the call does not
-prepare    rules by which the columns of the original were prepared, over those of the policy
-"""
+"""A case: a table that is judged and what it is judged by, in one engine, for every judge of library and commands."""
 
 from __future__ import annotations
 
@@ -49,12 +44,8 @@ Wants = Literal["for people", "if unnamed", "always"]
 class Tables:
     """The tables that a call names: paths, connections or data frames; beside ``source``, names of tables too.
 
-    Attributes:
-        source: has the release; None: the release of the policy file.
-        original: what the release was made from.
-        control: people who are not in the release.
-        others: further releases of the same original.
-        population: all people that rows of the release could be about.
+    ``source`` is None for the release of the policy file; ``control`` are people who are not in the release, ``others``
+    further releases of the same original, ``population`` all people that its rows could be about.
     """
 
     source: Any
@@ -69,11 +60,9 @@ class Tables:
 
 @dataclass(frozen=True)
 class Case:
-    """A release and what it is judged by, all in one engine.
+    """A release and what it is judged by, all in one engine; ``original`` is the release itself if none is known.
 
-    Attributes:
-        original: its columns prepared as they were for the release; the release itself if no original is known.
-        control: people who are not in the release, in the types of the original.
+    Columns of the original are prepared as they were for the release; the control group is in its types.
     """
 
     policy: Policy
@@ -167,10 +156,7 @@ Call = TypeVar("Call", bound="Callable[..., Any]")
 
 
 def takes_case(*without: str) -> Callable[[Call], Call]:
-    """Return a decorator for a public call that takes ``**case``, but ``without`` settings that it would not use.
-
-    ``help()`` explains its settings; any other one is a TypeError.
-    """
+    """Return a decorator for a public call of ``**case`` ``without`` some settings; ``help()`` explains the others."""
 
     def decorated(call: Call) -> Call:
         own = inspect.signature(call)
@@ -297,10 +283,7 @@ def _release_of(tables: Tables, policy: Policy, in_file: Destination) -> Tables:
 
 
 def _opened(named: Tables, into: str | None, resources: Resources | None) -> tuple[Source, Source]:
-    """Return the original and the release, in one engine; without an original, the release twice.
-
-    ``into`` is the name by which a policy makes the release, if the call names none.
-    """
+    """Return the original and the release, without an original twice; ``into`` is what the policy calls the release."""
     if named.original is None:
         original = release = open_source(named.source, named.table, as_text=True, resources=resources)
     else:

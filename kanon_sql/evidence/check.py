@@ -73,13 +73,11 @@ class CheckResult(Judged):
         identifying: identifying columns that the table has and must not have.
         original: the table that people were counted by; None if the table itself says who its rows are about.
         smallest_class_people: people of the class with the fewest, at least; None if that is not known.
-        smallest_class_people_at_most: ... at most.
-        worst: of each model that fails, the worst classes.
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
         hidden_rows: of a view of kanon's, rows of the table behind it that it leaves out, since their values came
             later; None for anything else, and if that table may not be read.
         not_by_rule: of columns that are published by a rule, how many values the rule does not make.
-        rules_not_checked: those of which the table does not tell whether their rule made them.
+        rules_not_checked: columns of which the table does not tell whether their rule made them.
     """
 
     table: str
@@ -356,8 +354,8 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
 def _identifying(source: Source, policy: Policy, original: Source | None) -> tuple[str, ...]:
     """Return the identifying columns of the policy that the table has, but for those that hold pseudonyms only.
 
-    The column that names the person is none of them: people are counted by it, so that it must be there. Only of a
-    table with an original it is known that it is a release, which must not name people as the original does.
+    People are counted by the column that names them, so that it must be there; a release must not name them as its
+    original does.
     """
     named = policy.columns
     replaced, found = (_there(names, source) for names in (named.pseudonymize, named.identifying))

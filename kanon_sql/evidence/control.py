@@ -39,12 +39,9 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class Guessing:
-    """How guesses are made.
+    """How guesses are made, about so many people of each group at most.
 
-    Attributes:
-        knows: names of columns that the attacker knows: of one source, or of two; none: they are chosen.
-        targets: guesses are about so many people of each group, at most.
-        seed: of all that is drawn.
+    ``knows`` are the columns that the attacker knows: of one source, or of two; without any, they are chosen.
     """
 
     knows: tuple[tuple[str, ...], ...] = ()
@@ -71,13 +68,7 @@ def refuse_without_control(guessing: Guessing, control: object) -> None:
 
 
 def control_group(original: Source, control: Source) -> Source:
-    """Return a control group with the columns that its original has, in the types that they have there.
-
-    ``original`` is the table before its columns are prepared; both are in one engine.
-
-    Raises:
-        UsageError: it has no rows or no column of the original, or values of another type.
-    """
+    """Return a control group with the columns and types of its original, before these are prepared, in its engine."""
     if original.in_warehouse or control.in_warehouse:
         raise UsageError(
             "A control group is compared on this machine: export it, the release and the original to files."
@@ -238,15 +229,7 @@ def controlled_attacks(
 ) -> Iterator[Controlled]:
     """Yield singling out, linkability and inference (see ``kanon_sql.risks.attacks.controlled``).
 
-    Args:
-        original: people in the scope of the release.
-        control: people who are not.
-        guessing: how guesses are made.
-        hierarchies: of the quasi-identifiers, made for the original.
-        candidates: the classes of the release.
-        released: the rows of the release, and the columns that it shares with the original.
-        sensitive: names of the columns that are inferred; none: all that are published and not known.
-        entity: the column of people.
+    ``sensitive`` are the columns that are inferred; without any, all that are published and not known.
     """
     coded = code_tables(
         original.engine, original.relation, control.relation, hierarchies, candidates, released, entity, guessing.seed

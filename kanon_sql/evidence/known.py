@@ -43,12 +43,9 @@ _MOST = 200_000  # subsets that are counted: at 30,000 rows, some 15 minutes
 
 @dataclass(frozen=True)
 class KnownSubset:
-    """The classes by one subset of the quasi-identifiers.
+    """The classes by one subset of the quasi-identifiers; ``too_small`` are classes of fewer than k members.
 
-    Attributes:
-        smallest_class: members of the smallest; None for a table without rows.
-        too_small: classes of fewer than k members.
-        in_too_small: their members; a person counts in each of their classes.
+    A person counts ``in_too_small`` in each of their classes.
     """
 
     columns: tuple[str, ...]
@@ -60,13 +57,10 @@ class KnownSubset:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """The classes by all subsets of one number of columns.
+    """The classes by all subsets of one number of columns; None for a table without rows.
 
-    Attributes:
-        smallest_class: members of the smallest class by any of them; None for a table without rows.
-        too_small: subsets that have a class of fewer than k members.
-        in_too_small: rows in such a class by one subset at least; of people, each person once.
-        share: their share of all rows, or of all people; None for a table without rows.
+    Subsets are ``too_small`` that have a class of fewer than k members; rows ``in_too_small`` are in such a class by
+    one subset at least; of people, each person once.
     """
 
     columns: int

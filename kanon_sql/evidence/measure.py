@@ -36,14 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredPeople:
-    """How many people the classes of a table have.
+    """How many people the classes of a table have; None if neither the table nor an original names them.
 
-    Attributes:
-        smallest_class: people of the class with the fewest, at least; None if neither the table nor an original
-            names them, and for a table without rows.
-        smallest_class_at_most: ... at most.
-        settled: whether it is known who is in which class. If not, the risk is that of the fewest people that each
-            class can have; who is in two classes may be two people then, and shares of people are not known.
+    ``settled`` says that it is known who is in which class. If not, the risk is that of the fewest people that each
+    class can have; who is in two classes may be two people then, and shares of people are not known.
     """
 
     entity: str
@@ -56,13 +52,7 @@ class MeasuredPeople:
 class Measured(Judged):
     """What was measured in a table; what needs an original is None without one.
 
-    Attributes:
-        smallest_class: its rows; None for a table without rows.
-        levels: the level of each quasi-identifier; None for one whose labels are on several levels.
-        measures: every measure, by name.
-        risk_before: the risk of the original.
-        people: the people of classes; None if no column names them.
-        losses: the loss of each quasi-identifier alone.
+    ``levels`` are None for columns whose labels are on several; ``losses`` are those of each quasi-identifier alone.
     """
 
     table: str

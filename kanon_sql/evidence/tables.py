@@ -172,13 +172,9 @@ def _same_place(one: object, other: object) -> bool:
 
 @dataclass(frozen=True)
 class TablesAttacked(Verdicts):
-    """The outcome of an attack on released tables.
+    """The outcome of an attack on released tables: people found by up to 0, 1, ... events there, and in the originals.
 
-    Attributes:
-        table, original: places of the release and of its originals.
-        k, km: as in the policy: with up to km known events, no person is found, as is promised.
-        found: people found in the released tables by up to 0, 1, ... events; ``found_before`` in the originals.
-        keys: of ``check_tables``, the findings about keys and identifying columns.
+    ``keys`` are what ``check_tables`` found of keys and identifying columns.
     """
 
     table: str

@@ -84,15 +84,7 @@ def run_judge(
 ) -> None:
     """Judge what the command line names, and print the result; end with exit code 1 if it failed.
 
-    Args:
-        context: of a command ``with_case``, whose parameters say what is meant.
-        wants: see ``open_case``.
-        judge: returns the result.
-        show: prints it.
-        failed: returns True if what is required is not met.
-        requested: the policy on the command line, if it is more than the options of a case.
-        script: returns what --sql prints instead of the statements that were run; None: these.
-        tables: further tables that are named.
+    ``script`` returns what --sql prints instead of the statements that were run; ``tables`` are further ones.
     """
     check_options(context)
     said = context.params

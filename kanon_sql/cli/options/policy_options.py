@@ -98,7 +98,7 @@ class RequestedPolicy:
         places = {"into_schema": said.get("into_schema"), "out": said.get("out"), "out_directory": said.get("out_dir")}
         others = OF_TABLES.keys() - {*places, "in_place", "backup"}
         given = {name: said[name] for name in others if said.get(name) is not None}
-        if any(places.values()) or said.get("in_place"):
+        if any(one is not None for one in places.values()) or said.get("in_place"):
             in_place = bool(said.get("in_place"))
             given |= {**places, "in_place": in_place, "backup": policy.backup if in_place else None}
         if (backup := False if said.get("no_backup") else said.get("backup")) is not None:
@@ -223,22 +223,11 @@ def overridden(
     levels: dict[str, str] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Policy:
-    """Return a policy with what the command line says: roles add to those of the file, all else goes before it.
+    """Return a policy with what the command line says: roles add to those of the file, all else replaces what it says.
 
     A column that the command line gives a role loses the one that the file gives it, and no column loses its role in
-    any other way: one that the file calls identifying is published only if it is named as something else.
-
-    Args:
-        policy: what the file says.
-        roles: for each role, the texts of its option: names, or lists of names with commas between.
-        rest: what happens to columns without a role.
-        entity: the column that names the person; the one of the file stays identifying.
-        k: the smallest class.
-        models: what else is required of classes, by the names in ``kanon_sql.models.options``.
-        hierarchies: for columns, a rule or a file as it is seen from the working directory.
-        publish: for columns, the rules by which they are published; None for no column, those of the file neither.
-        levels: for columns, the levels that may be chosen.
-        settings: other settings of the policy; None was not said.
+    any other way: one that the file calls identifying is published only if it is named as something else. None was not
+    said; ``publish`` as None is for no column, those of the file neither.
     """
     named = {role: split_names(texts) for role, texts in roles.items() if texts}
     said = _with_roles(policy.columns, named, entity)

@@ -48,14 +48,10 @@ _PEOPLE = "kanon_people"
 def attributes_of(
     release: Release, released: Source, handed_out: Source, measured: Measured | None, k: int
 ) -> tuple[Attribute, ...]:
-    """Return the columns of the original in their order.
+    """Return the columns of the original in their order; numbers of rows below ``k`` are not shown.
 
-    Args:
-        release: what the policy makes.
-        released: its rows.
-        handed_out: the rows as they were published.
-        measured: their measures against the original.
-        k: below which numbers of rows are not shown.
+    ``released`` are the rows that the policy makes, ``handed_out`` those that were published, ``measured`` against the
+    original.
     """
     roles, publication = release.publication.roles, release.publication
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
@@ -187,13 +183,7 @@ def _distribution(
 ) -> tuple[tuple[LabelCount, ...], int, bool]:
     """Return rows by label of a published quasi-identifier, how many labels it has, and whether some were few before.
 
-    Args:
-        released: the output.
-        left_out: see ``_left_out``.
-        column: the column as it is published.
-        k: below which numbers are not shown.
-        by_people: whether the rows left out are counted by people.
-        complete: whether no row was left out.
+    ``complete`` says that no row was left out; ``by_people``, that those are counted by people.
     """
     label = text_of(sql.column(column.name, "released"), column)
     counted = exp.select(sql.named(label, _LABEL), sql.count_rows()).from_(sql.aliased(released.relation, "released"))

@@ -27,13 +27,9 @@ class ReportedRequirement:
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How many rows have a label, in the output and before (see ``attributes``).
+    """How many rows have a label, or one of several ``others``, in the output and before; or no label there (left out).
 
-    Attributes:
-        kind: ``label``, ``others`` for labels that are counted together, or ``left out`` for rows whose label is not
-            in the output.
-        label: as the output has it; None for NULL, and for the other kinds.
-        rows_in: rows of the original; None if that is not shown.
+    ``label`` is None for NULL, and for other kinds; ``rows_in`` is None if it is not shown (see ``attributes``).
     """
 
     kind: Literal["label", "others", "left out"]
@@ -120,9 +116,6 @@ class Search:
         time_limit: in seconds.
         optimal: whether it is proven that no release of its kind is better.
         gap: how much less any could cost, as a share; None if that is not known.
-        steps: of a local recoding.
-        rounds: of cuts.
-        seed: of the order of rows, and of random choices.
         time_zone: of labels and texts; None if no column has one.
     """
 

@@ -295,12 +295,7 @@ def original_rows_query(
 ) -> exp.Select:
     """Return the labels of rows of the original whose class is in the output, or, unless ``published``, is not in it.
 
-    Args:
-        generalized: the query of all rows, generalized.
-        released: the output.
-        quasi_identifiers: their names.
-        person: the column of people in ``generalized``, to be selected too; None if no column names them.
-        published: which rows are wanted.
+    ``generalized`` is the query of all rows, generalized; ``person`` a column of it that is selected too.
     """
     labels = [sql.column(name, "generalized") for name in quasi_identifiers]
     same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in quasi_identifiers]

@@ -116,20 +116,14 @@ class Report(WrittenReport):
     Attributes:
         published: name of the release; None if it is not published yet.
         k: below which numbers of rows of the original are not shown.
-        smallest_class: its rows.
-        smallest_class_people: people of the one of fewest people; None if no column names them.
-        count: what classes are counted in.
+        smallest_class: its rows; ``smallest_class_people`` are None if no column names people.
         measures: the quality of the output, by measure; None if it cannot be measured.
         curve: what another k would cost.
-        publish: columns that are kept and published by a rule, and what each rule is for.
         utility: what the output is still good for; None if that was not wanted, or cannot be measured.
         control: the control group, people who are not in the release; None if there is none.
-        sql: the statements that make and check the release.
-        fingerprints: by which what was used is known again.
+        sql, commands: that make and check the release, and make it and this report again.
         policy: as a kanon.toml.
-        commands: those that make the release and this report again.
         proposed: published columns whose role ``kanon init`` proposed, and no person has confirmed.
-        notes: what else must be known, in sentences.
         choice: how models of sensitive values decided about classes; None if there are no such models.
     """
 

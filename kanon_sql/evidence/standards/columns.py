@@ -107,17 +107,14 @@ class PublishedColumn:
     Attributes:
         kind: what it is taken for; None if nothing says it.
         role: that ``kanon profile`` would propose.
-        named: the kinds that its name suggests.
-        words: those of its name.
+        named: the kinds that its name suggests; ``words`` are those of its name.
         shown: values that are not hidden.
         inside: by what is looked for inside of texts, values that have it.
         looks: the kinds that most of its values, as a whole, look like.
-        not_years: values that are more than years, decades, or ranges or sets of years.
-        small: those of them that are words, or numbers of up to three digits.
-        long_numbers: values with five digits or more in a row.
+        not_years: values that are more than years, decades, or ranges or sets of years; ``small`` are words, or
+            numbers of up to three digits, of them.
         distinctness: values by rows that have one.
         is_pseudonyms: whether all values are written like the pseudonyms of kanon.
-        is_of_states: whether all values are codes of states of the USA.
         is_closed: whether its values cannot be looked into: bytes, lists, JSON.
     """
 

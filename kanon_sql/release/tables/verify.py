@@ -37,13 +37,9 @@ _PERSON, _CLASS, _EVENT, _KEY = "person", "class", "event", "key"
 
 @dataclass(frozen=True)
 class Promise:
-    """Counts of combinations of so many known events.
+    """Counts of combinations of so many known events; none is what is published of a person alone.
 
-    Attributes:
-        events: their number; 0 is what is published of a person alone.
-        combinations: their number, each of one class of people.
-        fewest: the people of the rarest combination, if there is any.
-        too_rare: the number of combinations that fewer than k people share.
+    ``fewest`` are the people of the rarest; fewer than k people share those that are ``too_rare``.
     """
 
     events: int
@@ -68,16 +64,13 @@ _NAMED = {
 
 @dataclass(frozen=True)
 class TablesVerification:
-    """What was found in released tables.
+    """What was found in released tables, by table or column.
 
     Attributes:
-        orphans: by table, rows that lead to no released row.
-        raw_keys: by column, values that are no pseudonyms, NULL among them.
-        repeated_keys: by column that names persons or rows of its table, rows with the value of another one.
-        foreign_labels: by column, labels that its hierarchy does not have at its level.
-        wrong_rows: tables with another number of rows than was found before.
-        identifying: columns that are never published, and are there.
-        unforeseen: columns that the policy does not publish, and are there.
+        orphans: rows that lead to no released row.
+        raw_keys: values that are no pseudonyms, NULL among them.
+        repeated_keys: rows with the value of another one in a column that names persons or rows.
+        foreign_labels: labels that the hierarchy does not have at the level of the column.
         schema: of the tables; None if they are files, or in several schemas.
         others: beside them, tables and views of their schemas, or files of their directory, that the policy does not
             publish; nothing was looked for in them, so that the promise is not known to hold.
@@ -158,14 +151,10 @@ class TablesVerification:
 
 @dataclass(frozen=True)
 class ReleasedTables:
-    """Released tables as statements read them.
+    """Released tables as statements read them: the ``outputs`` of ``opened`` tables, and the level of each label.
 
-    Attributes:
-        opened: the tables that they were made from.
-        outputs: each by the name of its table.
-        levels: by the names that quasi-identifiers have where rows are put together.
-        keys_are_texts: whether some keys may be UUIDs in several spellings, or texts that a collation takes for the
-            same: they are compared by the bytes of one spelling then.
+    ``keys_are_texts`` says that keys may be UUIDs in several spellings, or texts that a collation takes for the same:
+    they are compared by the bytes of one spelling then.
     """
 
     engine: Engine
