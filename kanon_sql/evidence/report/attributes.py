@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.measure import Measured
+    from kanon_sql.policy.roles import Roles
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
 
@@ -63,7 +64,7 @@ def attributes_of(
     attributes, few_before = [], False
     for column in release.prepared.source.columns:
         name, ruled = column.name, by_rule.get(column.name)
-        attribute = Attribute(name, column.kind, *_role(release, column))
+        attribute = Attribute(name, column.kind, *role_of(roles, column))
         if column in roles.quasi_identifiers:
             counts, labels, few = _distribution(
                 released,
@@ -99,9 +100,8 @@ def attributes_of(
     return tuple(replace(one, distribution=n, hidden=bool(n)) for one, n in zip(attributes, untold, strict=True))
 
 
-def _role(release: Release, column: Column) -> tuple[str, str]:
+def role_of(roles: Roles, column: Column) -> tuple[str, str]:
     """Return the role of a column, in the words of ISO/IEC 20889 where it has them, and how it is published."""
-    roles = release.publication.roles
     if column in roles.quasi_identifiers:
         return "quasi-identifier", "generalized"
     if column in roles.pseudonymized:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kanon_sql.engine.capabilities import require
+from kanon_sql.evidence.report.attributes import role_of
 from kanon_sql.evidence.report.figures import DescribedColumn
 from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
 from kanon_sql.evidence.report.written import SECTIONS, WrittenReport
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import ReportedAttack
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.release.tables.anonymize import TablesRelease
-    from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.opened import KeyColumn, Member
     from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.statements import TableCounts
@@ -181,51 +181,34 @@ _IN_WORDS = {"attack", "outcome", "succeeded", "found", "stopped_by"}
 
 def _attacked(release: TablesRelease, published: PublishedTables) -> TablesAttacked:
     """Return who is found in the tables that were published, and in those that they were made from."""
-    opened, policy = release.opened, release.policy
-    raw = ReleasedTables(opened.engine, opened, {member.name: member.relation for member in opened.members}, {})
-    found, before = _found(release, published), found_people(raw)
-    place, verification = published.destination, published.verification
-    return TablesAttacked(place, opened.place, policy.k, policy.km, found, before, verification)
-
-
-def _found(release: TablesRelease, published: PublishedTables) -> tuple[FoundPeople, ...]:
-    opened, place = release.opened, published.destination
+    opened, policy, place = release.opened, release.policy, published.destination
+    raw = {member.name: member.relation for member in opened.members}
     if published.kind == "schema":
-        tables = {member.name: sql.relation(member.relation.name, place) for member in opened.members}
-        return found_people(ReleasedTables(opened.engine, opened, tables, release.rows.levels))
-    new = open_released(place, release.policy, None)
-    try:
-        return found_people(as_released(new))
-    finally:
-        new.engine.close()
+        tables = {name: sql.relation(one.name, place) for name, one in raw.items()}
+        found = found_people(ReleasedTables(opened.engine, opened, tables, release.rows.levels))
+    else:
+        with open_released(place, policy, None) as new:
+            found = found_people(as_released(new))
+    before = found_people(ReleasedTables(opened.engine, opened, raw, {}))
+    return TablesAttacked(place, opened.place, policy.k, policy.km, found, before, published.verification)
 
 
 def _columns(release: TablesRelease, member: Member) -> Iterator[ReportedColumn]:
-    roles, keys = member.roles, {key.column.name: key for key in member.keys}
+    keys = {key.column.name: key for key in member.keys}
     hierarchies = dict(zip(member.quasi_identifiers, member.hierarchies, strict=True))
     for column in member.source.columns:
-        own = ReportedColumn(column.name, column.kind, "other attribute", "as it is", table=member.name)
-        if roles is None:
-            yield replace(own, role="about no person")
-        elif (key := keys.get(column.name)) is not None:
-            joins = tuple(_joining(release, member, key))
-            yield replace(own, role="direct identifier", published="as pseudonyms", joins=joins)
-        elif (hierarchy := hierarchies.get(column)) is not None:
-            yield replace(
-                own,
-                role="quasi-identifier",
-                published="generalized",
-                hierarchy=hierarchy.origin,
-                chosen=hierarchy.chosen,
-                height=hierarchy.height,
-                level=release.rows.levels[member.names[column.name]],
-            )
-        elif column in roles.identifying:
-            yield replace(own, role="direct identifier", published="not published")
-        elif column in roles.sensitive:
-            yield replace(own, role="sensitive attribute")
+        key, hierarchy, how = keys.get(column.name), hierarchies.get(column), dict[str, Any]()
+        if member.roles is None:
+            role, published = "about no person", "as it is"
+        elif key is not None:
+            role, published = "direct identifier", "as pseudonyms"
+            how = {"joins": tuple(_joining(release, member, key))}
         else:
-            yield replace(own, published="as it is" if column in roles.insensitive else "not published")
+            role, published = role_of(member.roles, column)
+        if hierarchy is not None:
+            how = {"hierarchy": hierarchy.origin, "chosen": hierarchy.chosen, "height": hierarchy.height}
+            how["level"] = release.rows.levels[member.names[column.name]]
+        yield ReportedColumn(column.name, column.kind, role, published, table=member.name, **how)
 
 
 def _joining(release: TablesRelease, member: Member, key: KeyColumn) -> Iterator[str]:
@@ -246,8 +229,7 @@ def _target(published: PublishedTables) -> str:
 def _commands(release: TablesRelease, published: PublishedTables) -> tuple[str, ...]:
     """Return the commands that check a release, and that make it again, with the policy beside them."""
     source, target = _name(release.opened.place), _target(published)
-    again = ["kanon", "anonymize", source, "--policy", "kanon.toml"]
-    with_policy, report = ["--policy", "kanon.toml"], ["--report", "report.html"]
+    with_policy = ["--policy", "kanon.toml"]
     made = [{"schema": "--into-schema", "database": "--out", "directory": "--out-dir"}[published.kind], target]
     in_schema = published.kind == "schema"
     checked = [source, *with_policy, "--schema", target] if in_schema else [target, *with_policy]
@@ -255,5 +237,5 @@ def _commands(release: TablesRelease, published: PublishedTables) -> tuple[str, 
     return (
         shlex.join(["kanon", "check", *checked]),
         shlex.join(["kanon", "attack", *checked, *original]),
-        shlex.join([*again, *made, *report]),
+        shlex.join(["kanon", "anonymize", source, *with_policy, *made, "--report", "report.html"]),
     )
