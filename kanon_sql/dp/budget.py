@@ -91,7 +91,7 @@ def _require_lasting(source: Source) -> None:
         return
     listed = source.engine.rows(sql.statement("catalog/tables"), "find the table")
     name = folded(source.relation.name)
-    if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, _ in listed):
+    if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, *_ in listed):
         raise UsageError(f"{source.name} is temporary, and its budget would not be: write it to a table first.")
 
 

@@ -40,6 +40,7 @@ _FAMILIES: dict[str, Family] = {
     "BOOLEAN": "boolean",
     "VARCHAR": "text",
 }
+NUMBERS = frozenset({"integer", "decimal", "float"})
 
 
 @dataclass(frozen=True)
@@ -382,7 +383,7 @@ def chosen_table(
         raise UsageError(f"{place} has no {what[0]} {wanted!r}{_list(listed)}.")
     if len(matches) > 1:
         raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
-    catalog, schema, name, nearness = matches[0]
+    catalog, schema, name, nearness, *_ = matches[0]
     return (sql.relation(name) if nearness else sql.relation(name, schema, catalog or None)), name
 
 

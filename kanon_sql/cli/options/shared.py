@@ -49,7 +49,7 @@ def complete_tables(context: typer.Context, incomplete: str) -> list[str]:
         if not is_database(Path(source)):
             return []
         with open_database(Path(source), writable=False) as engine:
-            found = [name for _, _, name, _ in engine.rows(sql.statement("catalog/tables"), "tables of the database")]
+            found = [name for _, _, name, *_ in engine.rows(sql.statement("catalog/tables"), "tables of the database")]
     except KanonError:
         return []
     return [name for name in found if name.startswith(incomplete)]

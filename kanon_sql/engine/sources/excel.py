@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.base import Column, chosen_table
+from kanon_sql.engine.base import NUMBERS, Column, chosen_table
 from kanon_sql.engine.sources.layout import say
 from kanon_sql.engine.sources.records import may_be_data, names_of_columns, refuse_header
 from kanon_sql.errors import SourceError, UsageError
@@ -34,7 +34,6 @@ _FIRST_YEAR = 1900
 _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
 _WITHOUT_VALUE = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)')
 """A cell whose formula was not computed yet."""
-_NUMBERS = {"integer", "decimal", "float"}
 
 
 def require_openpyxl() -> None:
@@ -181,7 +180,7 @@ def _cells(sheet: Any, columns: Mapping[str, Column], texts: Mapping[str, str | 
         if isinstance(value, str):
             value = WriteOnlyCell(sheet, value)
             # A number with all of its digits; or a text that is no formula and no error, whatever it begins with.
-            value.data_type = "n" if column.family in _NUMBERS else "s"
+            value.data_type = "n" if column.family in NUMBERS else "s"
         cells.append(value)
     return cells
 
@@ -214,7 +213,7 @@ def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a
         return text == "true"
     if column.type == "TIME" or column.family in {"date", "timestamp"}:
         return _moment(text, column)
-    if column.family in _NUMBERS:
+    if column.family in NUMBERS:
         if column.family != "float" and sum(map(str.isdigit, text.lstrip("-0."))) > _DIGITS:
             raise _not_in_excel(column, f"a number of more than {_DIGITS} digits")
         if not math.isfinite(float(text)):

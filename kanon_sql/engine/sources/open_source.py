@@ -346,12 +346,8 @@ class OpenDatabase:
 
     def relations(self, kind: str | None = None) -> list[tuple[str, str]]:
         """Return schema and name of all tables and views, or of one kind, without those of kanon's own schema."""
-        if isinstance(self.engine, Workbench):
-            there = [one for one in self.engine.warehouse.relations() if one.schema != SCHEMA and not one.is_partition]
-            listed = [(one.schema, one.name, one.kind) for one in there]
-        else:
-            listed = self.engine.rows(sql.statement("catalog/relations"), "tables and views of the database")
-        return [(schema, name) for schema, name, own in listed if kind in {None, own}]
+        listed = _listed(self.engine)
+        return [(schema, name) for _, schema, name, _, own, is_here in listed if is_here and kind in {None, own}]
 
 
 def open_tables(source: object, resources: Resources | None = None) -> OpenDatabase | None:
@@ -426,16 +422,20 @@ def _find_table(
 
     ``schema`` is looked into first. Releases do not count if an ``original`` is wanted.
     """
-    if isinstance(engine, Workbench):
-        here, there = engine.warehouse.schema, engine.warehouse.relations()
-        listed = [("", one.schema, one.name, int(one.schema == here)) for one in there if one.schema != SCHEMA]
-    else:
-        listed = engine.rows(sql.statement("catalog/tables"), "find the table")
+    listed = _listed(engine)
     if catalog is not None:
         listed = [row for row in listed if row[0] == catalog and row[1] not in _OF_THE_SERVER]
     if "." not in (wanted or ""):
         listed = [row for row in listed if row[1] == schema] or listed
     return chosen_table(listed, wanted, place, (lambda: _releases(engine)) if original else None)
+
+
+def _listed(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
+    """Return the tables and views that may be named, as ``sql/catalog/tables.sql`` does."""
+    if not isinstance(engine, Workbench):
+        return engine.rows(sql.statement("catalog/tables"), "find the table")
+    here, there = engine.warehouse.schema, [one for one in engine.warehouse.relations() if one.schema != SCHEMA]
+    return [("", one.schema, one.name, int(one.schema == here), one.kind, not one.is_partition) for one in there]
 
 
 def _releases(engine: DuckDBEngine) -> list[tuple[Any, ...]]:

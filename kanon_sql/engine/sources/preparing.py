@@ -11,14 +11,14 @@ import math
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, bounds_of, find_column, named_once, resolve_columns, split_values
-from kanon_sql.engine.sources.data_files import files_at, read_as_text, reader_of
+from kanon_sql.engine.base import NUMBERS, Column, bounds_of, find_column, named_once, resolve_columns, split_values
+from kanon_sql.engine.sources.data_files import read_as_text
 from kanon_sql.engine.sources.open_source import Preparation
 from kanon_sql.errors import ComputationError, UsageError, counted
 from kanon_sql.sql import build as sql
@@ -42,11 +42,9 @@ _UNFIT = (
     "calls {}(), which is not allowed: docs/prepare.md lists the functions that are, which read their arguments alone.",
 )
 """By column of sql/prepare/expression.sql, what an error says if it is neither false nor NULL."""
-_Kind = Literal["trim", "lower", "null", "decimal", "date", "cast"]
 TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
 _RULE = re.compile(r"(trim|lower)|(null|decimal|date|cast)\s*:\s*(.*?)(\s+or\s+null)?", re.DOTALL | re.IGNORECASE)
 _OF_TEXTS = ("trim", "lower", "decimal", "date")
-_NUMBERS = frozenset({"integer", "decimal", "float"})
 _ARGUMENTS = {
     "null": (r'([^\r\n"]|"[^"]*"?)+', "write the values that are NULL, such as null:-9,NA, and no more."),
     "decimal": ("[,.]", "the decimal sign is a comma or a point: decimal:, or decimal:."),
@@ -77,7 +75,7 @@ _NUMBER = (  # a DOUBLE has 15 digits
 )
 _CASTS = {
     "text": {"integer": "number", "decimal": "number", "date": "day", "timestamp": "day"},
-    **{family: {"boolean": "truth", **dict.fromkeys(_NUMBERS, "same")} for family in _NUMBERS},
+    **{family: {"boolean": "truth", **dict.fromkeys(NUMBERS, "same")} for family in NUMBERS},
 }
 """By families of a column and of a type, the column of sql/prepare/values.sql that checks a cast."""
 _BLANK = r"[ \t\n\x0B\f\r]"
@@ -91,7 +89,7 @@ class Rule:
     """A rule for a column."""
 
     text: str  # as it was written
-    kind: _Kind
+    kind: str  # trim, lower, null, decimal, date or cast
     argument: str  # after the colon
     or_null: bool  # what cannot be read is NULL
     makes: str  # the type of what it reads; empty if it reads no values
@@ -139,7 +137,7 @@ def parse_preparing(text: str, column: str) -> Rule | None:
     pattern, needed = _ARGUMENTS.get(kind, ("", ""))
     if makes is None or (kind == "null" and or_null) or not re.fullmatch(pattern, argument, re.DOTALL):
         raise UsageError(f"Column {column!r}, {text!r}: {needed}")
-    return Rule(text, kind, argument, bool(or_null), makes)  # type: ignore[arg-type]  # one of the six
+    return Rule(text, kind, argument, bool(or_null), makes)
 
 
 def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
@@ -173,14 +171,14 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     values = {column.name: Value(column, steps.get(column.name, []), place) for column in raw.columns}
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = query.from_(sql.aliased(raw.relation, "source"))
-    reads: dict[str, tuple[str, ...]] = {}
+    reads: dict[str, Rules] = {}
     if place is not None:
         create = raw.workbench.keep_view("kanon_prepared", query, TITLE)
     else:
         if expressions:
-            query, reads = _with_new_columns(raw, query, list(values), expressions)
+            query, reads = _with_new_columns(raw, query, expressions)
         # Of rows that were read into a table, the rules are computed once.
-        is_copy = raw.file is not None and raw.setup and reader_of(files_at(raw.file)[0]) != "read_parquet"
+        is_copy = raw.file is not None and raw.read.create.kind == "TABLE"
         make = sql.create_table if is_copy else sql.create_view
         create = make(raw.engine.temporary_name("kanon_prepared"), query, temporary=True)
         raw.engine.run(create, TITLE)
@@ -190,23 +188,24 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
 
 
 def _with_new_columns(
-    source: Source, rows: exp.Select, names: Sequence[str], expressions: Mapping[str, str]
-) -> tuple[exp.Select, dict[str, tuple[str, ...]]]:
+    source: Source, query: exp.Select, expressions: Mapping[str, str]
+) -> tuple[exp.Select, dict[str, Rules]]:
     """Add new columns to the query of the rows, and return the columns that each of these reads."""
-    named_once([*names, *expressions], source.name)
-    columns = source.engine.columns(rows.subquery())
-    query = exp.select(*(sql.column(name, _INNER) for name in names)).from_(rows.subquery(_INNER))
+    rows = query.subquery(_INNER)
+    columns = source.engine.columns(rows)
+    named_once([*(column.name for column in columns), *expressions], source.name)
+    query = exp.select(*(sql.column(column.name, _INNER) for column in columns)).from_(rows)
     reads = {}
     for name, text in expressions.items():
         where = f"The expression {text!r} of the new column {name!r}"
         made = _expression(source, text, name, where, columns, expressions)
         # Functions of times of a time zone return what their session has.
         parts = [sql.named(part.copy(), f"part_{n}") for n, part in enumerate(made.find_all(exp.Column, exp.Func))]
-        typed = source.engine.columns(exp.select(*parts).from_(rows.subquery(_INNER)).subquery())
+        typed = source.engine.columns(exp.select(*parts).from_(rows).subquery())
         if any(zone in column.type for column in typed for zone in ("TIME ZONE", "TIMESTAMPTZ")):
             raise UsageError(f"{where} has a time of a time zone in it, which differs from place to place.")
         try:
-            source.engine.row(exp.select(exp.Count(this=made.copy())).from_(rows.subquery(_INNER)), f"compute {name}")
+            source.engine.row(exp.select(exp.Count(this=made.copy())).from_(rows), f"compute {name}")
         except ComputationError:
             raise UsageError(
                 f"{where} cannot be computed for all rows: a value does not fit a cast or a function. Where it may be "
@@ -310,7 +309,7 @@ def _made(wanted: str, argument: str = "", digits: str = "", **columns: exp.Expr
 def _nulled(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
     texts = split_values(rule.argument)
     codes: list[exp.Expr] = [sql.literal(text) for text in texts]
-    if column.family in _NUMBERS:  # 1.5 is no whole number, to which it would be rounded
+    if column.family in NUMBERS:  # 1.5 is no whole number, to which it would be rounded
         codes = [exp.Literal.number(str(Decimal(text))) for text in texts if _CODE.fullmatch(text)]
     elif column.family != "text":
         codes = [_try_cast(text, column) for text in codes]
@@ -409,7 +408,7 @@ def _is_alike(rule: Rule, column: Column, to: Column) -> bool:
         letters = re.findall("%(.?)", rule.argument)
         return {*"Ymd"} <= {*letters} <= _PARTS.keys() and len({*letters}) == len(letters)
     if rule.kind != "cast":
-        return rule.kind != "lower" and (rule.kind != "null" or column.family in {"text", *_NUMBERS})
+        return rule.kind != "lower" and (rule.kind != "null" or column.family in {"text", *NUMBERS})
     if {column.family, to.family} <= {"integer", "decimal"}:  # with more digits they cannot be compared
         largest = [most for _, most in filter(None, map(bounds_of, (column, to)))]
         digits = max(len(most.partition(".")[0]) for most in largest)
