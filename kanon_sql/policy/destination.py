@@ -57,7 +57,6 @@ class Origin:
     Attributes:
         source: a path, or an address without a password.
         table: the table, where that is a database; None for the only one.
-        layout: how a file is laid out, as far as that is stated.
     """
 
     source: str
@@ -77,7 +76,7 @@ class Origin:
             )
 
     def is_same(self, other: Origin | None) -> bool:
-        """Tell whether another one may be the same table; it may be written in another way."""
+        """Return True if another one may be the same table, written in another way."""
         if other is None or _place(self.source) != _place(other.source):
             return False
         return None in {self.table, other.table} or folded(str(self.table)) == folded(str(other.table))

@@ -41,7 +41,6 @@ from kanon_sql.policy.settings import (
     listed_texts,
     moved_rules,
     names_in,
-    one_of,
     positive,
     setting,
     settings_in,
@@ -607,7 +606,7 @@ def named_columns(settings: Mapping[str, Any], where: str) -> NamedColumns:
     """Return the roles that a section of kanon.toml gives columns; ``where`` is its name in messages."""
     return NamedColumns(
         **{role: column_names(settings.get(role, []), f"{where}.{role}") for role in ROLES},
-        rest=one_of(settings.get("rest"), get_args(Rest), f"{where}.rest"),
+        rest=checked(settings.get("rest"), get_args(Rest), f"{where}.rest"),
         entity=checked(settings.get("entity"), str, f"{where}.entity"),
     )
 

@@ -52,11 +52,9 @@ class Roles:
     """The columns of a table by role; each column is in exactly one of the first five.
 
     Attributes:
-        quasi_identifiers: in the order in which they were given.
-        sensitive, insensitive: in the order of the table.
+        quasi_identifiers: in the order in which they were given; others are in the order of the table.
         identifying: never published as they are; the entity column is one of them.
         dropped: not published because the rest was to be dropped.
-        entity: the column that names the person, if one does.
         pseudonymized: those of the identifying ones that are published as pseudonyms.
         proposed: those that are published in a role that ``kanon init`` proposed, and no person has confirmed.
         without_role: those that are published as they are, and that no person gave a role.
@@ -93,9 +91,9 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, 
     quasi_identifiers = take(named.quasi_identifiers, "quasi-identifying")
     if not quasi_identifiers and not may_have_none:
         raise UsageError(NO_QUASI_IDENTIFIER)
-    pseudonymized = _pseudonymized(named, columns, table)
+    pseudonymized = take(named.pseudonymize, "identifying")
     identifying = take((*named.identifying, *named.pseudonymize), "identifying")
-    entity = _entity(named.entity, columns, table)
+    entity = None if named.entity is None else resolve_columns([named.entity], columns, table)[0]
     if entity is not None and given.setdefault(entity.name, "identifying") != "identifying":
         raise UsageError(f"Column {entity.name!r} names the person; it cannot be {given[entity.name]} too.")
     sensitive = take(named.sensitive, "sensitive")
@@ -128,33 +126,9 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, 
     )
 
 
-def _pseudonymized(named: NamedColumns, columns: Sequence[Column], table: str) -> list[Column]:
-    """Return the columns that are to be published as pseudonyms."""
-    found = resolve_columns(named.pseudonymize, columns, table)
-    others = {
-        "quasi-identifying": named.quasi_identifiers,
-        "sensitive": named.sensitive,
-        "insensitive": named.insensitive,
-    }
-    for role, listed in others.items():
-        also = resolve_columns(listed, columns, table)
-        if both := [column.name for column in found if column in also]:
-            raise UsageError(
-                f"Column {both[0]!r} is to be pseudonymized, which is for identifying columns; it cannot be {role} too."
-            )
-    return found
-
-
 def resolve_quasi_identifiers(names: Iterable[str], columns: Sequence[Column], table: str) -> tuple[Column, ...]:
     """Return the named quasi-identifiers, each once, of a table that is looked at as it is."""
     resolved = resolve_columns(names, columns, table)
     if not resolved:
         raise UsageError(NO_QUASI_IDENTIFIER)
     return tuple(dict.fromkeys(resolved))
-
-
-def _entity(name: str | None, columns: Sequence[Column], table: str) -> Column | None:
-    if name is None:
-        return None
-    (entity,) = resolve_columns([name], columns, table)
-    return entity

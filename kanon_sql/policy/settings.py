@@ -33,15 +33,14 @@ class Setting:
         about: one line of help.
         section: of kanon.toml.
         takes: the words that it may be, or the type of its option.
-        default: what holds if it is not given.
         name: of the field and of the keyword.
         key: in kanon.toml and behind ``--set``; the option has hyphens for underscores. By default, the name.
         also: further JSON types that kanon.toml may have.
-        must: what a value must be, as an error says it.
+        must: what a value must be, as an error says it; by default, made from ``takes``.
         read: returns the value of a policy, or raises a ValueError; None keeps the given value.
-        metavar: what stands for a value in the help.
         is_written: whether a kanon.toml that is written has it if it is the default, too.
         is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
+        in_sets: whether a policy of several tables has it, too.
     """
 
     about: str
@@ -63,10 +62,7 @@ class Setting:
 
     @property
     def must_be(self) -> str:
-        """What a value must be."""
-        if self.must is not None:
-            return self.must
-        return _KINDS[self.takes] if isinstance(self.takes, type) else either(self.takes)
+        return self.must or (_KINDS[self.takes] if isinstance(self.takes, type) else either(self.takes))
 
     def value(self, given: Any) -> Any:  # noqa: ANN401 - of each setting its own
         """Return a given value as a policy has it, or raise a UsageError."""
@@ -180,34 +176,33 @@ def toml_document(text: str, path: Path) -> dict[str, Any]:
         raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
 
 
-def listed_texts(value: Any, otherwise: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+def column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    return listed_texts(value, f'{where} is a list of column names, as in ["age", "sex"].')
+
+
+def listed_texts(value: Any, otherwise: str) -> tuple[str, ...]:  # noqa: ANN401 - as above
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise PolicyError(otherwise)
     return tuple(value)
 
 
-def column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    return listed_texts(value, f'{where} is a list of column names, as in ["age", "sex"].')
-
-
-def checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a value of a kind; None stays None."""
-    if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-        kinds = {str: "a text", int: "a whole number", bool: "true or false"}
-        raise PolicyError(f"{where} must be {kinds[kind]}.")
+def checked(value: Any, kind: type | tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - as above
+    """Return a value of a kind, or one of some words; None stays None."""
+    if isinstance(kind, tuple):
+        is_one = value in kind
+    else:
+        is_one = isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (
+            kind is bool
+        )
+    if value is not None and not is_one:
+        raise PolicyError(f"{where} must be {' or '.join(kind) if isinstance(kind, tuple) else _KINDS[kind]}.")
     return value
 
 
-def threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+def threshold(value: Any, where: str) -> float:  # noqa: ANN401 - as above
+    if value is None or math.isnan(checked(value, float, where)):
         raise PolicyError(f"{where} must be a number.")
     return float(value)
-
-
-def one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    if value is not None and value not in allowed:
-        raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
-    return value
 
 
 def toml_of(document: Mapping[str, Mapping[str, Any]]) -> str:

@@ -33,8 +33,8 @@ def key_file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--pseudonymize", "name,age"), 2, "'age' is to be pseudonymized, which is for identifying columns"),
-        (("--pseudonymize", "name,disease"), 2, "it cannot be sensitive too"),
+        (("--pseudonymize", "name,age"), 2, "'age' was given two roles: quasi-identifying and identifying"),
+        (("--pseudonymize", "name,disease"), 2, "'disease' was given two roles: identifying and sensitive"),
         (("--pseudonymize", "who"), 2, "has no column 'who'"),
         (("--key-file", "good.key"), 2, "A key file is for pseudonyms"),
         (("--pseudonymize", "name", "--key-file", "short.key"), 2, "15 bytes"),

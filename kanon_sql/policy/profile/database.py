@@ -223,8 +223,7 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
 
 def _as_there(names: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the names of columns as their table has them; DuckDB keeps those of a constraint as they were written."""
-    found = ((name, find_column(name, columns)) for name in names)
-    return tuple(name if column is None else column.name for name, column in found)
+    return tuple(getattr(find_column(name, columns), "name", name) for name in names)
 
 
 def _may_be_key(column: Column) -> bool:
@@ -290,22 +289,21 @@ def _found(
         for to in tables
         for key in sorted(to.unique)
     ]
-    for table in tables:
-        for column in table.columns:
-            if (table.name, (column.name,)) in known or _numbers_rows(table, column):
-                continue
-            words = parts_of_name(column.name)
-            called_so = [
-                (to, key, is_own)
-                for to, key, names, is_own in named
-                if to is not table and _is_called_so(words, names) and _is_comparable(column, to.column(key))
-            ]
-            for wanted in (True, False):
-                candidates = [(to, key) for to, key, is_own in called_so if is_own is wanted]
-                found = [_measured(database, table, (column.name,), to, (key,)) for to, key in candidates]
-                if refers := [one for one in found if one.rows > 0 and one.unmatched <= _MOST_UNMATCHED * one.rows]:
-                    yield from refers
-                    break
+    for table, column in ((one, column) for one in tables for column in one.columns):
+        if (table.name, (column.name,)) in known or _numbers_rows(table, column):
+            continue
+        words = parts_of_name(column.name)
+        called_so = [
+            (to, key, is_own)
+            for to, key, names, is_own in named
+            if to is not table and _is_called_so(words, names) and _is_comparable(column, to.column(key))
+        ]
+        for wanted in (True, False):
+            candidates = [(to, key) for to, key, is_own in called_so if is_own is wanted]
+            found = [_measured(database, table, (column.name,), to, (key,)) for to, key in candidates]
+            if refers := [one for one in found if one.rows > 0 and one.unmatched <= _MOST_UNMATCHED * one.rows]:
+                yield from refers
+                break
 
 
 def _names_of_key(table: str, key: str) -> list[tuple[str, ...]]:
@@ -344,17 +342,12 @@ def _measured(
 ) -> TableReference:
     own = [_comparable(table.column(name), "referring") for name in columns]
     keys = [_comparable(to.column(name), "referred") for name in to_columns]
+    same = sql.all_of(one.eq(key) for one, key in zip(own, keys, strict=True))
+    has_value = sql.all_of(one.copy().is_(exp.null()).not_() for one in own)
     query = sql.query(
         "profile/reference",
-        values={
-            "key": keys[0],
-            "same": sql.all_of(one.eq(key) for one, key in zip(own, keys, strict=True)),
-            "has_value": sql.all_of(one.copy().is_(exp.null()).not_() for one in own),
-        },
-        relations={
-            "referring": sql.aliased(table.relation, "referring"),
-            "referred": sql.aliased(to.relation, "referred"),
-        },
+        values={"key": keys[0], "same": same, "has_value": has_value},
+        relations={name: sql.aliased(one.relation, name) for name, one in (("referring", table), ("referred", to))},
     )
     title = f"does {table.name}.{', '.join(columns)} refer to {to.name}?"
     ((rows, matched),) = database.holder.rows(query, title)
@@ -461,16 +454,15 @@ def _rows_of_others(
         at, alias = table, "source"
         for step, one in enumerate(way.references):
             to, of_step = tables[one.to_table], f"way_{number}_{step}"
-            same = [
+            same = sql.all_of(
                 _comparable(at.column(own), alias).eq(_comparable(to.column(key), of_step))
                 for own, key in zip(one.columns, one.to_columns, strict=True)
-            ]
-            query.join(sql.aliased(to.relation, of_step), on=sql.all_of(same), join_type="left", copy=False)
+            )
+            query.join(sql.aliased(to.relation, of_step), on=same, join_type="left", copy=False)
             at, alias = to, of_step
         people.append(_comparable(at.column(way.column), alias))
-    counts = [sql.where(sql.count_rows(), people[0].neq(person)) for person in people[1:]]
     answers = iter(())
-    if counts:
+    if counts := [sql.where(sql.count_rows(), people[0].neq(person)) for person in people[1:]]:
         title = f"do the ways from {table.name} lead to the same people?"
         answers = iter(database.holder.rows(query.select(*counts, copy=False), title)[0])
     return tuple(int(next(answers)) if end == ends[0] else None for end in ends[1:])

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.subsets import SubsetRisk
     from kanon_sql.risks.estimators.tuples import Tuples
 
-_N = "n"
 FIRST_YEAR = 1900
 _GROWN_UP = 18  # years: dates of birth go back further than dates of what a table is about
 _DIGITS_CHECKED = 10_000  # values whose check digits are checked, chosen by their hash
@@ -118,13 +117,6 @@ def counts_query(table: exp.Table, columns: Sequence[Column]) -> exp.Select:
     return sql.select_counts(table, [written(sql.column(one.name, "source"), one) for one in columns])
 
 
-def _values_query(table: exp.Table, column: Column, this_year: int) -> exp.Select:
-    """Return the query for the figures of the distinct values of a column and their rows."""
-    value = written(sql.column(column.name, "source"), column)
-    aggregates = [sql.named(aggregate, name) for name, aggregate in _aggregates(column, this_year).items()]
-    return sql.select("profile/values", values={"value": value, "aggregates": aggregates}, tables={"source": table})
-
-
 def table_figures(
     engine: Engine,
     table: exp.Table,
@@ -137,15 +129,17 @@ def table_figures(
 
     ``counted`` is what ``counts_query`` says of the table, if that is known already.
     """
-    rows, *counts = counted or engine.row(
-        counts_query(table, columns), "rows, NULLs and distinct values of every column"
-    )
+    title = "rows, NULLs and distinct values of every column"
+    rows, *counts = counted or engine.row(counts_query(table, columns), title)
     found = {}
     for place, column in enumerate(columns):
         values, distinct = counts[2 * place : 2 * place + 2]
-        names = list(_aggregates(column, this_year))
-        values_of_row = engine.row(_values_query(looked_at, column, this_year), f"values of {column.name}")
-        answers = {name: answer or 0 for name, answer in zip(names, values_of_row, strict=True)}
+        aggregates = _aggregates(column, this_year)
+        named: list[Any] = [sql.named(aggregate, name) for name, aggregate in aggregates.items()]
+        value = written(sql.column(column.name, "source"), column)
+        query = sql.select("profile/values", values={"value": value, "aggregates": named}, tables={"source": looked_at})
+        row = engine.row(query, f"values of {column.name}")
+        answers = {name: answer or 0 for name, answer in zip(aggregates, row, strict=True)}
         shares = _shares(engine, looked_at, column, answers)
         found[column.name] = _figures(int(rows), int(rows) - int(values), int(distinct), answers, shares)
     return found
@@ -153,14 +147,13 @@ def table_figures(
 
 def _aggregates(column: Column, this_year: int) -> dict[str, exp.Expr]:
     """Return the aggregates over the distinct values of a column by name."""
-    n, text = sql.column(_N), sql.column(TEXT)
-    one = n.eq(1)
+    n, text = sql.column("n"), sql.column(TEXT)
     found: dict[str, exp.Expr] = {
         "classes": sql.count_rows(),
         "rows": exp.Sum(this=n),
         "squares": exp.Sum(this=n * n),
         "largest": exp.Max(this=n.copy()),
-        "uniques": sql.where(sql.count_rows(), one),
+        "uniques": sql.where(sql.count_rows(), n.eq(1)),
         "values": exp.Count(this=text),
     }
     if not has_inner_values(column):
@@ -218,16 +211,10 @@ def _figures(
         spread = int(answers["last"]) - int(answers["first"])
         years = Years(int(answers["plausible"]) / values, int(answers["long_ago"]) / values, spread)
     return ColumnFigures(
-        rows=rows,
-        nulls=nulls,
-        distinct=distinct,
-        looked_at=looked_at,
-        classes=int(answers["classes"]),
-        uniques=int(answers["uniques"]),
-        largest=int(answers["largest"]),
+        *(rows, nulls, distinct, looked_at),
+        **{name: int(answers.get(name, 0)) for name in ("classes", "uniques", "largest", "longest")},
         separation=1 - alike / pairs if pairs else None,
         average_length=float(answers.get("average_length", 0)),
-        longest=int(answers.get("longest", 0)),
         shares=shares,
         years=years,
         spelling=spelling_of(answers),
@@ -260,22 +247,13 @@ def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tup
         if not subset.uniques:
             counted.append(subset)
             continue
-        keys = [sql.column(value_name(by_name[name])) for name in subset.columns]
-        members_of_class = [sql.named(people(sql.column(PERSON)), MEMBERS)]
-        query = sql.query(
-            "profile/alone",
-            values={"keys": keys, "people": members_of_class},
-            relations={"coded": tuples.relation},
-        )
+        keys: list[Any] = [sql.column(value_name(by_name[name])) for name in subset.columns]
+        values = {"keys": keys, "people": [sql.named(people(sql.column(PERSON)), MEMBERS)]}
+        query = sql.query("profile/alone", values=values, relations={"coded": tuples.relation})
         (alone,) = tuples.engine.row(query, f"people alone by {', '.join(subset.columns)}")
         share = int(alone) / members if members else None
         counted.append(replace(subset, uniques=int(alone), share_unique=share))
-    return tuple(sorted(counted, key=_worst_first))
-
-
-def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
-    smallest = math.inf if found.smallest_class is None else found.smallest_class
-    return -found.uniques, smallest, len(found.columns)
+    return tuple(sorted(counted, key=lambda one: (-one.uniques, one.smallest_class or math.inf, len(one.columns))))
 
 
 @dataclass(frozen=True)
@@ -308,12 +286,11 @@ def find_dependencies(
     counts = engine.rows(_pairs_query(table, pairs), "columns that determine each other")
     by_place = {int(place): int(n) for place, n in counts}
     found = []
-    for place, (one, other) in enumerate(pairs):
-        first = by_place[place] == figures[one.name].classes and _repeats(figures[one.name], figures[other.name])
-        second = by_place[place] == figures[other.name].classes and _repeats(figures[other.name], figures[one.name])
+    for place, (one, other) in enumerate((one.name, other.name) for one, other in pairs):
+        first = by_place[place] == figures[one].classes and _repeats(figures[one], figures[other])
+        second = by_place[place] == figures[other].classes and _repeats(figures[other], figures[one])
         if first or second:
-            told = (one, other) if first else (other, one)
-            found.append(Dependency(told[0].name, told[1].name, first and second))
+            found.append(Dependency(*((one, other) if first else (other, one)), first and second))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -125,14 +125,10 @@ def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column
             exp.LogicalOr(this=digit.copy()),
             exp.LogicalAnd(this=_matches(value, f"^({IDENTITY_OF_CHINA})$")),
         ]
-    row = source.engine.row(exp.select(*checks).from_(_first_rows(source)), "which texts have digits?")
-    facts = list(zip(columns, row[::3], row[1::3], row[2::3], strict=True))
-    digits = [
-        column
-        for column, every, some, identity in facts
-        if every and some and not identity and not _is_no_number(column.name)
-    ]
-    return digits, [column for column, _, _, identity in facts if identity]
+    row = _asked(source, checks, "which texts have digits?", first=True)
+    identities = [column for column, has in zip(columns, row[2::3], strict=True) if has]
+    with_digits = [column for column, *has in zip(columns, row[::3], row[1::3], strict=True) if all(has)]
+    return [one for one in with_digits if one not in identities and not _is_no_number(one.name)], identities
 
 
 def _parts_of_identity(column: Column) -> str:
@@ -159,14 +155,17 @@ def _padded_and_coded(source: Source, columns: Sequence[Column]) -> tuple[list[C
             exp.LogicalOr(this=exp.NEQ(this=value, expression=_trimmed(column))),
             exp.LogicalOr(this=_is_code(_trimmed(column), (*_CODES, *map(str, _NUMBERS)))),
         ]
-    query = exp.select(*checks).from_(sql.aliased(source.relation, "source"))
-    row = source.engine.row(query, "texts with white space or codes")
+    row = _asked(source, checks, "texts with white space or codes")
     padded = [column for column, has in zip(columns, row[::2], strict=True) if has]
     return padded, [column for column, has in zip(columns, row[1::2], strict=True) if has]
 
 
-def _first_rows(source: Source) -> exp.Subquery:
-    return exp.select("*").from_(source.relation.copy()).limit(_LOOKED_AT).subquery("source")
+def _asked(source: Source, values: Sequence[exp.Expr], title: str, *, first: bool = False) -> Sequence[Any]:
+    """Return the answers to aggregates over the rows, or the first of them."""
+    rows = exp.select("*").from_(source.relation.copy()).limit(_LOOKED_AT).subquery("source")
+    return source.engine.row(
+        exp.select(*values).from_(rows if first else sql.aliased(source.relation, "source")), title
+    )
 
 
 def _trimmed(column: Column) -> exp.Expr:
@@ -219,19 +218,17 @@ def _that_read_all(source: Source, column: Column, before: Rules, *, has_codes: 
     # Telephone numbers and postal codes begin with a zero. $20,000 is a price of thousands, and € 1.859 one of petrol.
     patterns = ("^0[0-9]", r"[\p{L}\p{Sc}]", "[0-9],[0-9]", r"[0-9]\.[0-9]", r"\p{Sc}\s*[0-9]{2,3}[,.][0-9]{3}$")
     signs = [exp.LogicalOr(this=_matches(text, pattern)) for pattern in patterns]
-    engine = source.engine
-    query = exp.select(*(_all_read(value) for value in values.values()), *signs).from_(_first_rows(source))
-    *facts, leading, currency, comma, point, long_groups = engine.row(query, f"ways to read {column.name}")
+    asked = [*map(_all_read, values.values()), *signs]
+    answers = _asked(source, asked, f"ways to read {column.name}", first=True)
+    *facts, leading, currency, comma, point, long_groups = answers
     ways = [way for way, reads in zip(tried, facts, strict=True) if reads]
     dates = [way for way in ways if way.startswith("date:")]
     if not dates and leading:
         return []
     numbers = [way for way in ways if way in _DECIMAL]
     signs_of = {"decimal:,": comma, "decimal:.": point}
-    if len(numbers) == 1 and not (currency or signs_of[numbers[0]]):
+    if not (currency or any(signs_of[way] for way in (numbers if len(numbers) == 1 else signs_of))):
         numbers = []  # 192.168.100.101, 444.806.657
-    elif not (currency or comma or point):
-        numbers = []
     elif len(numbers) > 1 and (long_groups or not (comma or point)):
         numbers = ["decimal:," if point else "decimal:."]
     if not numbers and not dates and "cast:BIGINT" in ways:
@@ -239,8 +236,7 @@ def _that_read_all(source: Source, column: Column, before: Rules, *, has_codes: 
     kept = dates or numbers
     if not kept:
         return []
-    query = exp.select(*(_all_read(values[way]) for way in kept)).from_(sql.aliased(source.relation, "source"))
-    read_all = engine.row(query, f"is all of {column.name} read?")
+    read_all = _asked(source, [_all_read(values[way]) for way in kept], f"is all of {column.name} read?")
     return [way for way, reads in zip(kept, read_all, strict=True) if reads]
 
 
@@ -261,7 +257,7 @@ def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
 def _are_whole(source: Source, column: Column, rules: Rules) -> bool:
     value = _as_read(column, rules).value
     whole = exp.LogicalAnd(this=exp.EQ(this=exp.Floor(this=value.copy()), expression=value.copy()))
-    return bool(source.engine.row(exp.select(whole).from_(sql.aliased(source.relation, "source")), "whole numbers?")[0])
+    return bool(_asked(source, [whole], "whole numbers?")[0])
 
 
 def _reason(way: str, codes: Sequence[str]) -> str:
@@ -289,7 +285,7 @@ def _codes_of_numbers(source: Source, numbers: Mapping[str, exp.Expr]) -> dict[s
         found += [
             exp.LTE(this=exp.Max(this=other.copy()), expression=sql.literal(code // _TIMES_LARGER)) for code in _LARGE
         ]
-    row = source.engine.row(exp.select(*found).from_(sql.aliased(source.relation, "source")), "codes among numbers")
+    row = _asked(source, found, "codes among numbers")
     size = len(found) // len(numbers)
     rules = {}
     for place, name in enumerate(numbers):

@@ -16,11 +16,6 @@ import tomli_w
 from kanon_sql.engine.base import written_name
 from kanon_sql.errors import counted
 from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.rules import FlatRule
-from kanon_sql.hierarchy.rules.dates import DateRule
-from kanon_sql.hierarchy.rules.intervals import IntervalRule
-from kanon_sql.hierarchy.rules.texts import MaskRule
-from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import K
 from kanon_sql.policy.schema import FIRST_LINE
 from kanon_sql.policy.standards import values_asked_for
@@ -48,22 +43,26 @@ _ROLES: dict[str, tuple[frozenset[ProposedRole], str]] = {
     "insensitive": (frozenset({"insensitive", "undecided"}), "Published as they are."),
 }
 _DECIDE = "# decide: "
+_IN_WORDS = {
+    "mask": "its characters replaced by * one after the other",
+    "flat": "the value itself, or *; a file of groups would keep more (kanon hierarchy suggest)",
+}
 _HEAD = (
     "Written by kanon init: a proposal, made from names and values of columns{also}. It cannot know what others know "
     "about the people in your data. Read each line, and move columns to where they belong. A column behind "
     '"# decide:" is not published. To publish it as it is, take "# decide: " away; if others could know it, move it to '
     "quasi_identifiers instead."
 )
+_PROPOSED = (
+    "Published columns whose role is a proposal: check each, then take it out. Reports are not green before the list "
+    "is empty."
+)
 _LISTS_OF_TABLES = (
     *(f"{name}: {text}" for name, (_, text) in _ROLES.items()),
-    "proposed: published columns whose role is a proposal. Check each, then take it out of the list.",
+    f"proposed: {_PROPOSED}",
     "person, key: published as pseudonyms, by which tables join.",
 )
 _NONE_FOUND = "None was found: name the columns here that others could know, such as age, sex, a town, a date."
-_PROPOSED = (
-    "Published columns whose role is a proposal. As long as one stands here, reports say so and are not green: check "
-    "each, then take it out of this list. When the list is empty, the roles are yours."
-)
 _HOW_LARGE = "5 is often asked for known recipients, 10 to 20 for the public; kanon compare shows what each costs."
 _LOCAL = '# algorithm = "local"  # rows have levels of their own: keeps more; columns get labels of several levels\n'
 
@@ -81,7 +80,6 @@ def policy_of_table(
         *_hierarchies(profile, where),
         *_settings("privacy", {"k": K.default if k is None else k}, {"k": K}),
         *_noted(_HOW_LARGE),
-        *_standards(profile),
         *_models(profile),
         *_search(),
         _LOCAL,
@@ -166,9 +164,7 @@ def _columns(profile: Profile, *, alone: bool = True) -> Iterable[str]:
         if alone or columns or setting == _GENERALIZED:
             yield from _array(setting, columns)
     if proposed := [name for name in profile.quasi_identifiers if name not in profile.named]:
-        if alone:
-            yield "\n"
-            yield from _noted(_PROPOSED)
+        yield from ("\n", *_noted(_PROPOSED)) if alone else ()
         yield toml_line("proposed", proposed)
     yield 'rest = "drop"  # columns that are named nowhere above: "drop" leaves them out, "keep" publishes them\n'
 
@@ -191,8 +187,8 @@ def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
 def _hierarchies(profile: Profile, where: Sequence[str], section: str | None = None) -> Iterable[str]:
     """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
     rules = profile.hierarchies
-    inside = {"directory", "columns"} & set(rules)
-    yield f"\n[{section or ('hierarchies.columns' if inside else 'hierarchies')}]\n"
+    own = "hierarchies.columns" if {"directory", "columns"} & set(rules) else "hierarchies"
+    yield f"\n[{section or own}]\n"
     yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
     if not profile.rows:
         yield from _noted(
@@ -206,9 +202,9 @@ def _hierarchies(profile: Profile, where: Sequence[str], section: str | None = N
     for name, rule in rules.items():
         yield f"{toml_line(name, rule).rstrip()}  # {comment_text(_in_words(rule))}\n"
         if (near := profile.nearly_fitting.get(name)) and name not in {column.name for column in profile.prepared}:
+            command = comment_text(shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", written_name(name)]))
             values = f"{near.missing:,} of {near.distinct:,} values"
-            command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", written_name(name)])
-            yield f"#   {near.rule} fits but for {values}: {comment_text(command)} tells how to list them\n"
+            yield f"#   {near.rule} fits but for {values}: {command} tells how to list them\n"
 
 
 def _in_words(rule: str) -> str:
@@ -216,41 +212,27 @@ def _in_words(rule: str) -> str:
     if rule.startswith(READY):
         ready = ready_made(rule.removeprefix(READY))
         return f"{ready.title}: {ready.levels}"
-    match parse_rule(rule):
-        case IntervalRule(widths=widths):
-            return f"intervals of {', '.join(format(width, 'f') for width in widths)}, then *"
-        case DateRule(units=units):
-            return f"{', '.join(units)}, then *"
-        case MaskRule():
-            return "its characters replaced by * one after the other"
-        case FlatRule():
-            return "the value itself, or *; a file of groups would keep more (kanon hierarchy suggest)"
-        case other:
-            return str(other)
-
-
-def _standards(profile: Profile) -> Iterable[str]:
-    if profile.standards:
-        yield "# kanon check and kanon report look at the rules of these, one by one.\n"
-        yield f"standards = {_list(profile.standards)}\n"
+    return _IN_WORDS.get(rule.partition(":")[0], "these steps, then *")
 
 
 def _models(profile: Profile) -> Iterable[str]:
-    """Yield what can be asked for sensitive columns, as comments: the person decides.
+    """Yield standards and what can be asked for sensitive columns.
 
-    What a standard asks for is no comment for columns that are published, as a person named them.
+    The latter is a comment, unless a standard asks for it and a person named the columns.
     """
+    if profile.standards:
+        yield "# kanon check and kanon report look at the rules of these, one by one.\n"
+        yield f"standards = {_list(profile.standards)}\n"
     sensitive = profile.of_role("sensitive")
-    if not sensitive:
-        return
     least = values_asked_for(profile.standards)
-    if least > 1 and (published := [name for name in sensitive if name in profile.named]):
+    published = [name for name in sensitive if name in profile.named]
+    if least > 1 and published:
         yield "# Among people who are alike, so many values of a sensitive column: a standard asks for it.\n"
         yield f"l = {{ {', '.join(f'{toml_key(name)} = {least}' for name in published)} }}\n"
-        return
-    yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
-    wanted = ", ".join(f"{toml_key(name)} = 2" for name in sensitive)
-    yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
+    elif sensitive:
+        yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
+        wanted = ", ".join(f"{toml_key(name)} = 2" for name in sensitive)
+        yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
 
 
 def _release(into: str | None, out: str | None) -> Iterable[str]:
