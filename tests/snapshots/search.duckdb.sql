@@ -21,9 +21,12 @@ SELECT
     WHEN schema_name = CURRENT_SCHEMA() AND database_name = CURRENT_DATABASE()
     THEN 1
     ELSE 0
-  END AS nearness
+  END AS nearness,
+  kind,
+  database_name = CURRENT_DATABASE() AS is_here
 FROM (
   SELECT
+    'TABLE' AS kind,
     database_name,
     schema_name,
     table_name AS name
@@ -32,6 +35,7 @@ FROM (
     NOT internal
   UNION ALL
   SELECT
+    'VIEW' AS kind,
     database_name,
     schema_name,
     view_name AS name
