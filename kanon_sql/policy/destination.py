@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from kanon_sql.engine.files import is_in_private_directory
 from kanon_sql.engine.sources.addresses import has_secrets, path_in
 from kanon_sql.engine.sources.layout import (
+    DECIMAL_SIGN,
     DELIMITERS,
     NOT_STATED,
     DataFile,
@@ -175,6 +176,7 @@ class Destination:
         f"The decimal sign of a CSV file: point or comma ({_AS_READ}, else point).",
         "release",
         str,
+        must=DECIMAL_SIGN,
         read=decimal_sign,
         metavar="SIGN",
     )

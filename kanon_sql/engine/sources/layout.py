@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 UTF_8 = "utf-8"
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 """The names of delimiters."""
+DECIMAL_SIGN = "a decimal sign: point or comma"
 _SIGNS = {**DELIMITERS, "point": ".", "space": " ", "none": "", "\\t": "\t"}
 PathLike = TypeVar("PathLike", str, Path)
 CSV, JSON, EXCEL, STATISTICS = "read_csv", "read_json", "excel", "statistics"
@@ -61,44 +62,24 @@ def encoding_named(name: str) -> str:
     return codecs.lookup(name).name
 
 
-def decimal_sign(name: str) -> str:
-    """Return a decimal sign, which may be given by its name."""
-    known = {"point": ".", "comma": ",", ".": ".", ",": ","}
-    if name not in known:
-        raise UsageError(f"The decimal sign of numbers is a point or a comma, not {name!r}.")
-    return known[name]
-
-
-# One function for each kind of setting: it returns the value, or raises a ValueError that says what the value must be.
-
-
-def _text(*needed: tuple[str, str], named: Mapping[str, str] | None = None) -> Callable[[object], str]:
+def _text(
+    *needed: tuple[str, str], named: Mapping[str, str] | None = None, to: Callable[[str], Any] = str
+) -> Callable[[object], Any]:
     """Return what reads a text, or its name, that must match patterns; each comes with what the text must be."""
 
-    def read(value: object) -> str:
-        found = (named or {}).get(value, value) if isinstance(value, str) else value
+    def read(value: object) -> Any:  # noqa: ANN401 - what ``to`` makes of a text
+        found = value if isinstance(value, str) or to is str else str(value)
+        found = (named or {}).get(found, found) if isinstance(found, str) else found
         for pattern, must in needed:
             if not isinstance(found, str) or re.fullmatch(pattern, found, re.DOTALL) is None:
                 raise ValueError(must)
-        return str(found)
+        return to(str(found))
 
     return read
 
 
 def _one_of(*values: str) -> Callable[[object], str]:
     return _text(("|".join(values), f"one of {', '.join(values)}"))
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not str(value).isascii() or not str(value).isdecimal():
-        raise ValueError("a number of lines, 0 or more")
-    return int(str(value))
-
-
-def _truth(value: object) -> bool:
-    if str(value).lower() not in {"true", "false"}:
-        raise ValueError("true or false")
-    return str(value).lower() == "true"
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -110,23 +91,25 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _header(value: object) -> bool | int | tuple[str, ...]:
-    if isinstance(value, list | tuple) or (isinstance(value, str) and "," in value):
-        return _texts(value)
-    try:
-        return _truth(value)
-    except ValueError:
-        if str(value).isdecimal() and int(str(value)) > 0:
-            return int(str(value))
-        raise ValueError("true, false, the number of a line, or a list of names") from None
+    is_list = isinstance(value, list | tuple) or "," in str(value)
+    return _texts(value) if is_list else _line(value)
 
 
 _WITH_YEAR = (".*%-?[Ycx].*", "a format with a year of four digits, %Y: two do not say the century")
 _WITHOUT_TIME = ("(?!.*%-?[HIMSfgnpXc]).*", "a format without a time of day, which timestampformat is for")
 _NAMES = f"or its name ({', '.join(DELIMITERS)})"
+_TRUTHS = "(?i:true|false)"
 _any_text = _text((".+", "a text"))
 _sign = _text((".?", f"one character, {_NAMES}"), named=_SIGNS)
 _delimiter = _text((r"[^\r\n\"] *", f"one character, with blanks behind it or without, {_NAMES}"), named=_SIGNS)
 _thousands = _text(("[^0-9+-]?", "one character that is no digit, plus or minus"), named=_SIGNS)
+decimal_sign = _text(("[.,]", DECIMAL_SIGN), named=_SIGNS)
+_count = _text(("[0-9]+", "a number of lines, 0 or more"), to=int)
+_truth = _text((_TRUTHS, "true or false"), to=lambda text: text.lower() == "true")
+_line = _text(
+    (f"{_TRUTHS}|0*[1-9][0-9]*", "true, false, the number of a line, or a list of names"),
+    to=lambda text: int(text) if text.isdecimal() else text.lower() == "true",
+)
 _TEXT_FILES, _TABLES = frozenset({CSV, JSON}), frozenset({CSV, EXCEL})
 _EVERY = frozenset(READERS.values())
 
@@ -163,15 +146,13 @@ class Layout:
     def __post_init__(self) -> None:
         for key, value in self.stated.items():
             try:
-                read = _READ[key](value)
+                object.__setattr__(self, key, _READ[key](value))
             except (TypeError, ValueError) as error:
                 must = error if isinstance(error, ValueError) else "a text"
                 raise UsageError(f"--read {key} must be {must}. Got {value!r}.") from None
-            object.__setattr__(self, key, read)
         if isinstance(self.header, tuple):
             object.__setattr__(self, "names", self.header)
-            object.__setattr__(self, "header", False)
-        elif self.names is not None and self.header is None:
+        if isinstance(self.header, tuple) or (self.names is not None and self.header is None):
             object.__setattr__(self, "header", False)
 
     @property
@@ -192,8 +173,8 @@ class Layout:
     @property
     def above(self) -> int:
         """How many lines are above the header: those that are skipped, and those above the line that is stated."""
-        is_line = isinstance(self.header, int) and not isinstance(self.header, bool)
-        return (self.skip or 0) + (self.header - 1 if is_line else 0)  # type: ignore[operator]  # a number
+        line = self.header if isinstance(self.header, int) and not isinstance(self.header, bool) else 1
+        return (self.skip or 0) + line - 1
 
     @property
     def may_lack_header(self) -> bool:
@@ -291,8 +272,7 @@ class DataFile:
     def __fspath__(self) -> str:
         return os.fspath(self.path)
 
-    def __str__(self) -> str:
-        return os.fspath(self.path)
+    __str__ = __fspath__
 
 
 def data_file(path: PathLike, layout: Layout) -> PathLike | DataFile:
@@ -308,7 +288,7 @@ def _warn(text: str) -> None:
     warnings.warn(in_python(text), stacklevel=2)
 
 
-_STATED: ContextVar[tuple[Layout, Callable[[str], None]]] = ContextVar("kanon_layout")
+_STATED: ContextVar[tuple[Layout, Callable[[str], None]]] = ContextVar("kanon_layout", default=(NOT_STATED, _warn))
 
 
 @contextmanager
@@ -322,9 +302,9 @@ def reading_as(layout: Layout, note: Callable[[str], None]) -> Iterator[None]:
 
 
 def stated() -> Layout:
-    return _STATED.get((NOT_STATED, _warn))[0]
+    return _STATED.get()[0]
 
 
 def say(text: str) -> None:
     """Tell what was found in a file, and what states it."""
-    _STATED.get((NOT_STATED, _warn))[1](text)
+    _STATED.get()[1](text)
