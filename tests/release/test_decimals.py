@@ -120,7 +120,7 @@ def test_where_a_comma_separates_values(in_tmp: Path) -> None:
 
 
 def test_no_decimal_sign(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    with pytest.raises(UsageError, match="decimal_separator must be a decimal sign: point or comma. Got ';'"):
+    with pytest.raises(UsageError, match=r"decimal_separator must be a decimal sign: point or comma\. Got ';'"):
         DataFile("t.csv", decimal_separator=";")
     (in_tmp / "t.json").write_text('[{"a": 1.5}]', encoding="utf-8")
     ended = kanon("profile", "t.json", "--decimal", "comma")

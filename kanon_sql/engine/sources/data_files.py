@@ -126,7 +126,7 @@ def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
     require_names(engine, reader, sql.literal(glob.escape(str(read.files[0]))), columns, read.path.name)
     if reader == "read_parquet":
         engine.watch(lambda: matching(read.pattern))
-    return FileRead(create, columns, read.layout)
+    return FileRead(create, columns, read.layout, reader=reader)
 
 
 def make_from_file(

@@ -22,7 +22,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.excel import read_sheet
-from kanon_sql.engine.sources.layout import READERS, Layout, layout_of_texts
+from kanon_sql.engine.sources.layout import EXCEL, READERS, Layout, layout_of_texts
 from kanon_sql.engine.sources.reading import FileRead, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
@@ -126,7 +126,7 @@ def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layou
     words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *stated)
     reader.this.expressions[0].replace(sql.literal(target))
     create.comments = [f"Before this, where kanon-sql is installed: {shlex.join(words)}"]
-    return FileRead(create, engine.columns(relation), layout, sheet=sheet)
+    return FileRead(create, engine.columns(relation), layout, sheet=sheet, reader=EXCEL)
 
 
 def _of_statistics(path: Path, *, labels: bool) -> Rows:

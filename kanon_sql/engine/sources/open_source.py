@@ -193,7 +193,7 @@ class Source:
 
     @property
     def is_csv(self) -> bool:
-        return self.file is not None and any(one.name == CSV for one in self.read.create.find_all(exp.Anonymous))
+        return self.file is not None and self.read.reader == CSV
 
     def why_unordered(self) -> str | None:
         """Return why the order of its rows means nothing; None if it may mean something."""

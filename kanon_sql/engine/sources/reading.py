@@ -118,6 +118,7 @@ class FileRead:
     delimiter: str = ","  # of a CSV file
     formats: Mapping[str, str] = field(default_factory=dict)  # by column, of dates that are not written as in SQL
     sheet: str | None = None  # of an Excel file with several
+    reader: str | None = None  # see ``layout.READERS``; None if no file on this machine was read
 
 
 def read_csv(read: Files, relation: exp.Table) -> FileRead:
@@ -152,7 +153,7 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
         is_comma = {kind for kind in kinds.values() if kind in _DECIMALS} == {"comma"}
         known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
         formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
-        return FileRead(create, read.engine.columns(relation), known, delimiter, formats)
+        return FileRead(create, read.engine.columns(relation), known, delimiter, formats, reader=CSV)
     raise wrong or SourceError(f"The headers in {read.path} have different delimiters: read the files one by one.")
 
 

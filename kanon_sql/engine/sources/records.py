@@ -19,7 +19,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -42,10 +42,9 @@ _ZSTD, _SKIPPABLE = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
 class NotUtf8Error(SourceError):
     """A text file is in another encoding."""
 
-
-def not_utf8(file: Path) -> NotUtf8Error:
-    first = "unpack it, and state" if file.suffix.lower() in PACKED else "state"
-    return NotUtf8Error(f"{file} is not UTF-8: {first} the encoding, --read encoding=NAME.")
+    def __init__(self, file: Path) -> None:
+        first = "unpack it, and state" if file.suffix.lower() in PACKED else "state"
+        super().__init__(f"{file} is not UTF-8: {first} the encoding, --read encoding=NAME.")
 
 
 def unreadable(path: Path) -> SourceError:
@@ -56,15 +55,17 @@ def unreadable(path: Path) -> SourceError:
 @contextmanager
 def lines_of(engine: DuckDBEngine, path: Path, limit: int = _EVERY_LINE) -> Iterator[Iterator[str]]:
     """Open a file of UTF-8 for reading line by line; a file of .zst is read by DuckDB, at once."""
-    suffix = path.suffix.lower()
-    if suffix == ".zst":
+    if path.suffix.lower() == ".zst":
         require_whole(path)
         values: dict[str, sql.Value] = {"path": glob.escape(str(path)), "limit": limit}
         rows = engine.rows(sql.statement("files/lines_of_csv", values=values), "lines of the file")
         yield (f"{line or ''}\n" for (line,) in rows)
-    else:
+        return
+    try:
         with _unpacked(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
             yield iter(text)
+    except UnicodeDecodeError:
+        raise NotUtf8Error(path) from None
 
 
 @contextmanager
@@ -171,8 +172,6 @@ def counted_records(
                         "Mend the line (a delimiter inside a value needs quotes around the value), or state the "
                         "layout: --read delim=SIGN, quote=SIGN, comment=SIGN, skip=LINES or skip_footer=LINES."
                     )
-    except UnicodeDecodeError:
-        raise not_utf8(file) from None
     except csv.Error:
         raise SourceError(
             f"{file}, behind line {line:,}: a quote has no end, or text stands behind it. Mend it, or "
@@ -190,39 +189,44 @@ def header_of(engine: DuckDBEngine, file: Path, layout: Layout) -> tuple[int, di
     """Return how many lines are above the header, and its fields by each delimiter that may be meant; none if empty."""
     delimiters = [*SHOWN] if layout.delim is None else [layout.delim]
     with lines_of(engine, file, limit=layout.above + _LINES_OF_HEADER) as lines:
-        try:
-            skip = sum(1 for _ in islice(lines, layout.above))
-            for line in lines:
-                separator = _SEPARATOR_LINE.fullmatch(line)
-                if separator is not None and layout.delim is None:
-                    delimiters = [separator["sign"]]
-                elif line.strip():
-                    first = [line, *islice(lines, _LINES_OF_HEADER)]
-                    break
-                skip += 1
-            else:
-                return skip, {}
-        except UnicodeDecodeError:
-            raise not_utf8(file) from None
-    by_most = sorted(((sign, _first_record(first, sign, layout)) for sign in delimiters), key=lambda own: -len(own[1]))
-    if several := {sign: fields for sign, fields in by_most if len(fields) > 1}:
+        skip = sum(1 for _ in islice(lines, layout.above))
+        for line in lines:
+            separator = _SEPARATOR_LINE.fullmatch(line)
+            if separator is not None and layout.delim is None:
+                delimiters = [separator["sign"]]
+            elif line.strip():
+                first = [line, *islice(lines, _LINES_OF_HEADER)]
+                break
+            skip += 1
+        else:
+            return skip, {}
+    split = {sign: _split(first, sign, layout) for sign in delimiters}
+    by_most = sorted(split.items(), key=lambda own: -len(own[1][0]))
+    if several := {sign: tuple(header) for sign, (header, *_) in by_most if len(header) > 1}:
         return skip, several
     if layout.delim is None:
-        _require_no_title(file, first, skip, layout)
+        _require_no_title(file, split, skip)
     # A file of one column: nothing stands between values.
-    return skip, {layout.delim or _NO_DELIMITER: _first_record(first, _NO_DELIMITER, layout)}
+    return skip, {layout.delim or _NO_DELIMITER: tuple(_split(first, _NO_DELIMITER, layout)[0])}
 
 
-def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layout) -> None:
+def _split(lines: Sequence[str], delimiter: str, layout: Layout) -> list[list[str]]:
+    """Return the records of the first lines, up to a quote without an end, which ``counted_records`` names."""
+    records = []
+    with suppress(csv.Error):
+        for record in csv_reader(lines, replace(layout, delim=delimiter)):
+            records.append(record)  # noqa: PERF402 - those before an error are kept
+    return records or [lines[0].split(delimiter)]
+
+
+def _require_no_title(file: Path, split: Mapping[str, list[list[str]]], skip: int) -> None:
     """Raise if the first line has one field by any delimiter, and most others as many as each other by one of them."""
     found = []
-    for sign, shown in SHOWN.items():
-        with suppress(csv.Error):
-            records = enumerate(csv_reader(lines[1:], replace(layout, delim=sign)), start=skip + 2)
-            widths = [(len(record), line) for line, record in records if record]
-            (width, number), *_ = Counter(width for width, _ in widths).most_common(1) or [(1, 0)]
-            if width > 1 and 2 * number > len(widths):
-                found.append((width, shown, next(line for own, line in widths if own == width)))
+    for sign, (_, *records) in split.items():
+        widths = [(len(record), line) for line, record in enumerate(records, start=skip + 2) if record]
+        (width, number), *_ = Counter(width for width, _ in widths).most_common(1) or [(1, 0)]
+        if width > 1 and 2 * number > len(widths):
+            found.append((width, SHOWN.get(sign, sign), next(line for own, line in widths if own == width)))
     if found:
         width, shown, line = max(found)
         raise SourceError(
@@ -230,13 +234,6 @@ def _require_no_title(file: Path, lines: Sequence[str], skip: int, layout: Layou
             f"is another line, state it: --read header={line}. If the file has one column, state a delimiter that no "
             "line has: --read delim=pipe."
         )
-
-
-def _first_record(lines: Sequence[str], delimiter: str, layout: Layout) -> tuple[str, ...]:
-    try:
-        return tuple(next(csv_reader(lines, replace(layout, delim=delimiter)), []))
-    except csv.Error:  # a quote without an end: ``counted_records`` names its line
-        return tuple(lines[0].split(delimiter))
 
 
 def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple[tuple[str, ...], list[str]]:

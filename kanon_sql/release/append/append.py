@@ -30,7 +30,7 @@ from kanon_sql.engine.equality import published, published_type
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
 from kanon_sql.engine.sources.addresses import is_warehouse, shown_source
-from kanon_sql.engine.sources.data_files import files_at, reader_of
+from kanon_sql.engine.sources.layout import JSON
 from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_named, open_source
 from kanon_sql.engine.sources.preparing import type_of_cast, with_prepared
 from kanon_sql.engine.time_zones import computing_in
@@ -349,7 +349,7 @@ def _as_locked(new: Source, lock: Lock) -> Source:
             kind in _ISO
             and column.type in _ISO
             and new.file
-            and reader_of(files_at(new.file)[0]).startswith("read_json")
+            and new.read.reader == JSON
         ):
             raise UsageError(
                 f"How dates are written in {new.name} is guessed from its values, and those of another file could be "
