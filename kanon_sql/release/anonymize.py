@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
+    from kanon_sql.release.pseudonyms import Pseudonyms
 
 
 _FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
@@ -213,7 +214,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
                 release.take((*SEARCH, *PSEUDONYMS))
                 release.policy = policy
             if release.rows_suppressed > allowed:
-                raise NoSolutionError(_too_many_tied(release, allowed))
+                raise NoSolutionError(_too_many_tied(release, release.publication.pseudonyms, allowed))
         release.spent = time.monotonic() - begun
         return release
 
@@ -354,23 +355,17 @@ SEARCH = (
 PSEUDONYMS = (TimedStep("pseudonyms", _leave_out_tied),)
 
 
-def _too_many_tied(release: Release, allowed: int) -> str:
+def _too_many_tied(release: Release, pseudonyms: Pseudonyms, allowed: int) -> str:
     """Return the message: without the people whose classes reveal them, a release suppresses too much."""
-    pseudonyms, rows, suppressed = release.publication.pseudonyms, release.rows_in, release.rows_suppressed
-    if pseudonyms is None:
-        raise TypeError("The release has no pseudonyms")
-    k = k_of_rows(release.publication.models)
-    columns = " and ".join(map(repr, pseudonyms.names))
-    found = (
-        f"{pseudonyms.people_left_out:,} pseudonyms of column {columns} tie rows to a combination of classes that "
-        f"fewer than {k} pseudonyms have. Without these people {suppressed:,} of {rows:,} rows are suppressed, and "
-        f"{allowed:,} may be: "
-    )
+    rows, suppressed = release.rows_in, release.rows_suppressed
     share = math.ceil(suppressed / rows * 10_000) / 10_000
     more = f"allow more (--max-suppressed {share:g}), " if suppressed < rows and share < 1 else ""
     return (
-        f"{found}{more}make one row of each person, generalize what differs between the rows of a person, or leave the "
-        "pseudonyms out. Nothing was written."
+        f"{pseudonyms.people_left_out:,} pseudonyms of column {' and '.join(map(repr, pseudonyms.names))} tie rows to "
+        f"a combination of classes that fewer than {k_of_rows(release.publication.models)} pseudonyms have. Without "
+        f"these people {suppressed:,} of {rows:,} rows are suppressed, and {allowed:,} may be: {more}make one row of "
+        "each person, generalize what differs between the rows of a person, or leave the pseudonyms out. Nothing was "
+        "written."
     )
 
 
@@ -388,10 +383,7 @@ def measured(
     classes: exp.Table | PartTables,
     models: Sequence[PrivacyModel] | None = None,
 ) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of a recoding, and drop what it was measured from (see ``SearchResult``).
-
-    ``models`` are those of the policy as conditions on the classes of a node, where they are not by themselves.
-    """
+    """Return every measure of a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
     of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     models = prepared.coded(policy.models) if models is None else models
     found = _measures_of(prepared, policy, recoding, classes, models)

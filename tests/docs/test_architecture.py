@@ -19,6 +19,8 @@ from conftest import REPOSITORY
 
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.algorithms import ALGORITHMS
+from kanon_sql.release.anonymize import PSEUDONYMS, SEARCH
+from kanon_sql.release.tables.anonymize import STEPS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +71,15 @@ def test_every_file_that_the_page_names_exists() -> None:
     drawn = set(re.findall(r"^      (\w+)/ ", text, re.MULTILINE))
     assert drawn == rooms
     assert len(rooms) == 14
+
+
+def test_the_page_lists_the_steps_of_a_release() -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for before, steps in (
+        ("Of one table: ", (*SEARCH, *PSEUDONYMS)),
+        ("several tables (`kanon_sql/release/tables/anonymize.py`): ", STEPS),
+    ):
+        assert before + ", ".join(f"`{step.name}`" for step in steps) + "." in text
 
 
 def extended_copy(directory: Path) -> Path:

@@ -10,14 +10,14 @@ has the number and the codes of that one; rows of people have them from the tabl
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.policy.tables import Through
-from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table, with_numbers
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, Temporary, beside, everybody, of_table, with_numbers
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -36,46 +36,36 @@ class CodedTables:
     def __init__(self, opened: OpenedTables) -> None:
         self.opened = opened
         self._made: dict[str, exp.Table] = {}
-        self._kinds: list[tuple[exp.Table, Literal["TABLE", "VIEW"]]] = []
+        self._relations = Temporary(opened.engine)
         self._columns = [hierarchy.column.name for hierarchy in opened.hierarchies]
 
     @cached_property
     def people(self) -> exp.Table:
         """A view of the people, each once with a number; with their codes, if there is a table of people."""
         opened, people = self.opened, self.opened.people
-        columns: list[exp.Expr] = [sql.column(PERSON, "source")]
         source = everybody(opened) if people is None else opened.raw_rows(people).subquery("source")
         hierarchies = () if people is None else people.hierarchies
         source.set("alias", exp.TableAlias(this=sql.identifier("source")))
         names = {own.column.name: sql.column(own.column.name, "source") for own in hierarchies}
-        query = self._query(source, [], columns, hierarchies, names)
+        query = self._query(source, [], [sql.column(PERSON, "source")], hierarchies, names)
         coded, numbered = (opened.engine.temporary_name(f"kanon_persons{name}") for name in ("_coded", ""))
-        opened.engine.run(sql.create_table(coded, query, temporary=True), "the people, and their codes")
-        self._kinds.append((coded, "TABLE"))
-        opened.engine.run(sql.create_view(numbered, with_numbers(coded), temporary=True), "a number for each of them")
-        self._kinds.append((numbered, "VIEW"))
-        return numbered
+        self._relations.make(coded, query, "the people, and their codes")
+        return self._relations.make(numbered, with_numbers(coded), "a number for each of them", kind="VIEW")
 
     def of(self, member: Member) -> exp.Table:
         """Return the coded rows of a table: a view, or a table where others refer to it."""
         if member is self.opened.people:
             return self.people
         if member.name not in self._made:
-            engine = self.opened.engine
-            relation = engine.temporary_name("kanon_coded")
-            referred_to = self.opened.is_referred_to(member)
-            make = sql.create_table if referred_to else sql.create_view
+            relation = self.opened.engine.temporary_name("kanon_coded")
+            kind = "TABLE" if self.opened.is_referred_to(member) else "VIEW"
             title = f"the rows of {member.name} with the number of the person and codes"
-            engine.run(make(relation, self._events(member), temporary=True), title)
-            self._made[member.name] = relation
-            self._kinds.append((relation, "TABLE" if referred_to else "VIEW"))
+            self._made[member.name] = self._relations.make(relation, self._events(member), title, kind=kind)
         return self._made[member.name]
 
     def drop(self) -> None:
         """Drop what was made: a search is over, and a release makes its rows of others."""
-        for relation, kind in reversed(self._kinds):
-            self.opened.engine.run(sql.drop(relation, kind), "drop coded rows")
-        self._kinds.clear()
+        self._relations.drop("drop coded rows")
 
     def codes(self, hierarchy: Hierarchy) -> list[str]:
         """Return the columns that have the words of the codes of a column."""
@@ -85,7 +75,7 @@ class CodedTables:
     def known(self, member: Member) -> list[Hierarchy]:
         """Return the hierarchies of all columns of which the rows of a table have codes."""
         people = self.opened.people
-        of_people = list(people.hierarchies) if people is not None and people is not member else []
+        of_people = () if people is None or people is member else people.hierarchies
         return [*of_people, *self.opened.known_with(member)]
 
     def _events(self, member: Member) -> exp.Query:
@@ -97,13 +87,8 @@ class CodedTables:
         columns: list[exp.Expr] = [sql.column(PERSON_NUMBER, alias)]
         if member.own_key is not None:
             columns.append(sql.named(of_table(member, member.own_key.name), KEY))
-        own = {one.column.name for one in member.hierarchies}
-        columns += [
-            sql.column(code, alias)
-            for one in self.known(member)
-            if one.column.name not in own
-            for code in self.codes(one)
-        ]
+        others = [one for one in self.known(member) if one.column.name not in member.labels]
+        columns += [sql.column(code, alias) for one in others for code in self.codes(one)]
         values = {member.names[one.name]: of_table(member, one.name) for one in member.quasi_identifiers}
         source = sql.aliased(member.relation, member.name)
         return self._query(source, [(sql.aliased(referred, alias), refers)], columns, member.hierarchies, values)
@@ -119,11 +104,10 @@ class CodedTables:
         lookups: list[tuple[exp.Expr, exp.Expr]] = []
         for number, own in enumerate(hierarchies):
             alias = beside(source.alias, f"kanon_hierarchy_{number + 1}")
-            lookups.append(
-                (sql.aliased(own.relation, alias), sql.same(values[own.column.name], sql.column(VALUE, alias)))
-            )
-            for word, name in enumerate(self.codes(own)):
-                columns.append(sql.named(sql.column(code_name(word), alias), name))
+            is_value = sql.same(values[own.column.name], sql.column(VALUE, alias))
+            lookups.append((sql.aliased(own.relation, alias), is_value))
+            codes = enumerate(self.codes(own))
+            columns += [sql.named(sql.column(code_name(word), alias), name) for word, name in codes]
         return sql.query(
             "tables/coded",
             values={"columns": columns},

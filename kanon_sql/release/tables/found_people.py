@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from kanon_sql.errors import counted
 from kanon_sql.policy.tables import MOST_EVENTS
+from kanon_sql.release.tables.opened import Temporary
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -52,17 +53,12 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
     people, events = (engine.temporary_name(name) for name in ("kanon_found_people", "kanon_found_events"))
     of_people = tables.people().subquery("known_people")
     of_events = tables.events().subquery("events")
-    made = []
-
-    def make(table: exp.Table, query: exp.Query, title: str) -> None:
-        engine.run(sql.create_table(table, query, temporary=True), title)
-        made.append(table)
-
+    made = Temporary(engine)
     try:
         query = sql.query("tables/numbered_classes", relations={"known_people": of_people})
-        make(people, query, "people, by what is published of them")
+        made.make(people, query, "people, by what is published of them")
         query = sql.query("tables/known_kinds", tables={"known_people": people}, relations={"events": of_events})
-        make(events, query, "which kinds of events each person has")
+        made.make(events, query, "which kinds of events each person has")
         kinds = engine.rows(sql.query("tables/kinds_per_person", tables={"events": events}), "events of people")
         found: list[FoundPeople] = []
         shared: list[exp.Query] = []
@@ -74,7 +70,7 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
                 continue
             rarest = engine.temporary_name("kanon_rarest")
             known = f"what is published of a person and {counted(number, 'event')}"
-            make(rarest, _rarest(events if number else people, number), f"how many people share {known}")
+            made.make(rarest, _rarest(events if number else people, number), f"how many people share {known}")
             shared.append(exp.select("person", "fewest").from_(rarest.copy()))
             every = sql.union_all([one.copy() for one in shared]).subquery("rarest_known")
             counts = sql.query("tables/found_people", values={"k": policy.k}, relations={"rarest_known": every})
@@ -82,8 +78,7 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
             found.append(FoundPeople(number, everybody, combinations, alone, below_k, smallest))
         return tuple(found)
     finally:
-        for table in reversed(made):
-            engine.run(sql.drop(table), "drop what was counted in")
+        made.drop("drop what was counted in")
 
 
 def _rarest(table: exp.Table, number: int) -> exp.Query:

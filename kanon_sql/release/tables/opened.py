@@ -38,7 +38,9 @@ from kanon_sql.sql.names import folded, unused_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.keys import Secret
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.tables import TablePolicy, TablesPolicy
 
@@ -229,47 +231,64 @@ class OpenedTables(Closing):
     def raw_rows(self, member: Member) -> exp.Select:
         """Return the rows of a table with the values that its classes are made of."""
         owners = {own.name: own for own in (self.people or member, *self.path(member))}.values()
-        columns = [
-            sql.named(of_table(own, column.name), own.names[column.name])
-            for own in owners
-            for column in own.quasi_identifiers
-        ]
-        return self.rows(member, columns)
+        columns = [(own, column.name) for own in owners for column in own.quasi_identifiers]
+        return self.rows(member, [sql.named(of_table(own, name), own.names[name]) for own, name in columns])
 
     def labelled(
         self, member: Member, levels: Mapping[str, int]
     ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
-        """Return the published columns of a table but its keys, with labels for values; and the joins to the labels.
-
-        ``levels`` have the names of columns where rows are put together.
-        """
+        """Return the published columns of a table but its keys, with labels for values; and the joins to the labels."""
         columns, joins = list[exp.Expr](), list[tuple[exp.Expr, exp.Expr]]()
-        for column, hierarchy in zip(member.quasi_identifiers, member.hierarchies, strict=True):
-            name, level = member.names[column.name], levels[member.names[column.name]]
-            if level == 0:
-                columns.append(sql.named(sql.qualified(as_published(column).unalias(), member.name), name))
-            elif level == hierarchy.height:
-                columns.append(sql.named(sql.literal(hierarchy.root), name))
-            else:
-                columns.append(sql.named(sql.column(level_name(level), name), name))
-                value = looked_up(of_table(member, column.name), column)
-                same = sql.same(value, sql.column(VALUE, name), column.family)
-                joins.append((sql.aliased(hierarchy.readable, name), same))
-        taken = {column.name for column in member.quasi_identifiers}
-        taken |= {*member.key_names}
-        for column in member.published:
-            if column.name not in taken:
+        hierarchies = dict(zip(member.quasi_identifiers, member.hierarchies, strict=True))
+        others = [one for one in member.published if one not in hierarchies and one.name not in member.key_names]
+        for column in (*hierarchies, *others):
+            name, hierarchy = member.names[column.name], hierarchies.get(column)
+            if hierarchy is None or (level := levels[name]) == 0:
                 value = sql.qualified(as_published(column).unalias(), member.name)
-                columns.append(sql.named(value, member.names[column.name]))
+            elif level == hierarchy.height:
+                value = sql.literal(hierarchy.root)
+            else:
+                value = sql.column(level_name(level), name)
+                found = looked_up(of_table(member, column.name), column)
+                same = sql.same(found, sql.column(VALUE, name), column.family)
+                joins.append((sql.aliased(hierarchy.readable, name), same))
+            columns.append(sql.named(value, name))
         return columns, joins
+
+
+class Temporary:
+    """Temporary tables and views, each after those that it reads, which are dropped together."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._made: list[tuple[exp.Table, str]] = []
+
+    def make(
+        self,
+        name: exp.Table,
+        query: exp.Query,
+        title: str,
+        secrets: Mapping[str, Secret] | None = None,
+        kind: str = "TABLE",
+    ) -> exp.Table:
+        statement = (sql.create_view if kind == "VIEW" else sql.create_table)(name, query, temporary=True)
+        if secrets:
+            self._engine.rows(statement, title, secrets)
+        else:
+            self._engine.run(statement, title)
+        self._made.append((name, kind))
+        return name
+
+    def drop(self, title: str) -> None:
+        while self._made:
+            self._engine.run(sql.drop(*self._made.pop()), title)
 
 
 def everybody(opened: OpenedTables) -> exp.Subquery:
     """Return a relation with each person once."""
     if opened.people is not None:
         return opened.rows(opened.people, []).subquery("rows_of_people")
-    every = sql.union_distinct([opened.rows(member, []) for member in opened.events])
-    return every.subquery("rows_of_people")
+    return sql.union_distinct([opened.rows(member, []) for member in opened.events]).subquery("rows_of_people")
 
 
 def with_numbers(people: exp.Table) -> exp.Select:
@@ -616,9 +635,6 @@ def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> S
 
 
 def _names(table: str) -> list[str]:
-    """Return the names that a released table may have: as in the policy, then without what is before a point.
-
-    That may be a schema; but the name of a table can have points too.
-    """
+    """Return the names that a released table may have: as in the policy, then without what may be its schema."""
     parts = table.split(".")
     return [".".join(parts[place:]) for place in range(len(parts))]

@@ -33,7 +33,7 @@ from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.policy.tables import TablesPolicy, Through
 from kanon_sql.release.pseudonyms import canonical_bytes, require_unprofiled
 from kanon_sql.release.steps import Made
-from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, beside, everybody, of_table, with_numbers
+from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, Temporary, beside, everybody, of_table, with_numbers
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -102,7 +102,7 @@ class ReleasedRows:
         self._rows = {member.name: new("kanon_rows") for member in (*people, *events)}
         self._left = {member.name: new("kanon_left") for member in events}
         self.kinds = {one.name: new("kanon_kinds") for one in self._with_kinds if self._is_numbered(one)}
-        self._made: list[tuple[exp.Table, str]] = []
+        self._made = Temporary(self.opened.engine)
 
     @cached_property
     def _with_kinds(self) -> tuple[Member, ...]:
@@ -131,25 +131,7 @@ class ReleasedRows:
 
     def close(self) -> None:
         """Drop what was made."""
-        for relation, kind in reversed(self._made):
-            self.opened.engine.run(sql.drop(relation, kind), "drop what was made on the way")
-        self._made.clear()
-
-    def _create(
-        self,
-        name: exp.Table,
-        query: exp.Query,
-        title: str,
-        secrets: Mapping[str, Secret] | None = None,
-        *,
-        view: bool = False,
-    ) -> None:
-        statement = (sql.create_view if view else sql.create_table)(name, query, temporary=True)
-        if secrets:
-            self.opened.engine.rows(statement, title, secrets)
-        else:
-            self.opened.engine.run(statement, title)
-        self._made.append((name, "VIEW" if view else "TABLE"))
+        self._made.drop("drop what was made on the way")
 
     # 1. People
 
@@ -162,7 +144,7 @@ class ReleasedRows:
             labels, view = people.labels, self._rows[people.name]
             published = [people.names[column.name] for column in people.published if column != people.reference]
             with_labels = opened.rows(people, *opened.labelled(people, self.levels))
-            self._create(view, with_labels, f"the rows of {people.name} with their labels", view=True)
+            self._made.make(view, with_labels, f"the rows of {people.name} with their labels", kind="VIEW")
             rows = sql.aliased(view, own)
         named = people or next(member for member in opened.events if isinstance(member.policy.person, str))
         pseudonym, title, secrets = self._pseudonym(sql.column(PERSON, own), named.keys[0], "kanon_person_key")
@@ -179,8 +161,8 @@ class ReleasedRows:
         )
         title = f"the people, with their pseudonyms, and the classes of those released. {title}"
         everyone = opened.engine.temporary_name("kanon_everyone")
-        self._create(everyone, query, title, secrets)
-        self._create(self.people, with_numbers(everyone), "a number for each of them", view=True)
+        self._made.make(everyone, query, title, secrets)
+        self._made.make(self.people, with_numbers(everyone), "a number for each of them", kind="VIEW")
         self.people_in = self._count(self.people, "people in the tables")
         if people is not None:
             self.of_people[people.name] = self.people_in
@@ -207,7 +189,7 @@ class ReleasedRows:
     def _make_rows(self, member: Member) -> None:
         name, labels, rows = member.name, member.labels, self._rows[member.name]
         title = f"the rows of {name} with the person of each, and their labels"
-        self._create(rows, self._rows_of(member), title, view=True)
+        self._made.make(rows, self._rows_of(member), title, kind="VIEW")
         through = sql.column(THROUGH, _ROWS)
         columns: list[exp.Expr] = [through if labels else sql.named(through, EVENT)]
         others = [column for column in member.published if column not in member.quasi_identifiers]
@@ -219,7 +201,7 @@ class ReleasedRows:
                 values={"labels": _columns(labels), "first": self._with_kinds.index(member) * _ROOM},
                 relations={_ROWS: rows},
             )
-            self._create(self.kinds[name], query, f"the kinds of events of {name}")
+            self._made.make(self.kinds[name], query, f"the kinds of events of {name}")
             columns.append(sql.column(EVENT, "kinds"))
             joins = [(sql.aliased(self.kinds[name], "kinds"), _alike([*labels, THROUGH], _ROWS, "kinds"))]
         else:
@@ -237,7 +219,7 @@ class ReleasedRows:
             relations={_ROWS: sql.aliased(rows, _ROWS)},
             joins={"kinds": joins},
         )
-        self._create(self._left[name], query, title, secrets)
+        self._made.make(self._left[name], query, title, secrets)
         self.of_people[name] = self._count(self._left[name], f"rows of {name} of people")
 
     def _rows_of(self, member: Member, *more: exp.Expr) -> exp.Query:
@@ -309,7 +291,7 @@ class ReleasedRows:
 
     def _make_events(self) -> None:
         events = [sql.query("tables/events", relations={_ROWS: self._left[one.name]}) for one in self._with_kinds]
-        self._create(self._events, sql.union_all(events), "which kinds of events each person has")
+        self._made.make(self._events, sql.union_all(events), "which kinds of events each person has")
 
     def _leave_out(self, events: int) -> int:
         """Leave out what is too rare in combinations of so many events; return of how many people and kinds."""
