@@ -67,7 +67,7 @@ def draw_key() -> Key:
     return padded(secrets.token_bytes(32), drawn=True)
 
 
-def key_of(file: Path | None) -> Key:
+def key_from(file: Path | None) -> Key:
     """Return the key that a file holds; without a file, one that is drawn."""
     return draw_key() if file is None else read_key(file)
 

@@ -11,7 +11,7 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.connection import waited
-from kanon_sql.engine.keys import key_of, require_apart
+from kanon_sql.engine.keys import key_from, require_apart
 from kanon_sql.engine.progress import Listener, Progress, TimedStep, allow_to_finish, silent, within
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
@@ -30,9 +30,8 @@ from kanon_sql.policy.policy import Policy, make_policy, with_settings
 from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.release.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication, with_replaced
-from kanon_sql.release.release import Release
+from kanon_sql.release.release import Release, with_seed
 from kanon_sql.release.statements.release import readable_lookups
-from kanon_sql.release.steps import with_seed
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
 from kanon_sql.search.problem import LISTABLE, SharedTests, end_of_search
@@ -373,7 +372,7 @@ def _key_of(policy: Policy, source: Source) -> Key:
     """Return the key of pseudonyms: that of the file, or one that is drawn for this release."""
     held = source.address.file if isinstance(source.address, DatabaseAddress) else None
     require_apart(policy.key_file, [source.database, source.file, held], "what is anonymized")
-    return key_of(policy.key_file)
+    return key_from(policy.key_file)
 
 
 def measured(

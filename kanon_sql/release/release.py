@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import secrets
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
+from kanon_sql.engine.base import Closing
 from kanon_sql.engine.keys import require_apart
-from kanon_sql.engine.progress import within
+from kanon_sql.engine.progress import Progress, silent, timed, within
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -20,7 +22,6 @@ from kanon_sql.policy.policy import Policy
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
-from kanon_sql.release.steps import Made
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql.dialects import require_materialized_views, require_views
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.engine.keys import Key
+    from kanon_sql.engine.progress import Listener, TimedStep
     from kanon_sql.measures.quality import ClassCounts
     from kanon_sql.policy.destination import Kind
+    from kanon_sql.policy.tables import TablesPolicy
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published
@@ -43,7 +47,39 @@ if TYPE_CHECKING:
     from kanon_sql.search.prepare import Prepared
     from kanon_sql.search.problem import SearchResult
 
+AnyPolicy = TypeVar("AnyPolicy", bound="Policy | TablesPolicy")
 Looked = TypeVar("Looked")
+
+
+def with_seed(policy: AnyPolicy) -> AnyPolicy:
+    """Return a policy with a seed: its own, or one that is drawn for this release."""
+    return policy if policy.seed is not None else dataclasses.replace(policy, seed=secrets.randbits(31))
+
+
+@dataclass(kw_only=True)
+class Made(Closing, Generic[AnyPolicy]):
+    """A release: the state of the steps that make it.
+
+    Attributes:
+        key: of pseudonyms.
+        begun: when its time limit began.
+        seconds: by step.
+    """
+
+    policy: AnyPolicy
+    key: Key = field(repr=False)
+    progress: Listener = field(default=silent, repr=False)
+    begun: float = field(default_factory=time.monotonic, repr=False)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def take(self, steps: Sequence[TimedStep[Self]]) -> None:
+        """Take steps one after the other, with their progress and their seconds."""
+        for step in steps:
+            if step.needed is None or step.needed(self):
+                if step.doing:
+                    self.progress(Progress(step.doing))
+                with timed(self.seconds, step.name):
+                    step.run(self)
 
 
 @dataclass(kw_only=True, repr=False)

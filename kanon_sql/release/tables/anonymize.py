@@ -21,7 +21,7 @@ from kanon_sql.classes.frequency import frequency_of_coded
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.connection import waited
-from kanon_sql.engine.keys import key_of
+from kanon_sql.engine.keys import key_from
 from kanon_sql.engine.progress import Progress, TimedStep, allow_to_finish, silent, within
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
@@ -32,7 +32,7 @@ from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import decided_backup
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
-from kanon_sql.release.steps import with_seed
+from kanon_sql.release.release import with_seed
 from kanon_sql.release.tables import publish
 from kanon_sql.release.tables.coded import CodedTables
 from kanon_sql.release.tables.gate import require_nothing_across
@@ -222,7 +222,7 @@ def anonymize_tables(
             release = TablesRelease(
                 policy=wanted,
                 opened=opened,
-                key=key_of(wanted.key_file),
+                key=key_from(wanted.key_file),
                 progress=progress or silent,
                 begun=begun,
                 seconds={"open": time.monotonic() - begun},

@@ -32,7 +32,7 @@ from kanon_sql.errors import counted
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.policy.tables import TablesPolicy, Through
 from kanon_sql.release.pseudonyms import canonical_bytes, require_unprofiled
-from kanon_sql.release.steps import Made
+from kanon_sql.release.release import Made
 from kanon_sql.release.tables.opened import PERSON, PERSON_NUMBER, Temporary, beside, everybody, of_table, with_numbers
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
