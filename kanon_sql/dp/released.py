@@ -17,8 +17,8 @@ from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.spec import FromFile
 from kanon_sql.policy.destination import Destination
-from kanon_sql.release.publish.files import check_file, require_frame
-from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
+from kanon_sql.release.publish.files import require_frame
+from kanon_sql.release.publish.route import FETCHES, put, to_frame
 from kanon_sql.release.script import Plan, Step, plan_of
 
 if TYPE_CHECKING:
@@ -108,12 +108,7 @@ class DPRelease(Closing):
             UsageError: the source is in no database, or the name is taken.
             VerificationError: the output is not what it should be; it was taken back.
         """
-        drawn = self._drawn
-        return _quietly(
-            lambda: to_relation(
-                drawn.source, drawn.publication, name, drawn.expected, kind="table", replace=replace, ledger=None
-            )
-        )
+        return self.publish(Destination(into=name, replace=replace))
 
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
@@ -123,10 +118,7 @@ class DPRelease(Closing):
             SourceError: the file cannot be written.
             VerificationError: the output is not what it should be; it was taken back.
         """
-        drawn = self._drawn
-        how: dict[str, Any] = {"replace": replace, "ledger": None}
-        how["format_name"] = check_file(drawn.source, Path(path), replace=replace)
-        return _quietly(lambda: to_file(drawn.source, drawn.publication, Path(path), drawn.expected, **how))
+        return self.publish(Destination(out=Path(path), replace=replace))
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
         """Return the release as a pandas data frame with an index of its own."""
@@ -147,9 +139,9 @@ class DPRelease(Closing):
             UsageError: it says nothing, or what no such release can be.
         """
         require_destination(destination)
-        if destination.out is not None:
-            return self.to_file(destination.out, replace=destination.replace)
-        return self.to_table(destination.into or "", replace=destination.replace)
+        drawn = self._drawn
+        where = Destination(into=destination.into, out=destination.out, replace=destination.replace)
+        return _quietly(lambda: put(drawn.source, drawn.publication, drawn.expected, where))
 
     def sql(self, destination: Destination | None = None) -> str:
         """Return the script that makes a release like this one: with a key of its own, so of another sample."""

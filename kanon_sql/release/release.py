@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 import time
 from contextlib import nullcontext
@@ -21,7 +20,7 @@ from kanon_sql.policy.destination import Destination, decided_backup
 from kanon_sql.policy.policy import Policy
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import target_table
-from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
+from kanon_sql.release.publish.route import FETCHES, check_destination, put, to_frame, to_spark
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql.dialects import require_materialized_views, require_views
@@ -339,53 +338,31 @@ class Release(Made[Policy]):
         """Put the release where a destination says; a dry run makes and checks everything, and leaves nothing there."""
         if not destination.is_somewhere:
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
-        put = self._in_place if destination.in_place else self._into if destination.out is None else self._out
-        published = put(destination, ignore_ledger=ignore_ledger)
-        self.seconds.update(published.seconds)
-        return published
-
-    def _into(self, destination: Destination, *, ignore_ledger: bool) -> Published:
-        source, name, dry_run = self.prepared.source, str(destination.into), destination.dry_run
-        if destination.lock is not None:
+        source, publication, lock = self.prepared.source, self.publication, destination.lock
+        if lock is not None:
             from kanon_sql.release.append.lock import require_locked
 
-            require_locked(destination.lock, source, self.policy, self.publication, replace=destination.replace)
+            require_locked(lock, source, self.policy, publication, replace=destination.replace)
+        if destination.out is not None:
+            check_file(source, destination.out, replace=destination.replace)
+            require_apart(self.policy.key_file, [destination.out], "the release")
+            publication = for_file(publication, source, destination.out, destination)
+        if destination.in_place:
+            check_destination(source, destination)
+            require_apart(self.policy.key_file, [destination.backup or None], "the backup")
+            source.make_writable()
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            how: dict[str, Any] = {"kind": destination.kind, "replace": destination.replace, "ledger": ledger}
-            made = to_relation(source, self.publication, name, self.expected, **how, dry_run=dry_run)
-            published = _only_tried(made, name, ledger) if dry_run else made
-        if destination.lock is None or dry_run:
-            return published
-        from kanon_sql.release.append.lock import write_lock
+            published = put(source, publication, self.expected, destination, ledger)
+        self.seconds.update(published.seconds)
+        source.gone = destination.in_place and not destination.dry_run
+        if lock is not None and not destination.dry_run:
+            from kanon_sql.release.append.lock import write_lock
 
-        try:
-            target = target_table(source.engine, name)
-            write_lock(self.policy, self.prepared, self.publication, target, destination.lock)
-        except SourceError as error:
-            raise SourceError(f"The release is there, and has no lock. {error}") from None
-        return published
-
-    def _out(self, destination: Destination, *, ignore_ledger: bool) -> Published:
-        source, path, dry_run = self.prepared.source, Path(destination.out or ""), destination.dry_run
-        format_name = check_file(source, path, replace=destination.replace)
-        require_apart(self.policy.key_file, [path], "the release")
-        publication = for_file(self.publication, source, path, destination)
-        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            how: dict[str, Any] = {"format_name": format_name, "replace": destination.replace, "ledger": ledger}
-            made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)
-            return _only_tried(made, str(path), ledger) if dry_run else made
-
-    def _in_place(self, destination: Destination, *, ignore_ledger: bool) -> Published:
-        from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
-
-        source = self.prepared.source
-        how = HowInPlace(decided_backup(destination.backup), destination.dry_run)
-        check_in_place(source, how)
-        require_apart(self.policy.key_file, [how.backup], "the backup")
-        source.make_writable()
-        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            published = publish_in_place(source, self.publication, self.expected, how, ledger)
-        source.gone = not how.dry_run
+            try:
+                target = target_table(source.engine, published.destination)
+                write_lock(self.policy, self.prepared, publication, target, lock)
+            except SourceError as error:
+                raise SourceError(f"The release is there, and has no lock. {error}") from None
         return published
 
     # SQL, and in short
@@ -557,10 +534,10 @@ class Release(Made[Policy]):
         source.require_rows()
         if not source.keeps_tables and source.holder.forgets is None:
             return nullcontext()
-        from kanon_sql.release.ledger.ledger import Ledger
+        from kanon_sql.release.ledger.ledger import LedgerOfTable
 
         how: dict[str, Any] = {"ignore": ignore, "unwritable": source.holder.forgets}
-        return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, **how)
+        return LedgerOfTable(self.policy, self.prepared, self.publication, self.rows_suppressed, **how)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
         source = self.prepared.source
@@ -573,12 +550,6 @@ class Release(Made[Policy]):
     def _in_time(self) -> AbstractContextManager[None]:
         """Return a context that ends when the time limit does, of which making this release took a part."""
         return within(self.policy.time_limit, time.monotonic() - self.spent, found=True)
-
-
-def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Published:
-    """Return what a dry run found, and what the ledger says of it."""
-    outcome = None if ledger is None else dataclasses.replace(ledger.outcome, remembered=False)
-    return dataclasses.replace(made, destination=destination, ledger=outcome, dry_run=True)
 
 
 def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:

@@ -16,7 +16,6 @@ from kanon_sql.cli.options.destination_options import (
     HoldOutRequest,
     ReportRequest,
     asked_destination,
-    check_destination,
     check_key_file,
     check_policy_file,
     figures_apart,
@@ -45,6 +44,7 @@ from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import Destination, decided_backup, named_table, origin_of
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.hold_out import writing_held_out
+from kanon_sql.release.publish.route import check_destination
 from kanon_sql.release.release import Release
 from kanon_sql.release.script import after_all
 from kanon_sql.search.problem import UNLISTED_SECONDS
@@ -56,10 +56,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.publish.publisher import Published
+    from kanon_sql.release.publish.publisher import Published, PublishedTables
     from kanon_sql.release.script import Script
     from kanon_sql.release.tables.anonymize import TablesRelease
-    from kanon_sql.release.tables.publish import PublishedTables
 
 SqlOfRelease = Annotated[
     Literal["release", "all"] | None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.destination_options import IntoOption, OutOption, check_destination
+from kanon_sql.cli.options.destination_options import IntoOption, OutOption
 from kanon_sql.cli.options.policy_options import assignments
 from kanon_sql.cli.options.shared import option
 from kanon_sql.cli.output.diagnostics import interrupted_after, note_columns_at_root
@@ -24,6 +24,7 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.release.publish.route import check_destination
 
 _APART = {
     ("into", "out"): "a release goes to one place",

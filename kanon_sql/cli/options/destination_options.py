@@ -18,7 +18,7 @@ from kanon_sql.engine.capabilities import require_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
-from kanon_sql.policy.destination import CSV, DESTINATION, OF_CSV, Destination, decided_backup
+from kanon_sql.policy.destination import CSV, DESTINATION, OF_CSV, Destination
 from kanon_sql.policy.policy import write_policy
 
 if TYPE_CHECKING:
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.report.written import Report
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.publish.publisher import Published
+    from kanon_sql.release.publish.publisher import Published, PublishedTables
     from kanon_sql.release.release import Release
     from kanon_sql.release.tables.anonymize import TablesRelease
-    from kanon_sql.release.tables.publish import PublishedTables
 
 IntoOption = Annotated[str | None, of_setting(DESTINATION["into"])]
 OutOption = Annotated[Path | None, of_setting(DESTINATION["out"])]
@@ -196,28 +195,6 @@ def check_key_file(policy: Policy, destination: Destination, save_policy: Path |
         from kanon_sql.release.statements.view import NO_VIEW_OF_RULES
 
         raise UsageError(NO_VIEW_OF_RULES)
-
-
-def check_destination(source: Source, destination: Destination, policy: Policy | None = None) -> None:
-    """Refuse a destination before any work is done for it; a lock needs the policy."""
-    if destination.in_place:
-        from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
-
-        check_in_place(source, HowInPlace(decided_backup(destination.backup), destination.dry_run))
-    elif destination.out is not None:
-        from kanon_sql.release.publish.files import check_file
-
-        check_file(source, destination.out, replace=destination.replace)
-    elif destination.into is not None:
-        from kanon_sql.release.publish.publisher import check_target, require_kind
-
-        require_kind(source, destination.kind)
-        check_target(source, destination.into, destination.kind, replace=destination.replace)
-        if destination.lock is not None and policy is not None:
-            from kanon_sql.release.append.lock import require_lock_file, require_lockable
-
-            require_lock_file(destination.lock, source, replace=destination.replace)
-            require_lockable(policy, source)
 
 
 AskedByOption = Annotated[

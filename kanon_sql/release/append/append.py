@@ -54,8 +54,8 @@ from kanon_sql.release.append.sink import AppendSink, Before
 from kanon_sql.release.append.store import Batch, batches_of, waiting_table
 from kanon_sql.release.in_place.rewrite import current_database
 from kanon_sql.release.ledger import fingerprint
-from kanon_sql.release.ledger.ledger import Ledger
-from kanon_sql.release.publish.publisher import publish
+from kanon_sql.release.ledger.ledger import LedgerOfTable
+from kanon_sql.release.publish.publisher import OneTable, publish
 from kanon_sql.release.verify.classes import k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.search.local.remaining import Remaining
@@ -259,18 +259,17 @@ def append_to(
     progress(Progress("Publishing"))
     before = Before(target, columns, batch.release, len(of_name), int(rows_waited))
     renewed = bool(of_name) and not earlier
-    sink = AppendSink(
-        source, publication, before, batch, suppressed=counts.suppressed, renewed=renewed, dry_run=dry_run
-    )
     expected = Expected(counts.rows, counts.published, prepared.frequency.rows, counts.squares)
+    released = OneTable(source, publication, expected)
+    sink = AppendSink(released, before, batch, suppressed=counts.suppressed, renewed=renewed, dry_run=dry_run)
     with ExitStack() as stack:
         ledger = None
         if new.database is not None and new.database == release.database and counts.rows:
             ledger = stack.enter_context(
-                Ledger(policy, prepared, publication, counts.suppressed, ignore=ignore_ledger, appends=True)
+                LedgerOfTable(policy, prepared, publication, counts.suppressed, ignore=ignore_ledger, appends=True)
             )
         try:
-            made = publish(sink, expected, ledger, dry_run=dry_run)
+            made = publish(sink, ledger, dry_run=dry_run)
         except SourceError as error:
             if engine.is_shared and "conflict" in str(error).lower():
                 raise InUseError(

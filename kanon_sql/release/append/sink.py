@@ -12,7 +12,7 @@ from kanon_sql.engine.base import Column, Logged
 from kanon_sql.errors import SourceError, VerificationError, counted
 from kanon_sql.release.append.lock import print_of_release
 from kanon_sql.release.append.store import batches_of, forget_batches, keep_waiting, remember_batch, waiting_table
-from kanon_sql.release.publish.publisher import Sink
+from kanon_sql.release.publish.publisher import StagedSink
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.sql import build as sql
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.append.store import Batch
     from kanon_sql.release.ledger.ledger import Ledger
-    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import OneTable
 
 _ROW = Column("kanon_row", "BIGINT")
 """The number of a row in a batch (``sql/append/batch.sql``)."""
@@ -49,16 +48,16 @@ class Before:
             raise _failed(f"{self.release.name} was changed while the new rows were read. Run it again")
 
 
-class AppendSink(Sink):
+class AppendSink(StagedSink):
     """A table that is there, and gets the rows of a batch."""
 
-    is_made_of_rows = True
+    kind = "table"
+    temporary = True
     target: exp.Table
 
     def __init__(
         self,
-        source: Source,
-        publication: Publication,
+        released: OneTable,
         before: Before,
         batch: Batch,
         *,
@@ -66,7 +65,8 @@ class AppendSink(Sink):
         renewed: bool,
         dry_run: bool,
     ) -> None:
-        super().__init__(source, publication, before.release, before.release.name)
+        super().__init__(released, before.release, before.release.name)
+        source, self.publication = released.source, released.publication
         self.before, self.batch = before, batch
         self.suppressed, self.renewed, self.dry_run = suppressed, renewed, dry_run
         self.rows = source.relation
@@ -74,17 +74,13 @@ class AppendSink(Sink):
         self.staging = self.engine.temporary_name("kanon_release")
         self.still_waiting = self.engine.temporary_name("kanon_waiting")
 
-    @property
-    def output(self) -> exp.Table:
-        return self.staging
-
     def opened(self) -> AbstractContextManager[None]:
         return self.engine.transaction()
 
     def make(self) -> None:
         if self.engine.is_shared:  # else no one else has the file
             self.before.require_same(self.engine)
-        self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release of a batch")
+        super().make()
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - part of what every sink answers
         """Set apart the rows that wait."""
@@ -126,7 +122,7 @@ class AppendSink(Sink):
         compared = {*publication.quasi_identifiers, *(model.sensitive for model in publication.models)}
         columns = tuple(column for column in publication.columns if column.name in compared)
         numbered = replace(publication, source=self.rows, columns=(*columns, _ROW), rules=None)
-        released = release_query(numbered, self.lookups)
+        released = release_query(numbered, self.released.lookups)
         released.set("order", None)
         numbers = exp.select(sql.column(_ROW.name)).from_(released.subquery("released"))
         return sql.select(

@@ -12,7 +12,7 @@ from kanon_sql.engine.sources.open_source import is_database, open_database
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
-from kanon_sql.release.in_place.publish import HowInPlace, NewDatabase, bytes_used, check_backup
+from kanon_sql.release.in_place.publish import NewDatabase, bytes_used, check_backup
 from kanon_sql.release.in_place.rewrite import (
     current_database,
     in_order,
@@ -91,7 +91,7 @@ def clean(
         raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
     with open_database(path, writable=True) as engine:
         engine.listener = listener
-        new = NewDatabase(engine, path, HowInPlace(copy))
+        new = NewDatabase(engine, path, copy)
         check_backup(path, copy)
         require_space(new.real.parent, bytes_used(engine), f"The new {path.name}")
         left_out = _facts(engine, drop)

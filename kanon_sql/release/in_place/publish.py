@@ -19,7 +19,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
 from sqlglot import exp
 
@@ -49,13 +49,13 @@ from kanon_sql.release.in_place.rewrite import (
     substitute_of,
 )
 from kanon_sql.release.publish.files import FileSink, check_format
-from kanon_sql.release.publish.publisher import InPlace, Published, Sink, publish
+from kanon_sql.release.publish.publisher import Found, InPlace, Sink
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -64,18 +64,11 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.rewrite import Replaced, Rewrite
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
-    from kanon_sql.release.verify.verify import Expected
+    from kanon_sql.release.publish.publisher import OneTable, Released
+    from kanon_sql.release.verify.classes import Verification
 
 
-@dataclass(frozen=True)
-class HowInPlace:
-    """How a table is anonymized in place: with a backup or None; a dry run makes and checks everything."""
-
-    backup: Path | None = None
-    dry_run: bool = False
-
-
-def check_in_place(source: Source, how: HowInPlace) -> None:
+def check_in_place(source: Source, backup: Path | None) -> None:
     """Refuse what cannot be anonymized in place, before any work is done for it."""
     source.refuse_held_out("and would be lost with a table that is anonymized in place: make a table or a file.")
     source.refuse_prepared(
@@ -83,32 +76,29 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
     )
     source.require("in place", "--in-place")
     file = _file_of(source)
-    real = require_replaceable(file)
-    check_backup(file, how.backup)
-    if source.database is None:
-        if check_format(file) == EXCEL:
-            raise UsageError(f"{file} may hold more than one table, and is not anonymized in place: give --out FILE.")
-        needed = real.stat().st_size
-    else:
+    if source.database is None and check_format(file) == EXCEL:
+        raise UsageError(f"{file} may hold more than one table, and is not anonymized in place: give --out FILE.")
+    if source.database is not None:
         require_copyable(source.engine, facts_of(source).others)
-        needed = bytes_used(source.engine)
-    require_room(file, real, needed, how)
+    check_backup(file, backup)
+    require_room(file, file.resolve().stat().st_size if source.database is None else bytes_used(source.engine), backup)
 
 
-def require_room(file: Path, real: Path, needed: int, how: HowInPlace) -> None:
+def require_room(file: Path, needed: int, backup: Path | None) -> None:
     """Refuse disks that have no room for the new file, which takes so many bytes, and for the backup."""
+    real = require_replaceable(file)
     require_space(real.parent, needed, f"The new {file.name}")
-    if how.backup is not None:
-        require_space(how.backup.parent, real.stat().st_size, "The backup")
+    if backup is not None:
+        require_space(backup.parent, real.stat().st_size, "The backup")
 
 
-def publish_in_place(
-    source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Ledger | None = None
-) -> Published:
-    """Put a release in the place of its table, which ``check_in_place`` has looked at; the plan is above."""
-    sink = (_DataFileSink if source.database is None else _DatabaseInPlaceSink)(source, publication, how)
-    published = publish(sink, expected, ledger, dry_run=how.dry_run)
-    return Published(published.destination, published.verification, published.seconds, in_place=sink.outcome)
+def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> Sink[Verification]:
+    """Return the sink that puts a release in the place of its table, which ``check_in_place`` has checked."""
+    source = released.source
+    if source.database is None:
+        return _DataFileSink(released, backup, dry_run=dry_run)
+    file = _file_of(source)
+    return InPlaceSink(_table_in_place(released, file), file, backup, dry_run=dry_run)
 
 
 class NewDatabase:
@@ -116,13 +106,14 @@ class NewDatabase:
 
     rewrite: Rewrite
 
-    def __init__(self, engine: DuckDBEngine, file: Path, how: HowInPlace) -> None:
-        self.engine, self.file, self.how, self.real = engine, file, how, require_replaceable(file)
+    def __init__(self, engine: DuckDBEngine, file: Path, backup: Path | None = None, *, dry_run: bool = False) -> None:
+        self.engine, self.file, self.real = engine, file, require_replaceable(file)
+        self.backup, self.dry_run = backup, dry_run
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         # 2. The log.
-        if not self.how.dry_run:
+        if not self.dry_run:
             self.engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
         with workspace(self.real) as directory:
             self.new_file = directory / self.real.name  # views may name the database by the name of its file
@@ -154,7 +145,7 @@ class NewDatabase:
         removed += [f"view {view.name} (dropped by the policy)" for view in self.rewrite.views_left_out]
         macros = [f"macro {macro} (not tried)" for facts in left_out for macro in facts.macros]
         return InPlace(
-            done=not self.how.dry_run,
+            done=not self.dry_run,
             file=self.file,
             bytes_before=self.real.stat().st_size,
             bytes_after=self.new_file.stat().st_size,
@@ -164,15 +155,15 @@ class NewDatabase:
             views=tuple(dict.fromkeys([*(view for one in tables for view in one.views), *macros])),
             siblings=siblings,
             copies=copies,
-            backup=self.how.backup,
+            backup=self.backup,
         )
 
     def change_places(self) -> None:
         """Give the new file the name of the old one, which is copied first if a backup is wanted."""
         # 5., 6. The backup, and the new file.
         require_no_log(self.real, self.new_file)
-        if self.how.backup is not None:
-            back_up(self.real, self.how.backup)
+        if self.backup is not None:
+            back_up(self.real, self.backup)
         take_place(self.new_file, self.real)
 
     def leave(self) -> None:
@@ -181,38 +172,65 @@ class NewDatabase:
         self.engine.leave_file()
 
 
-class _DatabaseInPlaceSink(NewDatabase, Sink):
-    """A new database that has a release in the place of its table."""
+@dataclass(frozen=True)
+class TablesInPlace(Generic[Found]):
+    """Tables whose place a release takes, and what stands around them."""
 
-    outcome: InPlace
+    released: Released[Found]
+    name: str  # in messages, with the file
+    places: Mapping[str, tuple[str, str]]  # schema and table, by the names of the released tables
+    rewrite: Callable[[str], Rewrite]  # returns the statements that make a new database of that name
+    leave: Callable[[], None]  # notes that the original rows are gone
+    siblings: dict[str, tuple[str, ...]]
+    copies: dict[str, tuple[str, ...]]
 
-    def __init__(self, source: Source, publication: Publication, how: HowInPlace) -> None:
-        # 1. What stands around the table.
-        self.facts, file = facts_of(source), _file_of(source)
-        Sink.__init__(self, source, publication, None, f"{file}: {self.facts.name}")
-        NewDatabase.__init__(self, source.engine, file, how)
-        self.source = source
-        self.siblings = siblings_of(self.engine, source.columns, _telling(source, publication), self.facts)
-        self.copies = _copies_of(source, publication, self.facts, self.siblings)
+
+def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Verification]:
+    # 1. What stands around the table.
+    source, publication = released.source, released.publication
+    facts = facts_of(source)
+    siblings = siblings_of(source.engine, source.columns, _telling(source, publication), facts)
+
+    def rewrite(new: str) -> Rewrite:
+        return rewrite_of(source.engine, [substitute_of(facts, publication, released.query())], new)
+
+    def leave() -> None:
+        source.gone = True
+
+    places = {"": (facts.schema, facts.name)}
+    copies = _copies_of(source, publication, facts, siblings)
+    return TablesInPlace(released, f"{file}: {facts.name}", places, rewrite, leave, siblings, copies)
+
+
+class InPlaceSink(NewDatabase, Sink[Found]):
+    """A new database that has a release in the place of its tables."""
+
+    kind = "in place"
+
+    def __init__(self, tables: TablesInPlace[Found], file: Path, backup: Path | None, *, dry_run: bool) -> None:
+        Sink.__init__(self, tables.released, None, tables.name)
+        NewDatabase.__init__(self, tables.released.engine, file, backup, dry_run=dry_run)
+        self.tables = tables
         self.seconds: dict[str, float] = {}
 
     @property
-    def output(self) -> exp.Table:
-        return self.rewrite.tables[0].target
+    def outputs(self) -> dict[str, exp.Expr]:
+        places = self.tables.places.items()
+        return {name: sql.relation(table, schema, self.attached) for name, (schema, table) in places}
 
     def make(self) -> None:
-        self.write(_rewrite(self.source, self.publication, self.facts, self.attached))
+        self.write(self.tables.rewrite(self.attached))
 
     def complete(self, seconds: dict[str, float]) -> None:
         self.seconds = seconds
         with timed(seconds, "write"):
             self.finish()
-        self.outcome = self.described(self.siblings, self.copies, named=False)
+        self.outcome = self.described(self.tables.siblings, self.tables.copies, named="" not in self.tables.places)
 
-    def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - the ledger is in the file
+    def take_name(self, rows: Any, ledger: Ledger | None) -> None:  # noqa: ANN401, ARG002 - the ledger is in the file
         with timed(self.seconds, "write"):
             self.change_places()
-            self.source.gone = True
+            self.tables.leave()
             self.leave()
 
 
@@ -220,14 +238,11 @@ def in_place_statements(source: Source, publication: Publication) -> tuple[tuple
     """Return the statements that make the new database, which is then given the name of the old one, and its table."""
     if source.database is None:
         raise UsageError(f"{source.name} is not in a database: --sql shows how the file is made with --out FILE.")
-    rewrite = _rewrite(source, publication, facts_of(source), source.engine.unused_database("kanon_new"))
+    query = release_query(publication, readable_lookups(publication.hierarchies))
+    new = source.engine.unused_database("kanon_new")
+    rewrite = rewrite_of(source.engine, [substitute_of(facts_of(source), publication, query)], new)
     made = rewrite.statements(source.database, catalog_of(source.database).name)
     return made, rewrite.tables[0].target
-
-
-def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: str) -> Rewrite:
-    query = release_query(publication, readable_lookups(publication.hierarchies))
-    return rewrite_of(source.engine, [substitute_of(facts, publication, query)], new)
 
 
 def require_same(old: Engine, rewrite: Rewrite, new_file: Path) -> None:
@@ -261,20 +276,20 @@ def _require_same_definition(one: Replaced, made: TableFacts) -> None:
 class _DataFileSink(FileSink):
     """The CSV, Parquet or JSON file that a release was made from."""
 
-    outcome: InPlace
+    kind = "in place"
 
-    def __init__(self, source: Source, publication: Publication, how: HowInPlace) -> None:
-        self.file, self.how = _file_of(source), how
-        super().__init__(source, publication, require_replaceable(self.file), check_format(self.file))
+    def __init__(self, released: OneTable, backup: Path | None, *, dry_run: bool) -> None:
+        self.file, self.backup, self.dry_run = _file_of(released.source), backup, dry_run
+        super().__init__(released, require_replaceable(self.file), check_format(self.file))
         self.name = str(self.file)
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing takes long
         sizes = self.path.stat().st_size, self.partial.stat().st_size
-        self.outcome = InPlace(not self.how.dry_run, self.file, *sizes, backup=self.how.backup)
+        self.outcome = InPlace(not self.dry_run, self.file, *sizes, backup=self.backup)
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - a file has no ledger
-        if self.how.backup is not None:
-            back_up(self.path, self.how.backup)
+        if self.backup is not None:
+            back_up(self.path, self.backup)
         take_place(self.partial, self.path)
 
 

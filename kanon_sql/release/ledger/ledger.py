@@ -7,12 +7,14 @@ Spark has neither: there the ledger is read again when the release has its entry
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from sqlglot import exp
 
@@ -40,6 +42,7 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
@@ -56,6 +59,8 @@ _WAYS_OUT = (
 
 
 _COPY = "the release, to be read often"
+Target: TypeAlias = "exp.Table | Path | Mapping[str, exp.Table] | Mapping[str, Path]"
+"""The place of a release, or of each of several tables."""
 
 
 @dataclass(frozen=True)
@@ -68,26 +73,20 @@ class LedgerOutcome:
     beside_replaced: tuple[dict[str, Any], ...]  # the figures of that, with the number of each replaced release
 
 
-@dataclass
-class Ledger:
-    """Checks a release against earlier ones of the same table, and remembers it.
+class Ledger(ABC):
+    """Checks a release against earlier ones of the same tables, and remembers it.
 
-    Used as a context: until its end, other runs wait.
+    Used as a context: until its end, other runs wait. With ``ignore`` it is published whatever earlier releases say,
+    and remembered all the same.
     """
 
-    policy: Policy
-    prepared: Prepared
-    publication: Publication
-    suppressed: int  # rows of the table that it leaves out
-    ignore: bool = False  # whether to publish it whatever earlier releases say; it is remembered all the same
-    appends: bool = False  # to the target, whose earlier entries are not compared
-    unwritable: str | None = None  # why it cannot be remembered; None if it can
-    warnings: list[str] = field(default_factory=list)  # what it says beside the earlier releases that it replaces
-    beside_replaced: list[dict[str, object]] = field(default_factory=list)  # the same as figures
-    _seen: list[Entry] = field(default_factory=list)
-    _source_print: str | None = None
-    _prints: dict[tuple[exp.Table, tuple[str, ...]], str] = field(default_factory=dict)
-    _held: ExitStack = field(default_factory=ExitStack)
+    def __init__(self, engine: DuckDBEngine, *, ignore: bool = False, unwritable: str | None = None) -> None:
+        self._engine, self.ignore = engine, ignore
+        self.unwritable = unwritable  # why it cannot be remembered; None if it can
+        self.warnings: list[str] = []  # what it says beside the earlier releases that it replaces
+        self.beside_replaced: list[dict[str, object]] = []  # the same as figures
+        self._seen: list[Entry] = []
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
         return self
@@ -95,30 +94,13 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self._held.close()
 
-    @property
-    def _engine(self) -> DuckDBEngine:
-        return self.prepared.source.engine
+    def outcome(self, *, dry_run: bool = False) -> LedgerOutcome:
+        remembered = self.unwritable is None and not dry_run
+        return LedgerOutcome(remembered, self.unwritable, tuple(self.warnings), tuple(self.beside_replaced))
 
-    @property
-    def outcome(self) -> LedgerOutcome:
-        return LedgerOutcome(
-            self.unwritable is None, self.unwritable, tuple(self.warnings), tuple(self.beside_replaced)
-        )
-
+    @abstractmethod
     def make_writable(self) -> None:
         """Open the database for writing, once other processes let go of it; refuse if its rows changed."""
-        source = self.prepared.source
-        if source.engine.is_writable:
-            return
-
-        def of_rows() -> str:
-            lists = [self._fingerprinted_source, [column.name for column in source.columns]]
-            self._source_print, whole = fingerprint.quick(
-                self._engine, source.relation, lists, "fingerprints of the table"
-            )
-            return whole
-
-        source.make_writable(of_rows)
 
     def open(self) -> None:
         """Open the database for writing, or note why that cannot be: it is write-protected."""
@@ -134,15 +116,119 @@ class Ledger:
         except SourceError as error:
             self.unwritable = str(error)
 
-    def check(self, output: exp.Expr, target: exp.Table | Path | None, seconds: dict[str, float]) -> None:
+    def check(
+        self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None, seconds: dict[str, float]
+    ) -> None:
         """Raise unless a verified release can go beside the earlier ones; from here on, other runs wait.
 
-        ``target`` is the name that it will have; None if it takes the place of its table.
+        ``target`` is the name that it will have; None if it takes the place of its tables.
         """
         self._held.enter_context(alone(self._engine))
         self._seen = entries_of(self._engine)
-        if self.ignore:
+        if not self.ignore:
+            self._require_together(outputs, target, seconds)
+
+    @abstractmethod
+    def _require_together(
+        self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None, seconds: dict[str, float]
+    ) -> None:
+        """Raise unless a release can go beside those that were seen."""
+
+    def recording(self) -> AbstractContextManager[None]:
+        """Return a context in which a file gets its name and an entry, or neither."""
+        return nullcontext() if self.unwritable is not None else self._engine.keeping()
+
+    def remember(
+        self,
+        kind: ReleaseKind,
+        target: Target,
+        rows: Any,  # noqa: ANN401 - a number, or one for each table
+        *,
+        written: Target | None = None,
+    ) -> None:
+        """Write the release into the ledger.
+
+        ``target`` is the table or view as it can be read now, or the path that the file will have; ``written`` is what
+        was made, as it can be read now, where that is something else.
+        """
+        if self.unwritable is not None:
             return
+        number = max((each.number for each in self._seen), default=0) + 1
+        now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)  # as it is written
+        common = {"number": number, "made_at": now, "kind": kind}
+        for entry in self._entries(common, target, rows, target if written is None else written):
+            remember(self._engine, entry)
+            self._require_no_other(entry)
+
+    @abstractmethod
+    def _entries(self, common: dict[str, Any], target: Target, rows: Any, made: Target) -> Iterator[Entry]:  # noqa: ANN401
+        """Yield the entries of a release; ``common`` has the kind and the time of all, and the first number."""
+
+    def _require_no_other(self, entry: Entry) -> None:
+        """Forget the release and raise where another run wrote into the ledger meanwhile; only Spark lets it."""
+        engine = self._engine
+        if engine.all_or_nothing:
+            return
+        with alone(engine):
+            others = [each for each in entries_of(engine) if each not in self._seen and not each.is_record_of(entry)]
+        if others and not self.ignore:
+            take_back(engine, entry)
+            raise JointReleaseError(
+                f"Not published: another release, {others[-1].name}, was made while this one was checked. Run it again."
+            )
+
+    def _place(self, target: exp.Table | Path) -> tuple[str | None, str]:
+        """Return how the ledger calls a target."""
+        if isinstance(target, Path):
+            return None, str(target.resolve())
+        return target.db or self._engine.current_schema(), target.name
+
+
+class LedgerOfTable(Ledger):
+    """The ledger of a release of one table.
+
+    Nested recodings of the same columns pass. Else the two releases are joined, if the earlier one can be read; else
+    it is refused.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        prepared: Prepared,
+        publication: Publication,
+        suppressed: int,  # rows of the table that it leaves out
+        *,
+        ignore: bool = False,
+        appends: bool = False,  # to the target, whose earlier entries are not compared
+        unwritable: str | None = None,
+    ) -> None:
+        super().__init__(prepared.source.engine, ignore=ignore, unwritable=unwritable)
+        self.policy, self.prepared, self.publication = policy, prepared, publication
+        self.suppressed, self.appends = suppressed, appends
+        self._source_print: str | None = None
+        self._prints: dict[tuple[exp.Table, tuple[str, ...]], str] = {}
+
+    def make_writable(self) -> None:
+        source = self.prepared.source
+        if source.engine.is_writable:
+            return
+
+        def of_rows() -> str:
+            lists = [self._fingerprinted_source, [column.name for column in source.columns]]
+            self._source_print, whole = fingerprint.quick(
+                self._engine, source.relation, lists, "fingerprints of the table"
+            )
+            return whole
+
+        source.make_writable(of_rows)
+
+    def recording(self) -> AbstractContextManager[None]:
+        # A sink holds the transaction of a warehouse from the beginning.
+        return nullcontext() if self.unwritable is not None else self._engine.transaction()
+
+    def _require_together(
+        self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None, seconds: dict[str, float]
+    ) -> None:
         source = self._source()
         replaced = self._replaced(target)
         earlier = [entry for entry in self._seen if entry.is_of(source) and self._promise_something(entry)]
@@ -152,11 +238,10 @@ class Ledger:
             return
         with timed(seconds, "ledger"):
             self._warn_of_changes(earlier)
-            own = self._hierarchies
             doubtful = [
                 entry
                 for entry in earlier
-                if not self._nested(entry, own)
+                if not self._nested(entry)
                 or self._can_be_joined(entry)
                 or self._prepared_otherwise(entry)
                 or self._is_of_other_rows(entry)
@@ -164,6 +249,7 @@ class Ledger:
             ]
             if doubtful:
                 self._require_tuples(doubtful[-1])
+                (output,) = outputs.values()
                 self._check(output, doubtful, replaced)
 
     def _is_of_other_rows(self, entry: Entry) -> bool:
@@ -242,66 +328,38 @@ class Ledger:
             self._prints[key] = fingerprint.of_source(self._engine, rows, names)
         return self._prints[key]
 
-    def remember(
-        self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: exp.Table | Path | None = None
-    ) -> None:
-        """Write the release into the ledger.
-
-        ``target`` is the table or view as it can be read now, or the path that the file will have; ``written`` is what
-        was made, as it can be read now, where that is something else.
-        """
-        if self.unwritable is not None:
-            return
+    def _entries(self, common: dict[str, Any], target: Target, rows: int, made: Target) -> Iterator[Entry]:
+        """Yield the entry, unless there is one that says the same of the same target."""
         engine, publication = self._engine, self.publication
-        made = target if written is None else written
-        if isinstance(made, exp.Table):
-            own = (
-                fingerprint.of_view(engine, made)
-                if kind == "view"
-                else fingerprint.of_rows(
-                    engine, made, publication.quasi_identifiers, "fingerprint of the release", self._sensitive
-                )
-            )
-        else:
+        if isinstance(target, Mapping) or isinstance(made, Mapping):
+            raise TypeError("A release of one table has one target")
+        if isinstance(made, Path):
             own = fingerprint.of_file(made)
+        elif common["kind"] == "view":
+            own = fingerprint.of_view(engine, made)
+        else:
+            own = fingerprint.of_rows(
+                engine, made, publication.quasi_identifiers, "fingerprint of the release", self._sensitive
+            )
         remembered = remembered_policy(self.policy, publication.roles, self.prepared.source.time_zone, self._prepared)
         if (apart := self.prepared.source.held_out) is not None:
-            entity = publication.roles.entity
-            columns = list(
-                dict.fromkeys(column.name for column in (*publication.columns, *([entity] if entity else [])))
-            )
+            named = [publication.roles.entity] if publication.roles.entity else []
+            columns = list(dict.fromkeys(column.name for column in (*publication.columns, *named)))
             remembered[HOLD_OUT] = {"rows": apart.rows, "columns": columns, "fingerprint": self._print_of(columns)}
         entry = Entry(
-            max((each.number for each in self._seen), default=0) + 1,
-            datetime.now(UTC).replace(tzinfo=None, microsecond=0),  # as it is written
-            self._source(),
-            kind,
-            self._place(target),
-            self.prepared.frequency.rows,
-            rows_out,
-            remembered,
-            publication.recoding.levels(publication.hierarchies),
-            self._hierarchies,
-            own,
-            self._source_print or self._print_of(self._fingerprinted_source, self._rows_of_source),
+            **common,
+            source=self._source(),
+            target=self._place(target),
+            rows_in=self.prepared.frequency.rows,
+            rows_out=rows,
+            policy=remembered,
+            levels=publication.recoding.levels(publication.hierarchies),
+            hierarchies=self._hierarchies,
+            fingerprint=own,
+            source_fingerprint=self._source_print or self._print_of(self._fingerprinted_source, self._rows_of_source),
         )
-        if any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
-            return
-        remember(engine, entry)
-        self._require_no_other(entry)
-
-    def _require_no_other(self, entry: Entry) -> None:
-        """Forget the release and raise where another run wrote into the ledger meanwhile; only Spark lets it."""
-        engine = self._engine
-        if engine.all_or_nothing:
-            return
-        with alone(engine):
-            others = [each for each in entries_of(engine) if each not in self._seen and not each.is_record_of(entry)]
-        if others and not self.ignore:
-            take_back(engine, entry)
-            raise JointReleaseError(
-                f"Not published: another release, {others[-1].name}, was made while this one was checked. Run it again."
-            )
+        if not any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
+            yield entry
 
     def _promise_something(self, entry: Entry) -> bool:
         """Return True if this release and an earlier one both promise that people stay among others."""
@@ -310,12 +368,6 @@ class Ledger:
         own = least_values((model.name, model.required, model.sensitive) for model in self.publication.models)
         theirs = least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
         return min(entry.k, self.policy.k) > 1 or bool(own and theirs)
-
-    def _place(self, target: exp.Table | Path) -> tuple[str | None, str]:
-        """Return how the ledger calls a target."""
-        if isinstance(target, Path):
-            return None, str(target.resolve())
-        return target.db or self._schema(), target.name
 
     def _replaced(self, target: exp.Table | Path | None) -> tuple[str | None, str] | None:
         """Return how the ledger calls what this release replaces; None if it replaces nothing."""
@@ -421,7 +473,7 @@ class Ledger:
         which = entry.name if by_name and len(alike) == 1 else str(entry.number)  # a name forgets all that had it
         return command_line("ledger", [self.prepared.source.place], "--forget", which)
 
-    def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
+    def _nested(self, entry: Entry) -> bool:
         """Return True if the classes of the one are made of whole classes of the other, by the levels of both.
 
         Both are full-domain releases of the same rows, and either of the same levels, where a class is in both or in
@@ -430,7 +482,7 @@ class Ledger:
         columns alone, one further down promises no less than the earlier one did.
         """
         levels = self.publication.recoding.levels(self.publication.hierarchies)
-        same = {(kept.column, kept.fingerprint) for kept in own} == {
+        same = {(kept.column, kept.fingerprint) for kept in self._hierarchies} == {
             (kept.column, kept.fingerprint) for kept in entry.hierarchies
         }
         if levels is None or entry.levels is None or not same:
@@ -524,10 +576,7 @@ class Ledger:
 
     def _source(self) -> tuple[str, str]:
         source = self.prepared.source.table
-        return (source.db or self._schema(), source.name)
-
-    def _schema(self) -> str:
-        return self._engine.current_schema()
+        return (source.db or self._engine.current_schema(), source.name)
 
     @cached_property
     def _hierarchies(self) -> tuple[KeptHierarchy, ...]:

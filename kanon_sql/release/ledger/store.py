@@ -48,7 +48,7 @@ class KeptHierarchy:
     fingerprint: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """A release that is remembered."""
 
@@ -209,18 +209,18 @@ def _entry_of(row: tuple[Any, ...]) -> Entry:
     number, made_at, source_schema, source, kind, target_schema, target, rows_in, rows_out, *texts = row
     policy, levels, hierarchies, fingerprint, source_fingerprint = texts
     return Entry(
-        number,
-        made_at,
-        (source_schema, source),
-        kind,
-        (target_schema, target),
-        rows_in,
-        rows_out,
-        json.loads(policy),
-        None if levels is None else json.loads(levels),
-        tuple(KeptHierarchy(**kept) for kept in json.loads(hierarchies)),
-        fingerprint,
-        source_fingerprint,
+        number=number,
+        made_at=made_at,
+        source=(source_schema, source),
+        kind=kind,
+        target=(target_schema, target),
+        rows_in=rows_in,
+        rows_out=rows_out,
+        policy=json.loads(policy),
+        levels=None if levels is None else json.loads(levels),
+        hierarchies=tuple(KeptHierarchy(**kept) for kept in json.loads(hierarchies)),
+        fingerprint=fingerprint,
+        source_fingerprint=source_fingerprint,
     )
 
 

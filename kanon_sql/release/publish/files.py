@@ -10,13 +10,21 @@ import os
 import re
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.files import private_directory, require_no_log, take_name, unwritable, workspace
-from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.engine.files import (
+    private_directory,
+    require_free,
+    require_no_log,
+    same_file,
+    take_name,
+    unwritable,
+    workspace,
+)
+from kanon_sql.engine.progress import timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
 from kanon_sql.engine.sources.encodings import decode, encode
@@ -33,7 +41,7 @@ from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.publication import with_replaced
-from kanon_sql.release.publish.publisher import Sink
+from kanon_sql.release.publish.publisher import Found, Sink, table_in
 from kanon_sql.release.verify.verify import ROW_BY_ROW
 from kanon_sql.sql import build as sql
 
@@ -42,13 +50,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.destination import Destination
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import OneTable, Released
     from kanon_sql.release.verify.classes import Verification
-    from kanon_sql.release.verify.verify import Expected
 
 DATABASE = "duckdb"
 """The format of files that are databases."""
@@ -63,26 +70,27 @@ _FORMATS = {
     ".ddb": DATABASE,
     ".db": DATABASE,
 }
-_SCHEMA = "main"
 
 
 def check_file(source: Source, path: Path, *, replace: bool) -> str:
     """Return the format of a file that a release will be written to; refuse it before any work is done for it."""
     format_name = check_format(path)
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent} does not exist.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):  # known before the work is done, not after it
-        raise unwritable(path.parent, "no permission")
     database = source.database or (source.address.file if isinstance(source.address, DatabaseAddress) else None)
-    itself = database is not None and path.exists() and path.samefile(database)
-    among = source.file is not None and is_among(source.file, path)
+    require_elsewhere(path, database, source.file, replace=replace)
+    return format_name
+
+
+def require_elsewhere(path: Path, database: Path | None, file: Path | None = None, *, replace: bool) -> None:
+    """Refuse a path that is taken, cannot be written, or is of what is to be anonymized: a database, or files."""
+    itself = database is not None and path.exists() and same_file(path, database)
+    among = file is not None and is_among(file, path)
     if among and not path.exists():
         raise UsageError(f"{path} would be a part of what is to be anonymized: write the release elsewhere.")
     if itself or among:
         raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
-    if path.exists() and not replace:
-        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
-    return format_name
+    require_free(path, replace=replace)
+    if not os.access(path.parent, os.W_OK | os.X_OK):  # known before the work is done, not after it
+        raise unwritable(path.parent, "no permission")
 
 
 def check_format(path: Path) -> str:
@@ -116,14 +124,16 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
     )
 
 
-class FileSink(Sink):
+class FileSink(Sink["Verification"]):
     """A file of a format, written beside where it is to be; it is verified as it can be read back."""
 
-    is_made_of_rows = True
+    kind = "file"
+    released: OneTable
 
-    def __init__(self, source: Source, publication: Publication, path: Path, format_name: str) -> None:
-        super().__init__(source, publication, path, str(path))
-        self.take_over(source)
+    def __init__(self, released: OneTable, path: Path, format_name: str) -> None:
+        super().__init__(released, path, str(path))
+        released.take_over()
+        self.written = released.publication
         require_types(self.written, format_name)
         self.path, self.format_name = path, format_name
 
@@ -132,52 +142,46 @@ class FileSink(Sink):
         """A directory beside the file, which is gone afterwards, and the same rows for all statements."""
         with ExitStack() as at_end:
             self.partial = at_end.enter_context(private_directory(self.path.parent)).path / self.path.name
-            if self.taken is None:
-                at_end.enter_context(self.engine.snapshot())
-            else:
-                at_end.enter_context(self.taken.opened())
-                at_end.enter_context(self.taken.warehouse.transaction())
+            self.readable = readable(self.written, self.partial)
+            at_end.enter_context(self.released.snapshot())
+            if self.released.taken is not None:
+                at_end.enter_context(self.released.taken.warehouse.transaction())
             yield
 
     @property
-    def output(self) -> exp.Expr:
-        return reading_back(self.written, readable(self.written, self.partial), self.format_name)
+    def outputs(self) -> dict[str, exp.Expr]:
+        return {"": reading_back(self.written, self.readable, self.format_name)}
 
     def make(self) -> None:
-        if self.taken is None:
-            rows = self.released()
-        else:
-            self.taken.make()
-            rows = exp.select("*").from_(self.taken.table)
-        first = readable(self.written, self.partial)
-        self.engine.run(copy_statement(rows, first, self.format_name, self.written), "write the release")
+        copy = copy_statement(self.released.query(), self.readable, self.format_name, self.written)
+        self.engine.run(copy, "write the release")
         if self.format_name == EXCEL:
-            write_sheet(first, self.partial, self.written.published_types)
+            write_sheet(self.readable, self.partial, self.written.published_types)
         elif self.written.encoding is not None:
-            encode(first, self.partial, self.written.encoding, self.written.delimiter)
+            encode(self.readable, self.partial, self.written.encoding, self.written.delimiter)
 
-    def verify(self, expected: Expected) -> Verification:
+    def verify(self) -> Verification:
         if self.format_name in {"json", "jsonl"}:
             require_json(self.engine, self.written, self.partial)
         if self.format_name == EXCEL:
-            write_lines(self.partial, readable(self.written, self.partial), Layout(format=EXCEL, header=True))
+            write_lines(self.partial, self.readable, Layout(format=EXCEL, header=True))
         elif self.written.encoding is not None:
-            decode(self.partial, readable(self.written, self.partial), self.written.encoding)
-        return super().verify(expected)
+            decode(self.partial, self.readable, self.written.encoding)
+        return super().verify()
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
-        finish_file(self.engine, self.partial, self.path, rows, ledger)
+        finish_file(self.partial, self.path, rows, ledger)
 
 
-class DatabaseSink(Sink):
-    """The only table of a new DuckDB file."""
+class DatabaseSink(Sink[Found]):
+    """A new DuckDB file with the released tables, and nothing else."""
 
-    is_made_of_rows = True
+    kind = "database"
 
-    def __init__(self, source: Source, publication: Publication, path: Path) -> None:
-        super().__init__(source, publication, path, str(path))
+    def __init__(self, released: Released[Found], path: Path) -> None:
+        super().__init__(released, path, str(path))
         require_no_log(path)
-        self.source, self.path = source, path
+        self.path = path
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -188,11 +192,8 @@ class DatabaseSink(Sink):
             yield
 
     @property
-    def output(self) -> exp.Table:
-        return table_in(self.source, self.attached)
-
-    def make(self) -> None:
-        self.engine.run(sql.create_table(self.output, self.released()), "make the release")
+    def outputs(self) -> dict[str, exp.Expr]:
+        return {name: self.released.table_in(name, self.attached) for name in self.released.names}
 
     def complete(self, seconds: dict[str, float]) -> None:
         with timed(seconds, "write"):
@@ -201,24 +202,26 @@ class DatabaseSink(Sink):
     def undo(self) -> None:
         self.engine.abandon(self.attached)
 
-    def take_name(self, rows: int, ledger: Ledger | None) -> None:
-        finish_file(self.engine, self.file, self.path, rows, ledger, take_name)
+    def take_name(self, rows: Any, ledger: Ledger | None) -> None:  # noqa: ANN401 - a number, or one for each table
+        finish_file(self.file, self.path, rows, ledger, take_name)
 
 
 def finish_file(
-    engine: DuckDBEngine,
     partial: Path,
     path: Path,
-    rows: int,
+    rows: Any,  # noqa: ANN401 - a number, or one for each table
     ledger: Ledger | None,
     rename: Callable[[Path, Path], object] = os.replace,
+    files: tuple[Mapping[str, Path], Mapping[str, Path]] | None = None,
 ) -> None:
-    """Give a verified file of so many rows its name, and remember it in the ledger; both or none."""
-    lift_deadlines()
-    recording = ledger is not None and ledger.unwritable is None
-    with engine.transaction() if recording else nullcontext():
+    """Give a verified file, or a directory of files, its name, and remember it in the ledger; both or none.
+
+    ``files`` are those of a directory, by the names of their tables: as they will be called, and as they are there now.
+    """
+    target, written = files or (path, partial)
+    with nullcontext() if ledger is None else ledger.recording():
         if ledger is not None:
-            ledger.remember("file", path, rows, written=partial)
+            ledger.remember("file", target, rows, written=written)
         try:
             rename(partial, path)
         except OSError as error:
@@ -229,15 +232,6 @@ def readable(publication: Publication, partial: Path) -> Path:
     """Return where a file is as text in UTF-8: beside it, if it is an Excel file or has another encoding."""
     is_readable = publication.encoding is None and partial.suffix.lower() != XLSX
     return partial if is_readable else partial.with_name(f"utf8-{partial.name}")
-
-
-def table_in(source: Source, database: str) -> exp.Table:
-    """Return the table of a release in a database of its own: it is called as its source is."""
-    if source.file is not None:
-        name = source.file.stem if source.file.is_file() else "release"
-    else:
-        name = "release" if source.frame_kind is not None else source.table.name
-    return sql.relation(name, _SCHEMA, database)
 
 
 def database_statements(source: Source, query: exp.Query, path: Path) -> tuple[tuple[exp.Expr, ...], exp.Table]:

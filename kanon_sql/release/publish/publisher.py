@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from sqlglot import exp
 
@@ -41,7 +41,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from kanon_sql.engine.base import Engine
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.ledger import Ledger, LedgerOutcome
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.warehouse_tables import Taken
+    from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
@@ -60,6 +61,17 @@ KINDS: dict[Kind, RelationKind] = {"table": "TABLE", "view": "VIEW", "materializ
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
 _SECURE_SINCE = 2  # the version of DuckDB whose files have secure views
 _WORD = re.compile(r"[^\W\d]\w*")
+
+
+class Verified(Protocol):
+    """What is found in a release of one table, or of several."""
+
+    @property
+    def rows(self) -> Any:  # noqa: ANN401 - a number, or one for each table
+        """Rows of the release."""
+
+
+Found = TypeVar("Found", bound=Verified)
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:
@@ -131,17 +143,17 @@ def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
 
 @dataclass(frozen=True)
 class InPlace:
-    """What became of a table that was anonymized in place, and of the file that it is in.
+    """What became of tables that were anonymized in place, and of their file.
 
     Attributes:
         bytes_after: its size now, or the size that it would have.
         kept: constraints and indexes that stay.
         removed: constraints, defaults, indexes, columns and types that went.
-        hierarchies: hierarchies in the database that were left out, since they list values of the table.
-        views: views over the table that read labels now.
+        hierarchies: hierarchies in the database that were left out, since they list values of the tables.
+        views: views over the tables that read labels now.
         siblings: other tables with columns of the names and kinds of types of raw columns, and these columns.
         copies: other tables with the values of raw columns under other names or types, and these columns.
-        backup: the copy of the file as it was; None without one.
+        backup: the copy of the file as it was, if there is one.
     """
 
     done: bool
@@ -166,14 +178,15 @@ class InPlace:
 
 
 @dataclass(frozen=True)
-class Published:
-    """A release that was made and verified."""
+class PublishedRelease(Generic[Found]):
+    """A release, of one table or of several together, that was made and verified."""
 
-    destination: str  # name of the table or view, or path of the file
-    verification: Verification  # what was found in it
-    seconds: dict[str, float]  # of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases
+    destination: str  # name of the table, view or schema, or path of the file or directory
+    kind: str  # table, view, file, data frame, schema, database, directory, or in place
+    verification: Found  # what was found in it
+    seconds: dict[str, float]  # of ``publish`` and ``verify``, and of ``ledger`` if there are earlier releases
     ledger: LedgerOutcome | None = None  # what became of it in the ledger of its database; None if there is none
-    in_place: InPlace | None = None  # what became of the table and its file, where the release took their place
+    in_place: InPlace | None = None  # what became of the tables and their file, if the release took their place
     dry_run: bool = False
 
     @property
@@ -182,99 +195,164 @@ class Published:
         return None if self.ledger is None else self.ledger.not_remembered
 
 
-class Sink(ABC):
+if TYPE_CHECKING:
+    Published: TypeAlias = PublishedRelease[Verification]
+    PublishedTables: TypeAlias = PublishedRelease[TablesVerification]
+else:
+    Published = PublishedTables = PublishedRelease
+
+
+class Released(ABC, Generic[Found]):
+    """A table, or several together, of which a sink makes a release."""
+
+    engine: DuckDBEngine
+    names: Sequence[str]  # of the tables
+
+    def begin(self) -> None:
+        """Make what the statements of the release read."""
+
+    def end(self) -> None:
+        """Drop what ``begin`` and ``query`` made."""
+
+    @abstractmethod
+    def query(self, name: str) -> exp.Query:
+        """Return the query of the released rows of a table."""
+
+    @abstractmethod
+    def table_in(self, name: str, database: str) -> exp.Table:
+        """Return the released table in a new database."""
+
+    @abstractmethod
+    def verified(self, outputs: Mapping[str, exp.Expr]) -> Found:
+        """Return what is found in the released tables; raise unless they are what they should be."""
+
+
+class OneTable(Released["Verification"]):
+    """A table; if a warehouse has it, ``take_over`` lets the warehouse make the release."""
+
+    names = ("",)
+
+    def __init__(self, source: Source, publication: Publication, expected: Expected) -> None:
+        self.engine, self.source, self.expected = source.engine, source, expected
+        self.publication = publication  # with the types that are written
+        self.lookups = readable_lookups(publication.hierarchies)
+        self.taken: Taken | None = None
+        self._recoded = publication
+        self._alike: exp.Table | None = None
+
+    def take_over(self) -> None:
+        if self.source.in_warehouse:
+            from kanon_sql.release.publish.warehouse_tables import Taken
+
+            self.taken = Taken(self.source, self.publication)
+            self.publication = self.taken.publication
+
+    def begin(self) -> None:
+        recode(self.engine, self._recoded, self.lookups)
+
+    def end(self) -> None:
+        if self._alike is not None:
+            with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+                self.engine.run(sql.drop(self._alike), "drop the different rows")
+        forget_recoding(self.engine, self._recoded)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Return a context in which all statements see the same rows."""
+        return self.engine.snapshot() if self.taken is None else self.taken.opened()
+
+    def query(self, name: str = "") -> exp.Select:  # noqa: ARG002 - there is one
+        if self.taken is not None:
+            self.taken.make()
+            return exp.select("*").from_(self.taken.table)
+        self._alike = make_alike(self.engine, self.publication, self.lookups, self.expected)
+        if self._alike is not None:
+            return repeated_query(self._alike, self.publication)
+        return release_query(self.publication, self.lookups)
+
+    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - there is one
+        """Return the table of a release in a database of its own: it is called as its source is."""
+        return table_in(self.source, database)
+
+    def verified(self, outputs: Mapping[str, exp.Expr]) -> Verification:
+        (output,) = outputs.values()
+        expected = self.expected if self.taken is None else self.taken.expected(self.expected)
+        return verify(self.engine, self.publication, self.lookups, output, expected)
+
+
+class Sink(ABC, Generic[Found]):
     """A destination of a release: the relation or the file that it will be, or neither (None), and its name."""
 
-    alike: exp.Table | None = None  # the different rows of the release, if many are alike
-    taken: Taken | None = None  # the release, if a warehouse makes it and the workbench takes it over
-    is_made_of_rows: bool = False  # ``make`` writes what ``released`` returns
+    kind: str
+    temporary = False  # whether ``make`` makes temporary tables
+    outcome: InPlace | None = None
 
-    def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
-        self.engine: DuckDBEngine = source.engine
-        self.publication, self.target, self.name = publication, target, name
-        self.lookups = readable_lookups(publication.hierarchies)
+    def __init__(self, released: Released[Found], target: exp.Table | Path | None, name: str) -> None:
+        self.released = released
+        self.engine, self.target, self.name = released.engine, target, name
 
     @property
     @abstractmethod
-    def output(self) -> exp.Expr:
-        """The release as statements read it before it has its name."""
+    def outputs(self) -> Mapping[str, exp.Expr]:
+        """The released tables as statements read them before they have their names."""
 
     def opened(self) -> AbstractContextManager[object]:
         """Return a context in which the release is made and named; what is left of it where it fails is undone."""
         return nullcontext()
 
-    @abstractmethod
     def make(self) -> None:
-        """Make the release, with the lookups and after the steps of its recoding."""
+        for name, target in self.outputs.items():
+            made = sql.create_table(cast("exp.Table", target), self.released.query(name), temporary=self.temporary)
+            self.engine.run(made, f"make the released {name}" if name else "make the release")
 
-    def released(self) -> exp.Select:
-        """Return the query of the release."""
-        if self.alike is not None:
-            return repeated_query(self.alike, self.publication)
-        return release_query(self.publication, self.lookups)
+    def verify(self) -> Found:
+        return self.released.verified(self.outputs)
 
-    def take_over(self, source: Source) -> None:
-        """Let a warehouse that has the source make the release."""
-        if source.in_warehouse:
-            from kanon_sql.release.publish.warehouse_tables import Taken
-
-            self.taken, self.is_made_of_rows = Taken(source, self.publication), False
-
-    @property
-    def written(self) -> Publication:
-        """What is published, with the types that are written."""
-        return self.publication if self.taken is None else self.taken.publication
-
-    def verify(self, expected: Expected) -> Verification:
-        wanted = expected if self.taken is None else self.taken.expected(expected)
-        return verify(self.engine, self.written, self.lookups, self.output, wanted)
-
-    def complete(self, seconds: dict[str, float]) -> None:  # noqa: B027 - most have nothing left
+    def complete(self, seconds: dict[str, float]) -> None:
         """Do what is left to do before the release has its name, in a dry run too."""
 
     @abstractmethod
-    def take_name(self, rows: int, ledger: Ledger | None) -> None:
+    def take_name(self, rows: Any, ledger: Ledger | None) -> None:  # noqa: ANN401 - a number, or one for each table
         """Give the verified release of so many rows its name, and remember it in the ledger."""
 
-    def undo(self) -> None:  # noqa: B027 - most are undone by their context
+    def undo(self) -> None:
         """Remove what ``opened`` does not remove by itself."""
 
 
-def publish(sink: Sink, expected: Expected, ledger: Ledger | None = None, *, dry_run: bool = False) -> Published:
+def publish(sink: Sink[Found], ledger: Ledger | None = None, *, dry_run: bool = False) -> PublishedRelease[Found]:
     """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
     seconds: dict[str, float] = {}
     with ExitStack() as at_end, sink.opened():
         try:
             with timed(seconds, "publish"):
-                recode(sink.engine, sink.publication, sink.lookups)
-                _make(sink, expected)
+                sink.released.begin()
+                sink.make()
             with timed(seconds, "verify"):
-                verification = sink.verify(expected)
+                verification = sink.verify()
             if ledger is not None:
-                ledger.check(sink.output, sink.target, seconds)
+                ledger.check(sink.outputs, sink.target, seconds)
             sink.complete(seconds)
         except BaseException:
             sink.undo()
             raise
         finally:
-            forget_recoding(sink.engine, sink.publication)
+            sink.released.end()
         if not dry_run:
             lift_deadlines()
             if isinstance(sink.target, Path):  # a table is there when its transaction ends, which says so itself
                 at_end.enter_context(uninterrupted(f"the release is there: {sink.name}"))
             sink.take_name(verification.rows, ledger)
-    return Published(sink.name, verification, seconds, None if ledger is None else ledger.outcome)
+    # The ledger of a file that is replaced is in that file.
+    known = None if ledger is None or sink.outcome is not None else ledger.outcome(dry_run=dry_run)
+    return PublishedRelease(sink.name, sink.kind, verification, seconds, known, sink.outcome, dry_run)
 
 
-def _make(sink: Sink, expected: Expected) -> None:
-    if sink.is_made_of_rows:
-        sink.alike = make_alike(sink.engine, sink.publication, sink.lookups, expected)
-    try:
-        sink.make()
-    finally:
-        if sink.alike is not None:
-            with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
-                sink.engine.run(sql.drop(sink.alike), "drop the different rows")
+def table_in(source: Source, database: str) -> exp.Table:
+    """Return the table of a release in a database of its own: it is called as its source is."""
+    if source.file is not None:
+        name = source.file.stem if source.file.is_file() else "release"
+    else:
+        name = "release" if source.frame_kind is not None else source.table.name
+    return sql.relation(name, "main", database)
 
 
 def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
@@ -295,28 +373,31 @@ def forget_recoding(engine: Engine, publication: Publication) -> None:
         forget_replaced(engine, publication)
 
 
-class TableSink(Sink):
+class StagedSink(Sink["Verification"]):
+    """A release of one table that is made as the relation ``staging``."""
+
+    released: OneTable
+    staging: exp.Table
+
+    @property
+    def outputs(self) -> dict[str, exp.Expr]:
+        return {"": self.staging}
+
+
+class TableSink(StagedSink):
     """A table; another's reader sees the old one or the whole new one."""
 
-    kind: ClassVar[Literal["table", "view"]] = "table"
-    is_made_of_rows = True
+    kind: Literal["table", "view"] = "table"
     target: exp.Table
 
-    def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
-        super().__init__(source, publication, check_target(source, name, self.kind, replace=replace), name)
+    def __init__(self, released: OneTable, name: str, *, replace: bool) -> None:
+        super().__init__(released, check_target(released.source, name, self.kind, replace=replace), name)
         # No name of another schema or of temp either: a bare name would mean that table.
         staging = unused_name(f"kanon_unverified_{self.target.name}", self.engine.names_in_use())
         self.staging = sql.relation(staging, self.target.db or None)
 
-    @property
-    def output(self) -> exp.Table:
-        return self.staging
-
     def opened(self) -> AbstractContextManager[None]:
         return self.engine.transaction()
-
-    def make(self) -> None:
-        self.engine.run(sql.create_table(self.staging, self.released()), "make the release")
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         engine, target, kind = self.engine, self.target, self.kind.upper()
@@ -335,49 +416,45 @@ class ViewSink(TableSink):
     """A view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
 
     kind = "view"
-    is_made_of_rows = False
 
     def make(self) -> None:
-        for statement in view_statements(self.publication, self.name, self.staging, self.lookups):
+        for statement in view_statements(self.released.publication, self.name, self.staging, self.released.lookups):
             self.engine.run(statement, "make the view and its hierarchies")
 
-    def verify(self, expected: Expected) -> Verification:
-        viewed, lookups = publication_of_view(self.publication, self.name), view_lookups(self.publication, self.name)
-        return verify(self.engine, viewed, lookups, self.staging, expected)
+    def verify(self) -> Verification:
+        publication = self.released.publication
+        viewed, lookups = publication_of_view(publication, self.name), view_lookups(publication, self.name)
+        return verify(self.engine, viewed, lookups, self.staging, self.released.expected)
 
 
-class FrameSink(Sink):
+class FrameSink(StagedSink):
     """A data frame, by a temporary table: ``frame`` is what ``fetch`` makes of it.
 
     A dry run has the target under whose name the ledger checks the release.
     """
 
-    is_made_of_rows = True
+    kind = "data frame"
+    temporary = True
 
     def __init__(
         self,
-        source: Source,
-        publication: Publication,
+        released: OneTable,
         fetch: Callable[[DuckDBEngine, exp.Table], Any],
-        target: exp.Table | Path | None = None,
+        target: exp.Table | None = None,
+        name: str = "data frame",
     ) -> None:
-        super().__init__(source, publication, target, "data frame")
-        self.take_over(source)
-        self.staging, self.frame = self.engine.temporary_name("kanon_release"), None
-        if self.taken is not None:
-            self.staging = self.taken.table
-        self._fetch = fetch
-
-    @property
-    def output(self) -> exp.Table:
-        return self.staging
+        super().__init__(released, target, name)
+        released.source.require_rows()
+        released.take_over()
+        self.taken, self.frame, self._fetch = released.taken, None, fetch
+        self.staging = self.engine.temporary_name("kanon_release") if self.taken is None else self.taken.table
 
     def opened(self) -> AbstractContextManager[None]:
-        return self.engine.snapshot() if self.taken is None else self.taken.opened()
+        return self.released.snapshot()
 
     def make(self) -> None:
         if self.taken is None:
-            self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release")
+            super().make()
         else:
             self.taken.make()
 

@@ -1,13 +1,14 @@
-"""Which way a release takes to where it goes: it is made where its table is, in DuckDB or in a warehouse."""
+"""Which sink makes a release: by its destination, and by where its table is, in DuckDB or in a warehouse."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.policy.destination import decided_backup
+from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
 from kanon_sql.release.publish.publisher import (
     FrameSink,
-    Published,
-    Sink,
+    OneTable,
     TableSink,
     ViewSink,
     check_target,
@@ -18,15 +19,17 @@ from kanon_sql.release.statements.view import require_viewable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from sqlglot import exp
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.policy.destination import Kind
+    from kanon_sql.policy.destination import Destination
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import Published, Sink
+    from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
 FETCHES: dict[str, Callable[[DuckDBEngine, exp.Table], Any]] = {
@@ -37,66 +40,63 @@ FETCHES: dict[str, Callable[[DuckDBEngine, exp.Table], Any]] = {
 """What makes a data frame of each kind from a table in DuckDB."""
 
 
-def to_relation(
+def check_destination(source: Source, destination: Destination, policy: Policy | None = None) -> None:
+    """Refuse a destination before any work is done for it; a lock needs the policy."""
+    if destination.in_place:
+        from kanon_sql.release.in_place.publish import check_in_place
+
+        check_in_place(source, decided_backup(destination.backup))
+    elif destination.out is not None:
+        check_file(source, destination.out, replace=destination.replace)
+    elif destination.into is not None:
+        require_kind(source, destination.kind)
+        check_target(source, destination.into, destination.kind, replace=destination.replace)
+        if destination.lock is not None and policy is not None:
+            from kanon_sql.release.append.lock import require_lock_file, require_lockable
+
+            require_lock_file(destination.lock, source, replace=destination.replace)
+            require_lockable(policy, source)
+
+
+def put(
     source: Source,
     publication: Publication,
-    name: str,
     expected: Expected,
-    *,
-    kind: Kind,
-    replace: bool,
-    ledger: Ledger | None,
-    dry_run: bool = False,
+    destination: Destination,
+    ledger: Ledger | None = None,
 ) -> Published:
-    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``.
+    """Put a release where a destination says.
 
-    In a dry run a temporary table is made, verified and checked, and then removed.
+    A dry run makes, verifies and checks all of it, for a table or a view as a temporary table, and removes it.
     """
+    released = OneTable(source, publication, expected)
+    if ledger is not None and destination.out is not None and not destination.dry_run:
+        ledger.open()
+    sink = _sink_of(released, destination, ledger)
+    return publish(sink, ledger, dry_run=destination.dry_run)
+
+
+def _sink_of(released: OneTable, destination: Destination, ledger: Ledger | None) -> Sink[Verification]:
+    source, path, kind, replace = released.source, destination.out, destination.kind, destination.replace
+    if destination.in_place:
+        from kanon_sql.release.in_place.publish import in_place_sink
+
+        return in_place_sink(released, decided_backup(destination.backup), dry_run=destination.dry_run)
+    if path is not None:
+        format_name = check_file(source, path, replace=replace)
+        return DatabaseSink(released, path) if format_name == DATABASE else FileSink(released, path, format_name)
+    name = destination.into or ""
     require_kind(source, kind)
     if kind != "table":
-        require_viewable(publication)
-    if dry_run:
-        target = check_target(source, name, kind, replace=replace)
-        return to_frame(source, publication, expected, lambda *_: None, ledger, target)[1]
-    if ledger is None:
-        source.make_writable()
-    else:
-        ledger.make_writable()
-    sink: Sink
+        require_viewable(released.publication)
+    if destination.dry_run:
+        return FrameSink(released, lambda *_: None, check_target(source, name, kind, replace=replace), name)
+    (source if ledger is None else ledger).make_writable()
     if source.in_warehouse:
         from kanon_sql.release.publish.warehouse import RelationSink
 
-        sink = RelationSink(source, publication, name, kind=kind, replace=replace)
-    else:
-        sink = (TableSink if kind == "table" else ViewSink)(source, publication, name, replace=replace)
-    return publish(sink, expected, ledger)
-
-
-def to_file(
-    source: Source,
-    publication: Publication,
-    path: Path,
-    expected: Expected,
-    *,
-    format_name: str,
-    replace: bool,
-    ledger: Ledger | None,
-    dry_run: bool = False,
-) -> Published:
-    """Write a release to a file of a format; arguments are those of ``Release.to_file``.
-
-    In a dry run the file is written, verified and checked as always, and then removed.
-    """
-    if ledger is not None and not dry_run:
-        ledger.open()
-    from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
-
-    check_file(source, path, replace=replace)
-    if format_name == DATABASE:
-        sink: Sink = DatabaseSink(source, publication, path)
-    else:
-        sink = FileSink(source, publication, path, format_name)
-    return publish(sink, expected, ledger, dry_run=dry_run)
+        return RelationSink(released, name, kind=kind, replace=replace)
+    return (TableSink if kind == "table" else ViewSink)(released, name, replace=replace)
 
 
 def to_frame(
@@ -104,13 +104,10 @@ def to_frame(
     publication: Publication,
     expected: Expected,
     fetch: Callable[[DuckDBEngine, exp.Table], Any],
-    ledger: Ledger | None = None,
-    target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
     """Return a release as what ``fetch`` makes of its table in DuckDB, and what was verified."""
-    source.require_rows()
-    sink = FrameSink(source, publication, fetch, target)
-    published = publish(sink, expected, ledger)
+    sink = FrameSink(OneTable(source, publication, expected), fetch)
+    published = publish(sink)
     return sink.frame, published
 
 
@@ -118,6 +115,6 @@ def to_spark(source: Source, publication: Publication, expected: Expected) -> tu
     """Return a release as a data frame of Spark, and what was verified."""
     from kanon_sql.release.publish.warehouse import SparkFrameSink
 
-    sink = SparkFrameSink(source, publication)
-    published = publish(sink, expected)
+    sink = SparkFrameSink(OneTable(source, publication, expected))
+    published = publish(sink)
     return sink.frame, published

@@ -18,10 +18,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.progress import lift_deadlines
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.publish.publisher import KINDS, Sink, check_target
+from kanon_sql.release.publish.publisher import KINDS, StagedSink, check_target
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published_rules import rule_check_query
 from kanon_sql.release.statements.release import readable_lookups
@@ -33,29 +32,38 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.spark.warehouse import SparkWarehouse
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import OneTable
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
 
-class RelationSink(Sink):
+class _WarehouseSink(StagedSink):
+    """A release that the warehouse of its table makes; its classes are fetched to be verified."""
+
+    def __init__(self, released: OneTable, target: exp.Table | None, name: str) -> None:
+        super().__init__(released, target, name)
+        self.bench, self.publication = released.source.workbench, released.publication
+        self.warehouse = self.bench.warehouse
+
+    def verify(self) -> Verification:
+        return _verified(self.bench, self.publication, self.staging, self.released.expected)
+
+
+class RelationSink(_WarehouseSink):
     """A table or a view beside its table. Where there are no transactions, what was made is dropped after an error."""
 
     target: exp.Table
 
-    def __init__(self, source: Source, publication: Publication, name: str, *, kind: Kind, replace: bool) -> None:
-        super().__init__(source, publication, check_target(source, name, kind, replace=replace), name)
-        self.kind, self.bench, self.warehouse = kind, source.workbench, source.workbench.warehouse
+    def __init__(self, released: OneTable, name: str, *, kind: Kind, replace: bool) -> None:
+        super().__init__(released, check_target(released.source, name, kind, replace=replace), name)
+        self.kind: Kind = kind
         self.staging = _beside(self.target, self.warehouse)
-
-    @property
-    def output(self) -> exp.Table:
-        return self.staging
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -85,13 +93,10 @@ class RelationSink(Sink):
             else:
                 name = _other_name(self.warehouse, there, name)
         materialized = self.kind == "materialized-view"
-        *tables, view = view_statements(there, name, self.staging, self.lookups, materialized=materialized)
+        *tables, view = view_statements(there, name, self.staging, self.released.lookups, materialized=materialized)
         for statement in tables:
             self.warehouse.run(statement, "the hierarchies of the view")
         self.warehouse.run(view, "make the view")
-
-    def verify(self, expected: Expected) -> Verification:
-        return _verified(self.bench, self.publication, self.staging, expected)
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         with _named(self.bench, self.warehouse, self.staging, self.target, KINDS[self.kind]):
@@ -99,21 +104,19 @@ class RelationSink(Sink):
                 ledger.remember("view" if self.kind == "view" else "table", self.target, rows)
 
 
-class SparkFrameSink(Sink):
+class SparkFrameSink(_WarehouseSink):
     """A data frame of Spark, which raises a UsageError where the source is elsewhere."""
 
-    def __init__(self, source: Source, publication: Publication) -> None:
+    kind = "data frame"
+    warehouse: SparkWarehouse
+
+    def __init__(self, released: OneTable) -> None:
         from kanon_sql.engine.spark.warehouse import SparkWarehouse
 
-        super().__init__(source, publication, None, "data frame")
-        if not isinstance(source.warehouse, SparkWarehouse):
-            raise UsageError(f"{source.name} is not in Spark: take to_pandas(), to_polars() or to_arrow().")
-        self.warehouse, self.bench = source.warehouse, source.workbench
+        if not isinstance(released.source.warehouse, SparkWarehouse):
+            raise UsageError(f"{released.source.name} is not in Spark: take to_pandas(), to_polars() or to_arrow().")
+        super().__init__(released, None, "data frame")
         self.staging, self.frame = self.bench.temporary_name("kanon_release"), None
-
-    @property
-    def output(self) -> exp.Table:
-        return self.staging
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -126,9 +129,6 @@ class SparkFrameSink(Sink):
     def make(self) -> None:
         made = carried_query(self.bench, self.warehouse, self.publication)
         self.frame = self.warehouse.frame(made, self.staging, "make the release")
-
-    def verify(self, expected: Expected) -> Verification:
-        return _verified(self.bench, self.publication, self.staging, expected)
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         """Do nothing: a data frame has no name."""
@@ -180,7 +180,6 @@ def _named(
 
     Where there are no transactions, what is replaced stands aside meanwhile, and comes back if anything fails.
     """
-    lift_deadlines()
     existing = warehouse.kind_of(target)
     if existing is not None and warehouse.all_or_nothing:
         warehouse.drop(target, existing)

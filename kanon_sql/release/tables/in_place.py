@@ -1,13 +1,7 @@
-"""Tables of one database that are anonymized in place: a new file with their release takes the name of the old one.
+"""Tables of one database that are anonymized in place, as one table is (``release.in_place``).
 
-Everything else that is in the database goes on, as for one table (``release.in_place``): the tables are defined again
-with the constraints that still say the same, those of the policy that are dropped go, and so do all raw values.
-
-1. See what stands around the tables, and refuse what cannot go on.
-2. Ask the ledger; merge the log of the database into its file.
-3. Make the new database in a directory of our own.
-4. Verify the release in it; try what was defined, and every view that reads the tables.
-5. The new file takes the name of the old one, which is copied first if a backup is wanted.
+The tables are defined again with the constraints that still say the same; those of the policy that are dropped go, and
+so do all raw values.
 """
 
 from __future__ import annotations
@@ -15,21 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.equality import published_type
-from kanon_sql.engine.keys import require_apart
-from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import UsageError
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
-from kanon_sql.release.in_place.publish import (
-    NewDatabase,
-    bytes_used,
-    check_backup,
-    require_room,
-    siblings_of,
-    telling,
-)
+from kanon_sql.release.in_place.publish import TablesInPlace, siblings_of, telling
 from kanon_sql.release.in_place.rewrite import Substitute, require_copyable, rewrite_of
-from kanon_sql.release.ledger.store import alone
-from kanon_sql.release.tables.publish import PublishedTables, publishing_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -39,56 +22,30 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.release.in_place.facts import TableFacts
-    from kanon_sql.release.in_place.publish import HowInPlace
     from kanon_sql.release.in_place.rewrite import Rewrite
     from kanon_sql.release.tables.opened import Member, OpenedTables
+    from kanon_sql.release.tables.publish import SeveralTables
     from kanon_sql.release.tables.statements import FoundTables
+    from kanon_sql.release.tables.verify import TablesVerification
 
 
-def put_in_place(release: FoundTables, how: HowInPlace, *, ignore_ledger: bool) -> PublishedTables:
-    """Put the release in the place of its tables; see ``TablesRelease.in_place`` and the plan above."""
-    opened, file = release.opened, _file_of(release)
-    engine = opened.engine
-    new = NewDatabase(engine, file, how)
-    check_backup(file, how.backup)
-    require_apart(release.policy.key_file, [how.backup], "the backup")
-    require_room(file, new.real, bytes_used(engine), how)
-    publishing = publishing_of(release, ignore=ignore_ledger)
-    # 1. What stands around the tables.
-    replaced, left_out = _facts(release)
-    siblings = _siblings(release, replaced, left_out)
-    publishing.open(required=True)
-    with alone(engine):
-        # 2. Earlier releases, and the log.
-        publishing.check()
-        with new.opened():
-            # 3. The new database.
-            with timed(release.seconds, "publish"):
-                new.write(_rewrite(release, replaced, left_out, new.attached))
-            # 4. What is in it.
-            places = {one.name: opened.place_of(one.relation) for one in opened.members}
-            verification = publishing.verified(
-                {name: sql.relation(table, schema, new.attached) for name, (schema, table) in places.items()}
-            )
-            new.finish()
-            outcome = new.described(siblings, {}, named=True)
-            # 5. Its name.
-            lift_deadlines()
-            if not how.dry_run:
-                new.change_places()
-                release.gone = True
-                new.leave()
-    return PublishedTables(str(file), "in place", verification, release.seconds, in_place=outcome)
+def tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[TablesVerification]:
+    """Return the tables whose place the release takes; refuse what cannot go on around them."""
+    found, opened = tables.found, tables.opened
+    replaced, left_out = _facts(found)
 
+    def leave() -> None:
+        found.gone = True
 
-def _file_of(release: FoundTables) -> Path:
-    file = release.opened.file
-    if file is None:
-        raise UsageError(
-            f"The tables of {release.opened.place} cannot be anonymized in place: a new file takes the place of the "
-            "old one, which must be a DuckDB file that is named by its path. Give the release another place."
-        )
-    return file
+    return TablesInPlace(
+        tables,
+        str(file),
+        {name: opened.place_of(member.relation) for name, member in tables.members.items()},
+        lambda new: _rewrite(tables, replaced, left_out, new),
+        leave,
+        _siblings(found, replaced, left_out),
+        {},
+    )
 
 
 def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts]]:
@@ -111,14 +68,14 @@ def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts
     return dict(zip((member.name for member in people), facts, strict=False)), facts[len(people) :]
 
 
-def _rewrite(release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts], new: str) -> Rewrite:
-    engine, opened, seed = release.opened.engine, release.opened, release.policy.seed or 0
+def _rewrite(tables: SeveralTables, replaced: dict[str, TableFacts], left_out: list[TableFacts], new: str) -> Rewrite:
+    engine, opened, rows = tables.engine, tables.opened, tables.found.rows
     substitutes = [
         Substitute(
             replaced[member.name],
-            {column.name: column.type for column in release.rows.published_columns(member)},
-            [*_unchanged(release, member)],
-            release.rows.released(member, seed),
+            {column.name: column.type for column in rows.published_columns(member)},
+            [*_unchanged(tables.found, member)],
+            tables.query(member.name),
             {key.column.name: _referred(opened, member, key.column) for key in member.keys},
         )
         for member in opened.members

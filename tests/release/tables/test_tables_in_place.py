@@ -19,7 +19,7 @@ from kanon_sql.evidence.tables import check_tables
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.tables import TablePolicy, TablesPolicy, Through, write_tables_policy
 from kanon_sql.release.tables.anonymize import anonymize_tables
-from kanon_sql.release.tables.publish import TablesPublishing
+from kanon_sql.release.tables.publish import SeveralTables
 from tests.oracles.tables import raw_keys, violations
 from tests.release.tables.test_tables_release import (
     databases,
@@ -419,7 +419,7 @@ def test_a_release_that_is_found_wrong_changes_nothing(clinic: Path, monkeypatch
     def failing(*_: object) -> None:
         raise VerificationError("planted")
 
-    monkeypatch.setattr(TablesPublishing, "verified", failing)
+    monkeypatch.setattr(SeveralTables, "verified", failing)
     refused(clinic, "planted", VerificationError)
 
 
