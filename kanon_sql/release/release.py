@@ -340,9 +340,11 @@ class Release(Made[Policy]):
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
         source, publication, lock = self.prepared.source, self.publication, destination.lock
         if lock is not None:
-            from kanon_sql.release.append.lock import require_locked
+            from kanon_sql.release.append.lock import locked_columns, require_lock_file
 
-            require_locked(lock, source, self.policy, publication, replace=destination.replace)
+            source.refuse_held_out("and rows that are appended later would not be: leave the lock out.")
+            require_lock_file(lock, source, self.policy, replace=destination.replace)
+            locked_columns(publication)
         if destination.out is not None:
             check_file(source, destination.out, replace=destination.replace)
             require_apart(self.policy.key_file, [destination.out], "the release")

@@ -63,7 +63,6 @@ _NOTE = """\
 These files hold values of the table that a release is made from, as they are. The script of the release loads them.
 Keep them as you keep the table itself, do not hand them out with the release, and delete them when it is made.
 """
-_PRIVATE = 0o600
 _CSV = {
     "duckdb": """(FORMAT csv, HEADER, QUOTE '"', ESCAPE '"', NULLSTR '', ALLOW_QUOTED_NULLS false)""",
     "postgres": "WITH (FORMAT csv, HEADER true)",
@@ -413,24 +412,18 @@ def _write(directory: Path, contents: dict[Path, str], *, replace_files: bool) -
         directory.mkdir(mode=0o700, exist_ok=True)
         for path in contents:
             require_free(path, replace=replace_files)
-        _write_all(directory, contents)
+        with workspace(directory / _README) as private:
+            for path, text in contents.items():
+                (private / path.name).touch(mode=0o600)
+                (private / path.name).write_text(text, encoding="utf-8", newline="")
+            for path in contents:
+                take_name(private / path.name, path)
     except BaseException as error:
         with suppress(OSError):
-            for path in contents:
-                if path not in before:
-                    path.unlink(missing_ok=True)
+            for path in contents.keys() - before:
+                path.unlink(missing_ok=True)
             if made:
                 directory.rmdir()
         if isinstance(error, OSError):
             raise SourceError(f"The lookups cannot be written to {directory}: {error.strerror}.") from None
         raise
-
-
-def _write_all(directory: Path, contents: dict[Path, str]) -> None:
-    with workspace(directory / _README) as private:
-        for path, text in contents.items():
-            partial = private / path.name
-            partial.write_text(text, encoding="utf-8", newline="")
-            partial.chmod(_PRIVATE)
-        for path in contents:
-            take_name(private / path.name, path)

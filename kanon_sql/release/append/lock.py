@@ -111,8 +111,8 @@ def require_lockable(policy: Policy, source: Source) -> None:
                 )
 
 
-def require_lock_file(path: Path, source: Source, *, replace: bool) -> None:
-    """Refuse a file that a lock cannot be written to, before any work is done; only another lock is replaced."""
+def require_lock_file(path: Path, source: Source, policy: Policy, *, replace: bool) -> None:
+    """Refuse a lock that cannot be written, before any work is done; only another lock is replaced."""
     require_free(path, replace=replace)
     if path.exists() and not _is_lock(path):
         raise UsageError(f"{path} is no lock, and would be lost: give another name after --lock.")
@@ -122,14 +122,7 @@ def require_lock_file(path: Path, source: Source, *, replace: bool) -> None:
         private_directory(path.parent).remove()
     except SourceError:
         raise SourceError(f"No lock can be written to {path.parent}: name another file after --lock.") from None
-
-
-def require_locked(path: Path, source: Source, policy: Policy, publication: Publication, *, replace: bool) -> None:
-    """Refuse a lock that cannot be written for a release that was searched."""
-    source.refuse_held_out("and rows that are appended later would not be: leave the lock out.")
-    require_lock_file(path, source, replace=replace)
     require_lockable(policy, source)
-    locked_columns(publication)
 
 
 def _is_lock(path: Path) -> bool:

@@ -150,7 +150,7 @@ class NewDatabase:
             bytes_before=self.real.stat().st_size,
             bytes_after=self.new_file.stat().st_size,
             kept=tuple(f"{name[one.facts.name]}{what}" for one in tables for what in one.kept),
-            removed=(*removed, *self.rewrite.types_removed),
+            removed=(*removed, *(f"type {name} (lists values)" for _, name in self.rewrite.types)),
             hierarchies=self.rewrite.hierarchies,
             views=tuple(dict.fromkeys([*(view for one in tables for view in one.views), *macros])),
             siblings=siblings,

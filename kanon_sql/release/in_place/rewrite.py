@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         IndexFacts,
         OtherTable,
         TableFacts,
-        Trigger,
         ViewFacts,
     )
     from kanon_sql.release.publication import Publication
@@ -105,11 +104,6 @@ class Rewrite:
     types: tuple[tuple[str, str], ...]  # schemas and names of types that are left out for the same reason
 
     @property
-    def types_removed(self) -> list[str]:
-        """What became of these types, in words."""
-        return [f"type {name} (lists values)" for _, name in self.types]
-
-    @property
     def after(self) -> list[exp.Expr]:
         """Statements that make indexes and comments."""
         return [made for one in self.tables for made in (*one.indexes, *one.comments)]
@@ -161,7 +155,8 @@ def rewrite_of(
         for table in referred_first
         if _place(table) in by_place
     ]
-    schema = [_definitions(old, new)]
+    names = (sql.identifier(name).sql("duckdb") for name in (old, new))
+    schema: list[exp.Expr] = [exp.Command(this="COPY", expression="FROM DATABASE {} TO {} (SCHEMA)".format(*names))]
     schema += [sql.drop(sql.relation(view.name, view.db, new), "VIEW") for view in views_left_out]
     schema += [sql.drop(sql.relation(table.name, table.schema, new)) for table in reversed(referred_first)]
     schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
@@ -179,31 +174,20 @@ def rewrite_of(
     gone = {(view.db, folded(view.name)) for view in views_left_out}
     over = dict.fromkeys(view for one in facts for view in one.views if (view.schema, folded(view.name)) not in gone)
     views = in_order_of_reading([*over])
+    again: list[exp.Expr] = []
+    for each in triggers:  # which DuckDB does not copy
+        text = each.definition.removeprefix("CREATE ").rstrip(";")
+        again += [in_database(new, each.schema), exp.Command(this="CREATE", expression=text)]
     made = (tuple(schema), tuple(staying), rows, tuple(replaced), tuple(left_out), tuple(views_left_out), tuple(views))
-    return Rewrite(new, *made, _triggers_again(triggers, new), tuple(hierarchies), types)
+    return Rewrite(new, *made, tuple(again), tuple(hierarchies), types)
 
 
 def _place(table: TableFacts | OtherTable) -> tuple[str, str]:
     return table.schema, folded(table.name)
 
 
-def _definitions(old: str, new: str) -> exp.Expr:
-    """Return the statement that copies all definitions of a database to another, and no rows."""
-    names = (sql.identifier(name).sql("duckdb") for name in (old, new))
-    return exp.Command(this="COPY", expression="FROM DATABASE {} TO {} (SCHEMA)".format(*names))
-
-
 def in_database(name: str, schema: str | None = None) -> exp.Use:
     return exp.Use(this=exp.Table(this=sql.identifier(name)) if schema is None else sql.relation(schema, name))
-
-
-def _triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...]:
-    """Return the statements that make triggers again, which DuckDB does not copy."""
-    found: list[exp.Expr] = []
-    for trigger in triggers:
-        text = trigger.definition.removeprefix("CREATE ").rstrip(";")
-        found += [in_database(new, trigger.schema), exp.Command(this="CREATE", expression=text)]
-    return tuple(found)
 
 
 def _copied(table: OtherTable, old: str, new: str, without: Collection[tuple[str, str]]) -> exp.Insert:

@@ -21,7 +21,7 @@ from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Policy
 from kanon_sql.release.append.store import batches_of
 from kanon_sql.release.ledger import fingerprint
-from kanon_sql.release.ledger.store import entries_of, forget_entries, forgotten
+from kanon_sql.release.ledger.store import entries_of, forget_statements, forgotten
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -129,9 +129,12 @@ def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
 
 
 def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
-    """Forget releases of an open database; return what was forgotten."""
+    """Forget releases of an open database, all or none; return what was forgotten."""
     entries = forgotten(entries_of(engine), which)
-    forget_entries(engine, entries)
+    with engine.keeping():
+        for place in engine.keepers:
+            for statement in forget_statements(entries):
+                place.run(statement, "forget a release")
     return entries
 
 
@@ -205,6 +208,10 @@ def _target_of(entry: Entry) -> exp.Table:
 
 class CannotBeCheckedError(Exception):
     """An earlier release cannot be read; the text says why. Caught inside, never shown by itself."""
+
+    def __init__(self, why: str = "", way_out: str = "Put it back as it was") -> None:
+        super().__init__(why)
+        self.way_out = way_out
 
 
 def read_earlier(source: Source, entry: Entry) -> exp.Table:

@@ -27,6 +27,7 @@ from kanon_sql.hierarchy.spec import FileRule, LevelsRule
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
+from kanon_sql.release.ledger.fingerprint import NOT_TAKEN
 from kanon_sql.release.ledger.store import (
     HOLD_OUT,
     Entry,
@@ -241,11 +242,7 @@ class LedgerOfTable(Ledger):
             doubtful = [
                 entry
                 for entry in earlier
-                if not self._nested(entry)
-                or self._can_be_joined(entry)
-                or self._prepared_otherwise(entry)
-                or self._is_of_other_rows(entry)
-                or self._in_another_zone(entry)
+                if not self._nested(entry) or self._can_be_joined(entry) or self._apart(entry) is not None
             ]
             if doubtful:
                 self._require_tuples(doubtful[-1])
@@ -288,18 +285,15 @@ class LedgerOfTable(Ledger):
 
     def _is_source_of(self, entry: Entry) -> bool:
         """Return True if the columns of the table are what they were for an earlier release, as far as is known."""
-        known = {entry.source_fingerprint, fingerprint.NOT_TAKEN}
-        return entry.source_fingerprint == fingerprint.NOT_TAKEN or not known.isdisjoint(self._prints_of(entry))
+        before = entry.source_fingerprint
+        return before == NOT_TAKEN or any(now in {before, NOT_TAKEN} for now in self._prints_of(entry))
 
     def _prints_of(self, entry: Entry) -> Iterator[str]:
         """Yield the fingerprints that the table has now of the columns that that of an earlier release may be of."""
-        columns = self.prepared.source.columns
-        if not self.prepared.source.in_warehouse and all(
-            find_column(name, columns) is not None for name in entry.fingerprinted_source
-        ):
-            yield self._print_of(entry.fingerprinted_source)
-        if all(find_column(name, columns) is not None for name in entry.quasi_identifiers):
-            yield self._print_of(entry.quasi_identifiers)
+        source, alone = self.prepared.source, entry.quasi_identifiers
+        for names in (alone,) if source.in_warehouse else (entry.fingerprinted_source, alone):
+            if all(find_column(name, source.columns) is not None for name in names):
+                yield self._print_of(names)
 
     @property
     def _sensitive(self) -> list[str]:
@@ -402,21 +396,25 @@ class LedgerOfTable(Ledger):
         for entries in alike.values():
             is_replaced = _same_place(entries[0].target, replaced)
             try:
-                entry, joint = self._first_that_can_be_checked(joiner, entries)
+                entry, joint = self._joined(joiner, entries)
             except CannotBeCheckedError as error:
+                last = entries[-1]
                 if not is_replaced:
-                    raise JointReleaseError(self._unchecked(entries[-1], error)) from None
+                    raise JointReleaseError(
+                        f"Whether this release goes together with the earlier release {last.name} "
+                        f"({last.made_at:%Y-%m-%d}) cannot be checked: {error}. It was not published. {error.way_out}; "
+                        "or publish all the same (--ignore-ledger); or forget it if it was given to nobody:\n  "
+                        f"{self._forget(last)}"
+                    ) from None
                 self.warnings.append(
-                    f"Whether it goes together with the release {entries[-1].number} of that name "
-                    f"({entries[-1].made_at:%Y-%m-%d %H:%M}), which was replaced, cannot be checked: {error}."
+                    f"Whether it goes together with the release {last.number} of that name "
+                    f"({last.made_at:%Y-%m-%d %H:%M}), which was replaced, cannot be checked: {error}."
                 )
                 continue
-            if not joint.adds:
-                continue
-            if is_replaced:
+            if joint.adds and is_replaced:
                 self.beside_replaced.append({"number": entry.number, **joint.figures()})
                 self.warnings.append(self._warning(entry, joint))
-            else:
+            elif joint.adds:
                 found.append((entry, joint))
         if found:
             worst, joint = max(found, key=lambda one: _harm(one[1]))
@@ -425,47 +423,44 @@ class LedgerOfTable(Ledger):
         if relation is not output:
             self._engine.run(sql.drop(relation), "drop the copy of the release")
 
-    def _first_that_can_be_checked(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
-        """Return the first of several entries of one release that can be read, and its outcome."""
-        why = CannotBeCheckedError()
+    def _joined(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
+        """Return the first of several entries of one release that can be read, and what it says with this one."""
+        if (why := self._of_other_classes(entries[-1]) or self._apart(entries[-1])) is not None:
+            raise why
         for entry in entries:
-            if self._is_of_other_rows(entry):
-                raise CannotBeCheckedError(
-                    "rows were held out of one of the two (--hold-out) and may be in the other, where their difference "
-                    "would show them"
-                )
-            if entry.together:
-                raise CannotBeCheckedError("it was released with other tables, which decide what it leaves out")
-            if self._is_of_some_columns(entry):
-                raise CannotBeCheckedError("k is required of some columns, and what is compared are classes by all")
-            if others := self._prepared_otherwise(entry):
-                why = CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
-                continue
-            if zoned := self._in_another_zone(entry):
-                known = f"{entry.time_zone} (give it with --time-zone)"
-                why = CannotBeCheckedError(
-                    f"labels of this release are those of {self._engine.time_zone}, and those of its column "
-                    f"{zoned[0]!r} of {known if entry.time_zone else 'the session that made it, which is not known'}"
-                )
-                continue
             try:
                 return entry, joiner.joined(entry)
             except CannotBeCheckedError as error:
                 why = error
-        raise why
+        raise why or CannotBeCheckedError
 
-    def _unchecked(self, entry: Entry, why: Exception) -> str:
+    def _apart(self, entry: Entry) -> CannotBeCheckedError | None:
+        """Return why rows cannot be looked up in an earlier release as in this one; None if they can."""
         if self._is_of_other_rows(entry):
-            back = "Hold out the same rows in both (same share, same seed, same table), or in none; or "
-        elif entry.together or self._is_of_some_columns(entry):
-            back = "Make one release of the table only; or "
-        else:
-            back = "Put it back as it was; or "
-        return (
-            f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
-            f"cannot be checked: {why}. It was not published. {back}publish all the same "
-            f"(--ignore-ledger); or forget it if it was given to nobody:\n  {self._forget(entry)}"
-        )
+            return CannotBeCheckedError(
+                "rows were held out of one of the two (--hold-out) and may be in the other, where their difference "
+                "would show them",
+                "Hold out the same rows in both (same share, same seed, same table), or in none",
+            )
+        if others := self._prepared_otherwise(entry):
+            return CannotBeCheckedError(f"its column {others[0]!r} was prepared otherwise, or is another one now")
+        if zoned := self._in_another_zone(entry):
+            known = f"{entry.time_zone} (give it with --time-zone)"
+            theirs = known if entry.time_zone else "the session that made it, which is not known"
+            return CannotBeCheckedError(
+                f"labels of this release are those of {self._engine.time_zone}, and those of its column "
+                f"{zoned[0]!r} of {theirs}"
+            )
+        return None
+
+    def _of_other_classes(self, entry: Entry) -> CannotBeCheckedError | None:
+        """Return why the classes of an earlier release say too little of it; None if they do not."""
+        why = None
+        if entry.together:
+            why = "it was released with other tables, which decide what it leaves out"
+        elif self._is_of_some_columns(entry):
+            why = "k is required of some columns, and what is compared are classes by all"
+        return None if why is None else CannotBeCheckedError(why, "Make one release of the table only")
 
     def _forget(self, entry: Entry, *, by_name: bool = True) -> str:
         """Return the command that forgets an entry."""

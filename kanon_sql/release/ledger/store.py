@@ -98,10 +98,6 @@ class Entry:
         """Whether it was released together with other tables, whose people and events decide what was left out."""
         return OF_SEVERAL_TABLES in self.policy
 
-    def was_made_with(self, other: Entry) -> bool:
-        """Return True if it was released together with another one."""
-        return self.together and other.together and self.made_at == other.made_at
-
     @property
     def hold_out(self) -> dict[str, Any] | None:
         """The rows that it was made of, if others were held out: ``fingerprint`` of ``columns``, and held-out ``rows``.
@@ -323,14 +319,6 @@ def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
     return [sql.statement("ledger/forget", values={"id": entry.number}) for entry in entries]
 
 
-def forget_entries(engine: DuckDBEngine, entries: list[Entry]) -> None:
-    """Take entries out of the ledger, all or none."""
-    with engine.keeping():
-        for place in engine.keepers:
-            for statement in forget_statements(entries):
-                place.run(statement, "forget a release")
-
-
 def forgotten(entries: list[Entry], which: str) -> list[Entry]:
     """Return the entries with a name or path, or with that number where none has it; and those released with them."""
     named = [entry for entry in entries if folded(which) in {folded(entry.name), folded(entry.target[1])}]
@@ -338,4 +326,5 @@ def forgotten(entries: list[Entry], which: str) -> list[Entry]:
     if not found:
         known = ", ".join(dict.fromkeys(entry.name for entry in entries)) or "none"
         raise UsageError(f"The ledger has no release {which!r}. Remembered: {known}.")
-    return [entry for entry in entries if any(entry is one or entry.was_made_with(one) for one in found)]
+    together = {entry.made_at for entry in found if entry.together}
+    return [entry for entry in entries if entry in found or (entry.together and entry.made_at in together)]

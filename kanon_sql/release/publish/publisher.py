@@ -106,8 +106,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     if kind != "table":
         source.refuse_prepared("and a view cannot be made of them: make a table or a file.")
         source.refuse_held_out("and a view would show the table with them: make a table or a file.")
-    behind = source.engine.relations_behind(source.table)
-    if any(_same_relation(target, read, schema) for read in behind):
+    # Bare names are of relations of the current schema.
+    behind = {(folded(read.db or schema), folded(read.name)) for read in source.engine.relations_behind(source.table)}
+    if (folded(target.db or schema), folded(target.name)) in behind:
         raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give another name.")
     if existing is not None and not replace:
         raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or add --replace.")
@@ -133,12 +134,6 @@ def _require_secure_views(source: Source) -> None:
         f"the format first: ATTACH '{file}' AS db (STORAGE_VERSION 'v2.0.0'); CREATE SCHEMA db.made; DROP SCHEMA "
         "db.made; older versions of DuckDB cannot read the file then."
     )
-
-
-def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
-    """Return True if two names are of the same relation of the current database, in whose ``schema`` bare names are."""
-    names = [(folded(table.db or schema), folded(table.name)) for table in (one, other)]
-    return names[0] == names[1]
 
 
 @dataclass(frozen=True)
@@ -472,8 +467,6 @@ class FrameSink(StagedSink):
 
 def _drop_lookups(engine: Engine, view: exp.Table) -> None:
     """Drop the hierarchies of a view that is replaced by a table: nothing reads them any more."""
-    prefix = sql.literal(f"{without_dots(view.name)}.")
-    for (name,) in engine.rows(
-        sql.statement("release/lookups_of_view", values={"prefix": prefix}), "hierarchies of the view"
-    ):
+    named = sql.statement("release/lookups_of_view", values={"prefix": sql.literal(f"{without_dots(view.name)}.")})
+    for (name,) in engine.rows(named, "hierarchies of the view"):
         engine.run(sql.drop(sql.relation(name, SCHEMA)), "drop the hierarchies of the view that is replaced")

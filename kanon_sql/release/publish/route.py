@@ -52,10 +52,9 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)
         if destination.lock is not None and policy is not None:
-            from kanon_sql.release.append.lock import require_lock_file, require_lockable
+            from kanon_sql.release.append.lock import require_lock_file
 
-            require_lock_file(destination.lock, source, replace=destination.replace)
-            require_lockable(policy, source)
+            require_lock_file(destination.lock, source, policy, replace=destination.replace)
 
 
 def put(
