@@ -344,12 +344,7 @@ def _as_locked(new: Source, lock: Lock) -> Source:
             continue
         if new.is_csv and kind in _ISO:
             rules[column.name] = _ISO[kind]
-        elif (
-            kind in _ISO
-            and column.type in _ISO
-            and new.file
-            and new.read.reader == JSON
-        ):
+        elif kind in _ISO and column.type in _ISO and new.file and new.read.reader == JSON:
             raise UsageError(
                 f"How dates are written in {new.name} is guessed from its values, and those of another file could be "
                 f"read otherwise (column {name!r}): write the rows to a Parquet or CSV file."
