@@ -109,6 +109,7 @@ SETTINGS: dict[str, Capability] = {
         "+-  ", of_several="write the release elsewhere with its report first (--out FILE --report FILE)"
     ),
     "ignore the ledger": Capability("++++", settings=("ignore_ledger",)),
+    "a control group (--control)": Capability("+---", "export it, the release and the original to files"),
     "the original that an attack compares with": Capability("++++", settings=("attack.original",)),
     _OTHER: Capability("+-++"),
 }

@@ -12,13 +12,13 @@ from kanon_sql.engine.equality import require_identity
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
 from kanon_sql.evidence.known import known_source
-from kanon_sql.evidence.people import columns_of, models_of, source_with_people
+from kanon_sql.evidence.people import columns_of, findings_on, models_of, source_with_people
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.policy.gate import PEOPLE, judge, people_are_counted, refused_of
+from kanon_sql.policy.gate import PEOPLE, refused_of
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.policy.standards import standard_named
@@ -239,9 +239,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     if known is not None:
         by_all = replace(policy, models=(KAnonymity(1, known.entity),))
         return _with_known(_of_policy(source, by_all, original), known_source(source, policy, known.m, original), known)
-    findings = judge(source, policy)
-    if original is not None:  # its rows are rows of the same people
-        findings = (*findings, *people_are_counted(original, policy))
+    findings = findings_on(source, policy, original)
     identifying = _identifying(source, policy, original)
     named, people = source_with_people(source, policy, original)
     required = _required(source, policy, named)

@@ -69,10 +69,8 @@ def refuse_without_control(guessing: Guessing, control: object) -> None:
 
 def control_group(original: Source, control: Source) -> Source:
     """Return a control group with the columns and types of its original, before these are prepared, in its engine."""
-    if original.in_warehouse or control.in_warehouse:
-        raise UsageError(
-            "A control group is compared on this machine: export it, the release and the original to files."
-        )
+    for one in (original, control):
+        one.require("a control group (--control)", "A control group")
     pairs = [(column, find_column(column.name, control.columns)) for column in original.columns]
     both = [(column, own) for column, own in pairs if own is not None]
     if not both:

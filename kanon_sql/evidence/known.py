@@ -22,9 +22,8 @@ from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
-from kanon_sql.evidence.people import source_with_people
+from kanon_sql.evidence.people import findings_on, source_with_people
 from kanon_sql.models.known_subsets import known_subsets_of
-from kanon_sql.policy.gate import judge, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.estimators.subsets import code, subsets_up_to
 from kanon_sql.risks.estimators.tuples import collect
@@ -191,9 +190,7 @@ def known_source(
         of_policy = known_subsets_of(policy.models)
         max_columns = MAX_COLUMNS if of_policy is None else of_policy.m
     require_columns(max_columns)
-    findings = judge(source, policy)
-    if original is not None:  # its rows are rows of the same people
-        findings = (*findings, *people_are_counted(original, policy))
+    findings = findings_on(source, policy, original)
     entity = policy.columns.entity
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     _require_few(max_columns, len(columns))

@@ -11,6 +11,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.gate import judge, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.search.prepare import prepare_source, resolve_models
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
     from kanon_sql.risks.attacks.released import ClassPeople
     from kanon_sql.search.prepare import Prepared
@@ -77,3 +79,8 @@ def models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...],
     in_trees = columns_with_hierarchy(source, sensitive, policy) if required else []
     made = {hierarchy.column.name: hierarchy for hierarchy in make_hierarchies(source, in_trees, policy)}
     return resolve_models(policy.models, sensitive, source.name, list(made)), made
+
+
+def findings_on(source: Source, policy: Policy, original: Source | None) -> tuple[Finding, ...]:
+    """Return what the checks find in a table, and in its original: rows of it are rows of the same people."""
+    return (*judge(source, policy), *(() if original is None else people_are_counted(original, policy)))

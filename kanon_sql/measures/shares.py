@@ -1,8 +1,9 @@
-"""Shares of rows, as a person writes them."""
+"""Shares of rows and other figures, as a person writes and reads them."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 def read_share(given: str | float) -> float:
@@ -30,3 +31,19 @@ def in_percent(share: float) -> str:
     if not _LEAST <= share <= 1 - _LEAST:
         return "less than 0.1%" if share < _LEAST else "more than 99.9%"
     return f"{share:.0%}" if _IN_WHOLES <= share <= _MOST else f"{share:.1%}"
+
+
+def threshold_text(value: float) -> str:
+    """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
+    if math.isinf(value):
+        return "no bound"
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
+    """Return plain values with "Infinity" for infinite numbers, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return str(value).replace("inf", "Infinity") if isinstance(value, float) and math.isinf(value) else value

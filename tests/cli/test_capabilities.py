@@ -87,6 +87,7 @@ ONE: dict[str, tuple[str, ...]] = {
     "hold out": ("--hold-out", "0.5", "--control", "one.csv", *TRIED),
     "the report of a release": ("--into", "reported", "--report", "one.md"),
     "ignore the ledger": ("--ignore-ledger", *TRIED),
+    "a control group (--control)": ("attack", *QI, *LEVELS, "--original", "t", "--control", "control.csv"),
     "the original that an attack compares with": ("attack", *QI, *LEVELS, "--original", "t"),
     "other settings of one table": ("--into", "saved", "--set", "run.save_policy=saved.toml"),
     "the report of a release in place": ("--in-place", "--no-backup", "--report", "two.md"),
@@ -100,6 +101,7 @@ SEVERAL: dict[str, tuple[str, ...]] = {
     "check": ("check", "--policy", "set.toml", "--schema", "made_so"),
     "compare": ("compare", "--policy", "set.toml", "--algorithm", "optimal"),
     "explore": ("explore", "--policy", "set.toml"),
+    "a control group (--control)": ("attack", "--policy", "set.toml", "--control", "control.csv"),
     "the original that an attack compares with": (
         *("attack", "--policy", "set.toml", "--schema", "made_so", "--original", "SOURCE"),
     ),
@@ -122,6 +124,7 @@ def engine(request: pytest.FixtureRequest, in_tmp: Path) -> Iterator[engines.Pla
         found.load("t", TYPES, ROWS)
         found.load("events", {"event": "BIGINT", "person": "BIGINT", "kind": "VARCHAR"}, EVENTS)
         (in_tmp / "set.toml").write_text(SET, encoding="utf-8")
+        (in_tmp / "control.csv").write_text("i,person,age,sex,note,paid\n99,99,23,m,c,4\n", encoding="utf-8")
         yield found
 
 

@@ -12,8 +12,9 @@ from kanon_sql.cli.options.destination_options import DryRunOption
 from kanon_sql.cli.options.policy_options import note_findings
 from kanon_sql.cli.options.shared import option
 from kanon_sql.cli.output.diagnostics import interrupted_after
-from kanon_sql.cli.output.output import about, print_pairs, print_prose, print_sql, threshold_text, visible
+from kanon_sql.cli.output.output import about, print_pairs, print_prose, print_sql, visible
 from kanon_sql.errors import NOTHING_WRITTEN, counted
+from kanon_sql.measures.shares import threshold_text
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
 from kanon_sql.release.append.append import append_to, new_rows, open_release

@@ -15,12 +15,12 @@ from kanon_sql.cli.output.output import (
     print_prose,
     print_table,
     print_text,
-    threshold_text,
     visible,
 )
 from kanon_sql.cli.output.release_tables import promises
 from kanon_sql.errors import counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
+from kanon_sql.measures.shares import threshold_text
 from kanon_sql.models.known_subsets import columns_named
 
 if TYPE_CHECKING:

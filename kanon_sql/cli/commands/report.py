@@ -21,11 +21,11 @@ from kanon_sql.cli.output.output import (
     print_prose,
     print_sql,
     print_text,
-    threshold_text,
     visible,
 )
 from kanon_sql.cli.output.utility import utility_cells
 from kanon_sql.errors import UsageError
+from kanon_sql.measures.shares import threshold_text
 from kanon_sql.policy.destination import named_table
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.utility import utility_settings

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from kanon_sql.cli.options.keys import recommended
 from kanon_sql.errors import SourceError, command_line
+from kanon_sql.measures.shares import finite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,21 +96,10 @@ def drawn_bar(share: float, width: int, encoding: str) -> str:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
-    """Print a value as JSON, in ASCII where stdout cannot hold every character.
-
-    JSON has no infinite numbers: they are the text "Infinity".
-    """
+    """Print a value as JSON, in ASCII where stdout cannot hold every character."""
     encoding = (sys.stdout.encoding or "utf-8").lower()
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
+    text = json.dumps(finite(value), indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
     sys.stdout.write(f"{text}\n")
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
 
 
 def print_sql(text: str) -> None:
@@ -212,13 +202,6 @@ def visible(text: str) -> str:
         else character
         for character in text
     )
-
-
-def threshold_text(value: float) -> str:
-    """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
-    if math.isinf(value):
-        return "no bound"
-    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
 
 
 def about(model: str, column: str | None) -> str:

@@ -12,11 +12,10 @@ from kanon_sql.cli.output.output import (
     print_pairs,
     print_prose,
     print_table,
-    threshold_text,
     visible,
 )
 from kanon_sql.errors import counted
-from kanon_sql.measures.shares import at_most
+from kanon_sql.measures.shares import at_most, threshold_text
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
 from kanon_sql.errors import counted
+from kanon_sql.measures.shares import threshold_text
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.publish_rules import rules_that_help
 
@@ -121,12 +122,8 @@ def percentage(share: float) -> str:
 
 
 def four_digits(value: float | None) -> str:
-    """Return a threshold or a measure: a whole number as it is, another with four digits; a dash for none."""
-    if value is None:
-        return NOTHING
-    if math.isinf(value):
-        return "no bound"
-    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
+    """Return a threshold or a measure; a dash for none."""
+    return NOTHING if value is None else threshold_text(value)
 
 
 def decimals(value: float | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.errors import UsageError, counted
+from kanon_sql.measures.shares import finite
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.verdicts import tally
@@ -81,7 +81,7 @@ class WrittenReport(ABC):
 
     def to_json(self) -> str:
         """Return the report as JSON; infinite numbers, which JSON does not have, are the text "Infinity"."""
-        return json.dumps(_finite(self.summary()), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(finite(self.summary()), indent=2, ensure_ascii=False) + "\n"
 
     def to_html(self) -> str:
         """Return the report as one HTML page that loads nothing and runs nothing."""
@@ -217,11 +217,3 @@ def check_report(path: Path, *, replace: bool) -> None:
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
     require_free(path, replace=replace)
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return str(value).replace("inf", "Infinity") if isinstance(value, float) and math.isinf(value) else value
