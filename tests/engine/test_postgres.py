@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import duckdb
 import pytest
 from needs import needs
+from sqlglot import exp
 
 import kanon_sql as kanon_of
+from kanon_sql.engine.sources.open_source import open_beside, open_source
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 
 psycopg = needs("psycopg")
@@ -48,6 +51,16 @@ def run(url: str, *statements: str) -> list[tuple[Any, ...]]:
         for statement in statements:
             cursor.execute(statement)
         return cursor.fetchall() if cursor.description else []
+
+
+def test_a_table_of_a_duckdb_file_is_opened_beside_one_of_the_server(database: str, in_tmp: Path) -> None:
+    """It was looked for among the tables of the server."""
+    with duckdb.connect("other.duckdb") as connection:
+        connection.execute("CREATE TABLE residents AS SELECT 31 AS age, 's1' AS sex, '1000' AS zip")
+    with (opened := open_source(database, "people")).engine as engine:
+        other = open_beside(opened, in_tmp / "other.duckdb", "residents")
+        assert (other.warehouse, other.database) == (None, in_tmp / "other.duckdb")
+        assert engine.rows(exp.select("age").from_(other.relation), "its rows") == [(31,)]
 
 
 def release(source: Any, table: str, **asked: Any) -> list[tuple[Any, ...]]:

@@ -422,9 +422,11 @@ def _find_table(
 
     ``schema`` is looked into first. Releases do not count if an ``original`` is wanted.
     """
-    listed = _listed(engine)
-    if catalog is not None:
-        listed = [row for row in listed if row[0] == catalog and row[1] not in _OF_THE_SERVER]
+    if catalog is None:
+        listed = _listed(engine)
+    else:
+        rows = engine.rows(sql.statement("catalog/tables"), "find the table")
+        listed = [row for row in rows if row[0] == catalog and row[1] not in _OF_THE_SERVER]
     if "." not in (wanted or ""):
         listed = [row for row in listed if row[1] == schema] or listed
     return chosen_table(listed, wanted, place, (lambda: _releases(engine)) if original else None)
