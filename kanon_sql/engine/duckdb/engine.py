@@ -352,8 +352,14 @@ class DuckDBEngine(Closing, Engine):
         """Watch files that are read where they lie, each time that they are needed."""
         self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
 
-    def watch_elsewhere(self, stamps: Callable[[], Stamps]) -> None:
-        """Watch files on another machine, whose rows others may change."""
+    def watch_elsewhere(self, query: exp.Expr) -> None:
+        """Watch files on another machine, whose rows others may change, by what a query tells of them, if anything."""
+
+        def stamps() -> Stamps:
+            with suppress(SourceError):
+                return tuple(self.rows(query, "have the files changed?"))
+            return ()
+
         self.is_shared = True
         self._watched.append((stamps, stamps()))
 

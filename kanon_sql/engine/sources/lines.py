@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import named_once
+from kanon_sql.engine.base import chosen_table, named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.excel import read_sheet
 from kanon_sql.engine.sources.layout import EXCEL, READERS, Layout, layout_of_texts
@@ -63,7 +63,7 @@ def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], 
             case "statistics":
                 names, rows = _of_statistics(path, labels=bool(read.labels))
             case _:
-                names, rows = _of_sqlite(opened.enter_context(_sqlite(path)), str(read.sheet))
+                names, rows, sheet = _of_sqlite(opened.enter_context(_sqlite(path)), path, read.sheet)
         named_once(names, str(path))
         kinds: dict[str, set[str]] = {name: set() for name in names}
         written = opened.enter_context(lines.open("w", encoding="utf-8"))
@@ -156,23 +156,19 @@ def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
         raise SourceError(f"{path} cannot be read as an SQLite database ({type(error).__name__}).") from None
 
 
-def tables_of_sqlite(path: Path) -> list[tuple[Any, ...]]:
-    """Return catalog, schema, name and nearness of each table and view."""
-    listed = sql.statement("catalog/tables_of_sqlite").sql(dialect="sqlite")
-    with _sqlite(path) as connection:
-        return [("", "main", name, 1) for (name,) in connection.execute(listed)]
-
-
-def _of_sqlite(connection: sqlite3.Connection, table: str) -> Rows:
+def _of_sqlite(connection: sqlite3.Connection, path: Path, wanted: str | None) -> tuple[*Rows, str]:
     """Read a table; a text in a column that was declared as a date or time is one if it is written as in ISO 8601."""
+    listed = sql.statement("catalog/tables_of_sqlite").sql(dialect="sqlite")
+    tables = [("", "main", name, 1) for (name,) in connection.execute(listed)]
+    _, table = chosen_table(tables, wanted, str(path))
     columns = sql.statement("catalog/columns_of_sqlite", values={"table": table}).sql(dialect="sqlite")
     moments = {name: str(kind).upper().startswith(("DATE", "TIMESTAMP")) for name, kind in connection.execute(columns)}
     query = exp.select(*map(sql.column, moments)).from_(sql.relation(table)).sql(dialect="sqlite")
-    rows = connection.execute(query)
-    return [*moments], (
+    rows = (
         [_moment(value) if moment else value for value, moment in zip(row, moments.values(), strict=True)]
-        for row in rows
+        for row in connection.execute(query)
     )
+    return [*moments], rows, table
 
 
 def _moment(value: Any) -> Any:  # noqa: ANN401 - what SQLite has in a cell

@@ -28,14 +28,9 @@ from kanon_sql.engine.sources.addresses import (
     sqlite_at,
     warehouse_of,
 )
-from kanon_sql.engine.sources.data_files import (
-    FrameKind,
-    read_file,
-    read_frame,
-    reader_of,
-)
+from kanon_sql.engine.sources.data_files import FrameKind, read_file, read_frame, reader_of
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
-from kanon_sql.engine.sources.lines import read_by_library, tables_of_sqlite
+from kanon_sql.engine.sources.lines import read_by_library
 from kanon_sql.engine.sources.reading import FileRead
 from kanon_sql.engine.sources.remote import attached, read_objects
 from kanon_sql.engine.warehouse.warehouse import N
@@ -354,11 +349,10 @@ def open_tables(source: object, resources: Resources | None = None) -> OpenDatab
     """Open a DuckDB or PostgreSQL database; None if a source is neither."""
     if warehouse_of(source) == "spark" or (found := _open_database_at(source, resources)) is None:
         return None
-    engine = found.engine
-    with closed_on_error(engine):
+    with closed_on_error(engine := found.engine):
         catalog = None
         if isinstance(source, duckdb.DuckDBPyConnection):
-            ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+            (catalog,) = engine.row(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
         schema = engine.warehouse.schema if isinstance(engine, Workbench) else engine.current_schema()
         releases = {row[2:] for row in _releases(engine)}
         tables = tuple(table for table in found.relations("TABLE") if table not in releases)
@@ -484,8 +478,15 @@ def _read(
         relation, kind = read_frame(engine, source, table)
         return Source(engine, relation, f"the {kind} table", frame_kind=kind)
     relation = engine.temporary_name("kanon_source")
+    if isinstance(place, DatabaseAddress) and place.file is not None:
+        found = read_by_library(engine, place.file, relation, Layout(format="sqlite", sheet=table))
+        return Source(engine, relation, str(found.sheet), found.columns, setup=(found.create,), address=place)
     if isinstance(place, DatabaseAddress):
-        return _copied_table(engine, place, table, relation)
+        with attached(engine, place) as (catalog, statements):
+            original, name = _find_table(engine, table, place.shown, catalog, place.schema)
+            create = sql.create_table(relation, exp.select("*").from_(original), temporary=True)
+            engine.run(create, "read the table")
+        return Source(engine, relation, name, setup=(*statements, create), address=place)
     if table is not None:
         path = place if isinstance(place, Path) else Path(place.path)
         if path.is_dir() or reader_of(path, layout.over(usual)) != EXCEL:
@@ -498,16 +499,3 @@ def _read(
     read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
     name, setup = read.sheet or place.path.name, (*before, read.create)
     return Source(engine, relation, name, read.columns, read=read, setup=setup, address=place)
-
-
-def _copied_table(engine: DuckDBEngine, address: DatabaseAddress, table: str | None, relation: exp.Table) -> Source:
-    """Copy a table of a database of another kind."""
-    if address.file is not None:
-        _, name = chosen_table(tables_of_sqlite(address.file), table, address.shown)
-        create = read_by_library(engine, address.file, relation, Layout(format="sqlite", sheet=name)).create
-        return Source(engine, relation, name, setup=(create,), address=address)
-    with attached(engine, address) as (catalog, statements):
-        found, name = _find_table(engine, table, address.shown, catalog, address.schema)
-        create = sql.create_table(relation, exp.select("*").from_(found), temporary=True)
-        engine.run(create, "read the table")
-    return Source(engine, relation, name, setup=(*statements, create), address=address)

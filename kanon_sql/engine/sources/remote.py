@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
-    from kanon_sql.engine.files import Stamps
     from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress
     from kanon_sql.engine.sources.layout import Layout
 
@@ -129,10 +128,10 @@ def read_objects(
             return found, tuple(setup)
         create = make_from_file(engine, reader, place, relation, {"union_by_name": True})
         columns = engine.columns(relation)
-        engine.watch_elsewhere(lambda: _stamps(engine, place))
-    except NoRoomError:
-        raise
+        engine.watch_elsewhere(sql.statement("files/objects", values={"address": place}))
     except SourceError as error:
+        if isinstance(error, NoRoomError):
+            raise
         raise SourceError(
             f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
         ) from None
@@ -160,13 +159,6 @@ def _downloaded(engine: DuckDBEngine, address: ObjectAddress, place: exp.Expr) -
             shown = address.shown if len(copies) == 1 else f"{address.shown}, "
             error.args = tuple(str(part).replace(str(copy), shown) for part in error.args)
             raise
-
-
-def _stamps(engine: DuckDBEngine, place: exp.Expr) -> Stamps:
-    """Return what is known of the files without reading them, which may be nothing."""
-    with suppress(SourceError):
-        return tuple(engine.rows(sql.statement("files/objects", values={"address": place}), "have the files changed?"))
-    return ()
 
 
 def _set_variable(name: str, value: str) -> exp.Set:
