@@ -447,3 +447,40 @@ def test_names_are_escaped_in_a_report(in_tmp: Path, kanon: Callable[..., Ended]
     page = (in_tmp / "report.html").read_text(encoding="utf-8")
     assert "<b>x" not in page
     assert "&lt;b&gt;x/y&lt;/b&gt;" in page
+
+
+THROUGH = 'through = "visit_id", to = "visits" }'
+OF_VISITS = '[tables.visits]\nperson = "patient_id"'
+# Changes of the policy: no path to the person, two paths, a circle, no key, a table named twice; and one that is gone.
+BAD = {
+    "it is not said how a row reaches its person": (OF_VISITS, "[tables.visits]"),
+    "'visit_id' is the key and the way to the person": (THROUGH, f'{THROUGH}\nkey = "visit_id"'),
+    "goes round in a circle: visits -> results": (
+        f'{OF_VISITS}\nkey = "visit_id"',
+        '[tables.visits]\nkey = "visit_id"\nperson = { through = "result_id", to = "results" }',
+    ),
+    "goes through visits, which has no key": ('key = "visit_id"\n', ""),
+    "'PATIENTS' is in the policy twice": ("[tables.drugs]", "[tables.PATIENTS]"),
+    "has no table 'visits'": ("", ""),
+}
+
+
+@pytest.mark.parametrize(("said", "change"), BAD.items())
+def test_a_set_that_cannot_be_meant_is_one_error(
+    clinic: Path, kanon: Callable[..., Ended], said: str, change: tuple[str, str]
+) -> None:
+    assert change[0] in POLICY
+    text = POLICY.replace(*change) if change[0] else POLICY
+    if "circle" in said:
+        text = text.replace("[tables.results]\n", '[tables.results]\nkey = "result_id"\n')
+    clinic.with_suffix(".toml").write_text(text, encoding="utf-8")
+    if change == ("", ""):
+        with duckdb.connect(str(clinic)) as connection:
+            connection.execute("DROP TABLE visits")
+    before = clinic.read_bytes()
+    ended = kanon("anonymize", "--policy", "clinic.toml", "--report", "report.html")
+    words = " ".join(ended.err.split())
+    assert (ended.code, ended.out, words.count("error:")) == (2, "", 1)
+    assert said.casefold() in words.casefold()
+    assert clinic.read_bytes() == before
+    assert {path.name for path in clinic.parent.iterdir()} == {"clinic.duckdb", "clinic.toml"}
