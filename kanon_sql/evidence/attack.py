@@ -123,8 +123,7 @@ class Attacked(Verdicts, Judged):
             **{name: getattr(self, name) for name in ("table", "original", "control")},
             "left_out_of_original": self.left_out,
             **{name: getattr(self, name) for name in ("rows_in", "rows_out", "classes")},
-            "succeeded": self.succeeded or (None if self.endangered else False),
-            "said": self.said,
+            **self.together(),
             "findings": [asdict(finding) for finding in self.findings],
             "attacks": [
                 {"attack": attack.name, **attack.figures(), **verdict.summary()}

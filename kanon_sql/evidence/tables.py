@@ -229,8 +229,7 @@ class TablesAttacked(Verdicts):
         attacks.append({"attack": "keys", **keys.summary(), "problems": self.keys.problems()})
         return {
             **{name: getattr(self, name) for name in ("table", "original", "k", "km")},
-            "succeeded": self.succeeded or (None if self.endangered else False),
-            "said": self.said,
+            **self.together(),
             "attacks": attacks,
         }
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -96,13 +95,13 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
             low, high = ([getattr(point, bound) or 0 for point in open_ones] for bound in ("bound", "loss"))
             losses.vlines([point.k for point in open_ones], low, high, color=color, linestyles="dotted")
         seconds.plot([point.k for point in points], [point.seconds or 0 for point in points], **style)
-        for axes, (_, figure_of) in zip(utilities, purposes, strict=True):
-            found = [(point.k, own) for point in points if (own := figure_of(point)) is not None]
+        for axes, (_, part, what) in zip(utilities, purposes, strict=True):
+            found = [(point.k, getattr(own, what)) for point in points if (own := getattr(point.utility, part, None))]
             axes.plot([size for size, _ in found], [own for _, own in found], **style)
     sizes = sorted({result.k for result in comparison.results})
     dotted = "\ndotted: down to what none of its kind can beat" if losses.collections else ""
     _axes(losses, f"loss: 0 is the original table, 1 says nothing{dotted}", sizes)
-    for axes, (title, _) in zip(utilities, purposes, strict=True):
+    for axes, (title, *_) in zip(utilities, purposes, strict=True):
         _axes(axes, title, sizes)
     _axes(seconds, "seconds of search", sizes)
     losses.set_ylim(bottom=0)
@@ -111,26 +110,16 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
     figure.legend(*losses.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(lines)))
 
 
-def _purposes(comparison: Comparison) -> list[tuple[str, Callable[[Compared], float | None]]]:
-    """Return what of utility is drawn, where it was measured: a title, and the figure of a release."""
+def _purposes(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return what of utility is drawn, where it was measured: a title, the part of utility, and its figure."""
     utility = next((result.utility for result in comparison.results if result.utility is not None), None)
     if utility is None:
         return []
-    drawn: list[tuple[str, Callable[[Compared], float | None]]] = [("3-marginals: 1000 is the original", _marginals)]
+    drawn = [("3-marginals: 1000 is the original", "marginals", "score")]
     if (prediction := utility.prediction) is not None:
         original = f"learned from the original: {prediction.from_original:.4f}"
-        drawn.append((f"accuracy of {prediction.target}; {original}", _accuracy))
+        drawn.append((f"accuracy of {prediction.target}; {original}", "prediction", "from_release"))
     return drawn
-
-
-def _marginals(result: Compared) -> float | None:
-    found = None if result.utility is None else result.utility.marginals
-    return None if found is None else found.score
-
-
-def _accuracy(result: Compared) -> float | None:
-    found = None if result.utility is None else result.utility.prediction
-    return None if found is None else found.from_release
 
 
 def _axes(axes: Axes, title: str, sizes: list[int]) -> None:

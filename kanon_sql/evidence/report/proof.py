@@ -32,9 +32,8 @@ from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import check_format, copy_statement, read_as_written, written_names
-from kanon_sql.release.publish.publisher import forget_recoding, recode
-from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
-from kanon_sql.release.verify.verify import verify
+from kanon_sql.release.publish.publisher import OneTable
+from kanon_sql.release.statements.release import generalized_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -68,26 +67,25 @@ class ReleaseRows:
 @contextmanager
 def release_rows(release: Release) -> Iterator[ReleaseRows]:
     """Yield the rows of a release, made for its report; the tables are dropped at the end."""
-    engine, publication = release.prepared.source.engine, release.publication
+    source, publication = release.prepared.source, release.publication
+    engine, made = source.engine, OneTable(source, publication, release.expected)
     staging, people = engine.temporary_name("kanon_reported"), None
-    lookups = readable_lookups(publication.hierarchies)
     try:
         with engine.snapshot():
             try:
-                recode(engine, publication, lookups)
-                query = release_query(publication, lookups)
-                engine.run(sql.create_table(staging, query, temporary=True), "make the release")
-                verification = verify(engine, publication, lookups, staging, release.expected)
+                made.begin()
+                engine.run(sql.create_table(staging, made.query(), temporary=True), "make the release")
+                verification = made.verified({"": staging})
                 if publication.roles.entity is not None:
                     people = engine.temporary_name("kanon_people")
-                    generalized, names = generalized_query(publication, lookups), publication.quasi_identifiers
+                    generalized, names = generalized_query(publication, made.lookups), publication.quasi_identifiers
                     person = sql.column(publication.entity_name, "generalized")
                     found = original_rows_query(generalized, staging, names, person, published=True)
                     engine.run(
                         sql.create_table(people, found, temporary=True), "whom the rows of the release are about"
                     )
             finally:
-                forget_recoding(engine, publication)
+                made.end()
         yield ReleaseRows(staging, verification, people)
     finally:
         if people is not None:
@@ -238,7 +236,10 @@ def _require_like_pseudonyms(
         engine.run(sql.create_table(relation, values, temporary=True), "pseudonyms that were published")
         try:
             (no_pseudonyms,) = engine.row(not_pseudonyms_query(relation, column.name), "are they pseudonyms?")
-            (as_they_were,) = engine.row(_values_as_they_were(relation, column, source), "are they values?")
+            known = exp.select(canonical_bytes(column)).from_(sql.aliased(source, "source"))
+            is_known = exp.In(this=_bytes(column.name), query=known.subquery())
+            same = exp.select(sql.where(sql.count_rows(), is_known)).from_(relation.copy())
+            (as_they_were,) = engine.row(same, "are they values of the original?")
         finally:
             engine.run(sql.drop(relation), "drop them")
         if no_pseudonyms or as_they_were:
@@ -248,13 +249,6 @@ def _require_like_pseudonyms(
         made, published = (_tied(rows, column.name, compared) for rows in (one, other))
         if any(_multisets(engine, made, published, f"what do the pseudonyms of {column.name} tie together?")):
             raise VerificationError(f"ties other rows together by {column.name!r}.")
-
-
-def _values_as_they_were(relation: exp.Table, column: Column, origin: exp.Table) -> exp.Select:
-    """Return the query of how many values of a column are values of the original."""
-    known = exp.select(canonical_bytes(column)).from_(sql.aliased(origin, "source"))
-    published = exp.In(this=_bytes(column.name), query=known.subquery())
-    return exp.select(sql.where(sql.count_rows(), published)).from_(relation.copy())
 
 
 def _tied(rows: exp.Expr, column: str, compared: list[str]) -> exp.Select:

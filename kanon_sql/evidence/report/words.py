@@ -79,20 +79,16 @@ def comparison_sentence(compared: Sequence[ReportedAttack], control: str | None)
             f"By none of {counted(len(tested), 'attack')} guesses about people of the original were found to be more "
             f"often right than {others}."
         )
-    named = [
-        f"{attack.name}{f' of {attack.about}' if attack.about is not None else ''} ({_risk_said(attack)})"
-        for attack in found
-    ]
+    named = []
+    for attack in found:
+        risk, of = attack.figures["risk"], "" if attack.about is None else f" of {attack.about}"
+        least = "at least " if attack.figures["risk_is_lower_bound"] else ""
+        value, low, high = (percentage(risk[name]) for name in ("value", "low", "high"))
+        named.append(f"{attack.name}{of} (risk {least}{value}, 95 %: {low} to {high})")
     return (
         f"By {len(found)} of {counted(len(tested), 'attack')} guesses about people of the original are more often "
         f"right than {others}: {', '.join(named)}."
     )
-
-
-def _risk_said(attack: ReportedAttack) -> str:
-    risk = attack.figures["risk"]
-    least = "at least " if attack.figures["risk_is_lower_bound"] else ""
-    return f"risk {least}{percentage(risk['value'])}, 95 %: {percentage(risk['low'])} to {percentage(risk['high'])}"
 
 
 def utility_sentence(utility: Utility) -> str:

@@ -99,6 +99,10 @@ class Verdicts:
         """How many attacks succeed, in words."""
         return tally([verdict.outcome for verdict in self.verdicts])
 
+    def together(self) -> dict[str, Any]:
+        """Return what they say together as plain values."""
+        return {"succeeded": self.succeeded or (None if self.endangered else False), "said": self.said}
+
 
 def verdicts_on(
     attacks: Sequence[Attack],
