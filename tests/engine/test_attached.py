@@ -96,17 +96,17 @@ def test_the_address_of_a_server(given: str, connection: str, shown: str, passwo
     assert ENCODED not in repr(address)
 
 
-def test_the_statements_that_attach_a_server() -> None:
+def test_the_statements_that_attach_a_server_and_keep_its_password() -> None:
     address = database_at(f"mysql://ada:{ENCODED}@db/shop?socket=/run/my%20sql")
     shown = render(remote.attach_statement(address, "shop"), "duckdb")
     assert shown == """ATTACH 'host="db" user="ada" database="shop" socket="***"' AS shop (TYPE mysql, READ_ONLY)"""
     run = render(remote.attach_statement(address, "shop", secret=True), "duckdb")
-    assert run == shown.replace("socket", f'password="{PASSWORD}" socket').replace("***", "/run/my sql")
+    assert run == shown.replace("READ_ONLY", "READ_ONLY, SECRET kanon_password").replace("***", "/run/my sql")
     for text in (shown, run):
         duckdb.extract_statements(text)
 
 
-def test_what_duckdb_says_of_a_server_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_password_of_a_server_is_a_secret_while_it_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
     def run(_: DuckDBEngine, statement: exp.Expr) -> None:
@@ -119,8 +119,14 @@ def test_what_duckdb_says_of_a_server_has_no_secrets(monkeypatch: pytest.MonkeyP
     with pytest.raises(kanon.SourceError) as caught:
         open_source(f"mysql://ada:{ENCODED}@db/shop?socket=/run/my%20sql", "patients")
     assert str(caught.value) == "mysql://ada@db/shop?socket=*** cannot be opened. with *** and ***"
-    assert ran[0] == "LOAD mysql_scanner"
-    assert len(ran) == len(("LOAD", "ATTACH"))
+    create = f"CREATE TEMPORARY SECRET kanon_password (TYPE mysql, PASSWORD '{PASSWORD}')"
+    assert ran == [
+        "LOAD mysql_scanner",
+        create,
+        ran[2],
+        "DETACH mysql",
+        "DROP TEMPORARY SECRET kanon_password",
+    ]
     for text in ran:
         duckdb.extract_statements(text)
 

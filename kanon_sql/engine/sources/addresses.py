@@ -60,8 +60,8 @@ class DatabaseAddress:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def connection(self, *, secret: bool) -> str:
-        """Return the server and the settings as the extension reads them: with secrets, or as it may be shown."""
-        settings = {"password": self.password, **self.settings} if secret else dict.fromkeys(self.settings, HIDDEN)
+        """Return the server and the settings as the extension reads them; their values only with ``secret``."""
+        settings = self.settings if secret else dict.fromkeys(self.settings, HIDDEN)
         quote = '"' if self.kind == "mysql" else "'"
         escaped = {ord(sign): f"\\{sign}" for sign in ("\\", quote)}
         given = {**self.server, **settings}.items()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
 """The environment variable that allows to download extensions: 1, true or yes."""
-_ACCESS = "kanon_access"
+_PASSWORD, _ACCESS = "kanon_password", "kanon_access"
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
@@ -62,30 +62,41 @@ def is_installed(engine: DuckDBEngine, name: str) -> bool:
 def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[str, tuple[exp.Expr, ...]]]:
     """Attach a database for reading, and detach it at the end.
 
-    Yields its name, and the statements that attach it, without secrets.
+    Yields its name, and the statements that attach it, without secrets. The password is a secret of DuckDB until then:
+    its errors repeat the text by which a database is attached.
     """
     engine.require_no_transaction("read another database", owned_too=False)
     name = engine.unused_database(address.kind)
     load = load_extension(engine, f"{address.kind}_scanner", address.shown)
     try:
-        engine.run_unlogged(attach_statement(address, name, secret=True))
-    except duckdb.Error as error:
-        text = first_line(error)
-        for secret in filter(None, (address.password, *address.settings.values())):
-            text = text.replace(secret, HIDDEN)
-        raise SourceError(f"{address.shown} cannot be opened. {text}") from None
-    try:
+        try:
+            if address.password:
+                settings = {"TYPE": exp.var(address.kind), "PASSWORD": sql.literal(address.password)}
+                engine.run_unlogged(create_secret(_PASSWORD, settings))
+            engine.run_unlogged(attach_statement(address, name, secret=True))
+        except duckdb.Error as error:
+            text = first_line(error)
+            for secret in filter(None, (address.password, *address.settings.values())):
+                text = text.replace(secret, HIDDEN)
+            raise SourceError(f"{address.shown} cannot be opened. {text}") from None
         yield name, (load, attach_statement(address, name))
     finally:
-        with suppress(duckdb.Error):
-            engine.run_unlogged(exp.Detach(this=sql.identifier(name)))
+        forget = exp.Command(this="DROP", expression=exp.var(f"TEMPORARY SECRET {_PASSWORD}"))
+        for statement in (exp.Detach(this=sql.identifier(name)), forget):
+            with suppress(duckdb.Error):  # it was not attached, or has no password
+                engine.run_unlogged(statement)
 
 
 def attach_statement(address: DatabaseAddress, name: str, *, secret: bool = False) -> exp.Attach:
     """Return the statement that attaches a database for reading; with ``secret``, as it is run and never shown."""
-    kind = exp.AttachOption(this=exp.var("TYPE"), expression=exp.var(address.kind))
-    place = exp.Alias(this=sql.literal(address.connection(secret=secret)), alias=sql.identifier(name))
-    return exp.Attach(this=place, expressions=[kind, exp.AttachOption(this=exp.var("READ_ONLY"))])
+    options = [
+        exp.AttachOption(this=exp.var("TYPE"), expression=exp.var(address.kind)),
+        exp.AttachOption(this=exp.var("READ_ONLY")),
+    ]
+    if secret and address.password:
+        options.append(exp.AttachOption(this=exp.var("SECRET"), expression=sql.identifier(_PASSWORD)))
+    place = sql.literal(address.connection(secret=secret))
+    return exp.Attach(this=exp.Alias(this=place, alias=sql.identifier(name)), expressions=options)
 
 
 def create_secret(name: str, settings: Mapping[str, exp.Expr]) -> exp.Create:
