@@ -15,6 +15,7 @@ import glob
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,17 +129,16 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
         SourceError: a line has other fields than the header, or the rows are not the records of the files.
         UsageError: the header may be a row, or has columns of the same name that must not be.
     """
-    layout, heads = read.layout, {file: header_of(read.engine, file, read.layout) for file in read.files}
-    heads = {file: (skip, fields) for file, (skip, fields) in heads.items() if fields}
+    layout = read.layout
+    heads = {file: head for file in read.files if (head := header_of(read.engine, file, layout))[1]}
     if not heads:
         raise SourceError(f"{read.path} has no header and no rows. Was it written to its end?")
     (_, first), *others = heads.values()
     wrong: SourceError | None = None
     shared = [sign for sign in first if all(sign in fields for _, fields in others)]
     for delimiter, strict in product(shared, (True, False)):
-        found = replace(read, layout=replace(layout, delim=delimiter))
-        parts = _parts(found, {file: (skip, fields[delimiter]) for file, (skip, fields) in heads.items()})
-        reading = _Reading(found, parts, strict)
+        as_given = {**vars(read), "layout": replace(layout, delim=delimiter)}
+        reading = _Reading(**as_given, heads=heads, strict=strict)
         try:
             if not strict:  # DuckDB refuses lines that end in two ways, and long ones; Python's csv does not
                 reading.count_records(strict=True)
@@ -148,7 +148,7 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
         except SourceError as error:
             wrong = wrong or (None if strict else error)
             continue
-        for note in [] if read.as_text else [note for part in parts for note in part.notes]:
+        for note in [] if read.as_text else [note for part in reading.parts for note in part.notes]:
             say(note)
         is_comma = {kind for kind in kinds.values() if kind in _DECIMALS} == {"comma"}
         known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
@@ -167,24 +167,6 @@ class _Part(NamedTuple):
     names: tuple[str, ...]  # of columns
     notes: Sequence[str]  # on names that were changed
     records: int | None  # of a file of one column, where blank lines at the end are no records; else None
-
-
-def _parts(read: Files, heads: Mapping[Path, tuple[int, tuple[str, ...]]]) -> list[_Part]:
-    """Return the files by their headers, with names that SQL can tell apart."""
-    alike: dict[tuple[int, tuple[str, ...], Path | None], list[Path]] = {}
-    for file, (skip, fields) in heads.items():
-        alike.setdefault((skip, fields, file if len(fields) == 1 else None), []).append(file)
-    parts, spelled = [], dict[str, str]()
-    for (skip, fields, alone), files in alike.items():
-        given, notes = names_of_columns(str(read.path), fields, read.layout)
-        names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
-        place: exp.Expr = sql.literal(read.pattern)
-        if len(files) < len(read.files):
-            places = [sql.literal(glob.escape(str(file))) for file in files]
-            place = places[0] if len(places) == 1 else exp.Array(expressions=places)
-        records = None if alone is None else counted_records(read.engine, alone, skip, 1, read.layout)
-        parts.append(_Part(place, files, skip, fields, names, notes, records))
-    return parts
 
 
 class _Facts(NamedTuple):
@@ -210,22 +192,36 @@ class _Facts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """A way to read files."""
+class _Reading(Files):
+    """A way to read CSV files, with the delimiter in the layout."""
 
-    read: Files  # with the delimiter in the layout
-    parts: Sequence[_Part]
+    heads: Mapping[Path, tuple[int, dict[str, tuple[str, ...]]]]  # see ``header_of``
     strict: bool  # DuckDB refuses what the standard for CSV does not allow
 
-    @property
-    def layout(self) -> Layout:
-        return self.read.layout
+    @cached_property
+    def parts(self) -> list[_Part]:
+        """The files by their headers, with names that SQL can tell apart."""
+        alike: dict[tuple[int, tuple[str, ...], Path | None], list[Path]] = {}
+        for file, (skip, by_delimiter) in self.heads.items():
+            fields = by_delimiter[str(self.layout.delim)]
+            alike.setdefault((skip, fields, file if len(fields) == 1 else None), []).append(file)
+        parts, spelled = [], dict[str, str]()
+        for (skip, fields, alone), files in alike.items():
+            given, notes = names_of_columns(str(self.path), fields, self.layout)
+            names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
+            place: exp.Expr = sql.literal(self.pattern)
+            if len(files) < len(self.files):
+                places = [sql.literal(glob.escape(str(file))) for file in files]
+                place = places[0] if len(places) == 1 else exp.Array(expressions=places)
+            records = None if alone is None else counted_records(self.engine, alone, skip, 1, self.layout)
+            parts.append(_Part(place, files, skip, fields, names, notes, records))
+        return parts
 
     @property
     def kinds(self) -> list[str]:
         """The kinds that values may be of, in the order in which they are tried."""
         layout = self.layout
-        if self.read.as_text:
+        if self.as_text:
             return ["comma"] if layout.decimal_separator == "," else []
         signs = {".", ","} if layout.decimal_separator is None else {layout.decimal_separator}
         decimals = {kind for kind, sign in _DECIMALS.items() if sign in signs - {layout.thousands}}
@@ -238,36 +234,36 @@ class _Reading:
 
     def into(self, relation: exp.Table) -> tuple[exp.Create, dict[str, str]]:
         """Read the files into a table; return the statement, and the kinds of columns that are no text."""
-        engine, path = self.read.engine, self.read.path
         names = list(dict.fromkeys(name for part in self.parts for name in part.names))
-        self.layout.require_drops(names, path)
+        self.layout.require_drops(names, self.path)
         facts = self._looked_at(names) if self.kinds else {}
         kinds = self._told(facts, facts)
         with ThreadPoolExecutor(max_workers=1) as beside:
             lines = beside.submit(self._lines)
             try:
-                engine.run(self._create(relation, kinds, checked=True), f"read {path.name}")
+                self._make(relation, kinds)
             except SourceError as error:
                 if not kinds or isinstance(error, NoRoomError):
                     raise
                 # A later value is of another kind; or a line is malformed, which the next statement says.
                 facts |= self._facts(kinds)
                 kinds = self._told(facts, kinds)
-                engine.run(self._create(relation, kinds, checked=True), f"read {path.name}")
+                self._make(relation, kinds)
             try:
                 self._require_all(relation, lines.result())
             except SourceError:
-                engine.run(sql.drop(relation), f"forget {path.name}")
+                self.engine.run(sql.drop(relation), f"forget {self.path.name}")
                 raise
-        return self._create(relation, kinds), kinds
+        return sql.create_table(relation, self.query(kinds), temporary=True), kinds
 
-    def _create(self, relation: exp.Table, kinds: Mapping[str, str], *, checked: bool = False) -> exp.Create:
-        return sql.create_table(relation, self.query(kinds, checked=checked), temporary=True)
+    def _make(self, relation: exp.Table, kinds: Mapping[str, str]) -> None:
+        create = sql.create_table(relation, self.query(kinds, checked=True), temporary=True)
+        self.engine.run(create, f"read {self.path.name}")
 
     def count_records(self, *, strict: bool = False) -> int:
         """Count the records behind the headers by Python's csv."""
         return sum(
-            counted_records(self.read.engine, file, part.skip, len(part.names), self.layout, strict=strict)
+            counted_records(self.engine, file, part.skip, len(part.names), self.layout, strict=strict)
             for part in self.parts
             for file in part.files
         )
@@ -279,19 +275,18 @@ class _Reading:
 
     def _require_all(self, relation: exp.Table, lines: int) -> None:
         """Raise unless each record of the files is a row, or was left out on request."""
-        engine, path = self.read.engine, self.read.path
-        (rows,) = engine.row(sql.select_count(relation), "count the rows that were read")
+        (rows,) = self.engine.row(sql.select_count(relation), "count the rows that were read")
         if self.layout.drops is not None:
-            query = self.query({}, dropped=True)
-            (left_out,) = engine.row(exp.select(sql.count_rows()).from_(query.subquery()), "count the others")
-            if not self.read.as_text:
-                self.layout.say_left_out(left_out, path)
+            others = exp.select(sql.count_rows()).from_(self.query({}, dropped=True).subquery())
+            (left_out,) = self.engine.row(others, "count the others")
+            if not self.as_text:
+                self.layout.say_left_out(left_out, self.path)
             rows += left_out
         # Lines are no fewer than records, but for quotes inside of values.
         if rows != lines and rows != (records := self.count_records()):
             raise SourceError(
-                f"{path} has {counted(records, 'record')}, and {counted(rows, 'row')} were read. State how it is laid "
-                "out: --read quote=SIGN, escape=SIGN, comment=SIGN or skip=LINES."
+                f"{self.path} has {counted(records, 'record')}, and {counted(rows, 'row')} were read. State how it is "
+                "laid out: --read quote=SIGN, escape=SIGN, comment=SIGN or skip=LINES."
             )
 
     def query(self, kinds: Mapping[str, str], *, checked: bool = False, dropped: bool = False) -> exp.Query:
@@ -356,7 +351,7 @@ class _Reading:
             value = sql.replaced(value, ",", ".")
         elif kind.endswith("format"):
             value = exp.Anonymous(this="strptime", expressions=[value, sql.literal(self._formats[kind])])
-        if not self.read.as_text:  # checked, a value is cast as the predicate casts it, which DuckDB does once
+        if not self.as_text:  # checked, a value is cast as the predicate casts it, which DuckDB does once
             cast = exp.TryCast if checked else exp.Cast
             value = cast(this=value, to=exp.DataType.build(_TYPES[kind], dialect="duckdb"))
         if not checked:
@@ -373,13 +368,13 @@ class _Reading:
         relations = {"sample": (rows if limit is None else rows.limit(limit)).subquery()}
         statement = sql.statement("files/kinds", values=self._formats, relations=relations)
         title = "what all values are" if limit is None else "what the first values may be"
-        found = {name: _Facts(*own) for name, *own in self.read.engine.rows(statement, title)}
+        found = {name: _Facts(*own) for name, *own in self.engine.rows(statement, title)}
         return {name: found.get(name, _Facts()) for name in names}
 
     def _looked_at(self, names: Sequence[str]) -> dict[str, _Facts]:
         """Return facts of columns that may be no text: of their first texts, or of all if these do not decide."""
         first = self._facts(names, limit=_SAMPLE)
-        if self.layout.may_lack_header and not self.read.as_text:
+        if self.layout.may_lack_header and not self.as_text:
             self._require_header(first)
         sure, unsure = {}, []
         for name, own in first.items():
@@ -428,4 +423,4 @@ class _Reading:
                 or (place > 0 and not field.strip() and first[name].values + first[name].codes)
             ]
             if data:
-                raise refuse_header(str(self.read.path), len(data), len(part.names))
+                raise refuse_header(str(self.path), len(data), len(part.names))
