@@ -28,16 +28,16 @@ cliques proves a bound; ours is greedy.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
 
 from kanon_sql.classes.known_classes import combined_codes, dense
-from kanon_sql.engine.base import Column
+from kanon_sql.engine.base import Column, make_table
 from kanon_sql.engine.equality import published
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -258,7 +258,6 @@ class _Most:
         items: their number.
         order: the items that can be left, by clique.
         begins: where each clique begins among them.
-        possible: whether no table has to lose more rows than it may.
     """
 
     people: Chosen
@@ -266,7 +265,6 @@ class _Most:
     items: int
     order: Numbers
     begins: Numbers
-    possible: bool = True
 
     def of_events(self, worth: Worth) -> float:
         """Return the most that events can be worth, from what the rows of each combination are."""
@@ -280,16 +278,15 @@ class KnownEvents:
 
     def __init__(self, coded: CodedTables, parts: Sequence[Part]) -> None:
         self.opened, self.parts, self._coded = coded.opened, parts, coded
-        opened = coded.opened
         self._begun: tuple[Node, _Rounds] | None = None
-        self._most: OrderedDict[Node, _Most] = OrderedDict()
         self._rows = self._fetched()
-        people = opened.people
+        people = self.opened.people
         self._of_people = self._rows.pop(people.name, None) if people is not None else None
         self._events = list(self._rows.values())
         ends = np.cumsum([0, *(len(own.n) for own in self._events)])
-        self._begin = {name: int(begin) for name, begin in zip(self._rows, ends, strict=False)}
+        self._span = {name: slice(*span) for name, span in zip(self._rows, pairwise(ends), strict=True)}
         self._person = _joined([own.person for own in self._events])
+        self._most: dict[Node, _Most | None] = {}
 
     def cost(self, node: Node, most: Cost | float = IMPOSSIBLE) -> Cost | float:
         """Return the exact cost of a node if it is no more than ``most``, else some cost above it or impossible."""
@@ -313,8 +310,7 @@ class KnownEvents:
 
     def least(self, lower: Node, upper: Node) -> Cost | float:
         """Return a cost that no node of an interval is below."""
-        most = self._most_of(upper)
-        if not most.possible:
+        if (most := self._most_of(upper)) is None:
             return IMPOSSIBLE
         worth = most.of_events(_joined([own.worth(lower) for own in self._events]))
         if self._of_people is not None:
@@ -334,8 +330,7 @@ class KnownEvents:
         there = items.of_row >= 0
         there[there] = left[items.of_row[there]]
         for name, own in self._rows.items():
-            begin = self._begin[name]
-            total += own.cost(node, there[begin : begin + len(own.n)])
+            total += own.cost(node, there[self._span[name]])
         return total
 
     # 1. Classes
@@ -365,10 +360,10 @@ class KnownEvents:
         through = np.full(len(found), -1, dtype=np.int64)
         for name, own in self._rows.items():
             if own.through is not None:
-                begin = self._begin[name]
-                item = of_row[begin : begin + len(own.n)]
+                table, row = own.through
+                item = of_row[self._span[name]]
                 known = item >= 0
-                through[item[known]] = of_row[self._begin[own.through[0]] + own.through[1][known]]
+                through[item[known]] = of_row[self._span[table]][row[known]]
         _, group = np.unique(classes[person] * above + kind, return_inverse=True)
         return _Items(person, kind, group, through, of_row, classes)
 
@@ -385,10 +380,14 @@ class KnownEvents:
 
     # What can be left in an interval
 
-    def _most_of(self, node: Node) -> _Most:
-        if node in self._most:
-            self._most.move_to_end(node)
-            return self._most[node]
+    def _most_of(self, node: Node) -> _Most | None:
+        """Return the most that can be left below a node; None if a table has to lose more rows than it may."""
+        self._most[node] = self._most.pop(node) if node in self._most else self._find_most(node)
+        if len(self._most) > max(2, _KEPT // max(1, len(self._person))):
+            del self._most[next(iter(self._most))]  # the one that was asked for least recently
+        return self._most[node]
+
+    def _find_most(self, node: Node) -> _Most | None:
         rounds = self._rounds_at(node)
         items = rounds.items
         worth = _joined([own.worth(node) for own in self._events])
@@ -402,21 +401,14 @@ class KnownEvents:
         can_be_left = there & rounds.left[of_row] if len(items.kind) else there
         of_row = np.where(can_be_left, of_row, -1)
         most = _Most(items.classes >= 0, of_row, len(items.kind), order, begins)
-        most = replace(most, possible=self._is_possible(most))
-        self._most[node] = most
-        if len(self._most) > max(2, _KEPT // max(1, len(self._person))):
-            self._most.popitem(last=False)
-        return most
-
-    def _is_possible(self, most: _Most) -> bool:
         tables = []
         if (people := self._of_people) is not None:
-            tables.append((people, people.n[most.people[people.person]].sum()))
+            tables.append((people.part, people.n[most.people[people.person]].sum()))
         for name, own in self._rows.items():
             n = np.zeros(len(self._person))
-            n[self._begin[name] : self._begin[name] + len(own.n)] = own.n
-            tables.append((own, most.of_events(n)))
-        return all(own.part.rows - left <= own.part.problem.limit for own, left in tables)
+            n[self._span[name]] = own.n
+            tables.append((own.part, most.of_events(n)))
+        return most if all(part.rows - left <= part.problem.limit for part, left in tables) else None
 
     # The rows
 
@@ -427,44 +419,29 @@ class KnownEvents:
         found: dict[str, _Rows] = {}
         for part in self.parts:
             member = opened.member(part.name)
-            known = opened.known_with(member)
-            for hierarchy in known:
+            for hierarchy in opened.known_with(member):
                 if hierarchy.column.name not in lookups:
                     lookups[hierarchy.column.name] = _lookup(engine, hierarchy)
-            found[member.name] = self._fetch(part, member, known, lookups, found)
+            found[member.name] = self._fetch(part, member, lookups, found)
         return found
 
-    def _fetch(
-        self,
-        part: Part,
-        member: Member,
-        known: list[Hierarchy],
-        lookups: dict[str, _Lookup],
-        before: dict[str, _Rows],
-    ) -> _Rows:
-        opened, costs = self.opened, part.costs
+    def _fetch(self, part: Part, member: Member, lookups: dict[str, _Lookup], before: dict[str, _Rows]) -> _Rows:
+        opened, costs, known = self.opened, part.costs, self.opened.known_with(member)
         names = [own.column.name for own in known]
-        codes = [sql.column(code) for own in known for code in self._coded.codes(own)]
-        query = sql.query(
-            "tables/coded_rows", values={"codes": codes}, relations={"coded_rows": self._coded.of(member)}
-        )
+        codes = {"codes": [sql.column(code) for own in known for code in self._coded.codes(own)]}
+        query = sql.query("tables/coded_rows", values=codes, relations={"coded_rows": self._coded.of(member)})
         person, *words, n = _arrays(opened.engine, query, f"the rows of {member.name} as arrays")
         of_words = iter(words)
         codes_of = [[next(of_words) for _ in own.words] for own in known]
         rows = [_places(lookups[name].words, own) for name, own in zip(names, codes_of, strict=True)]
         first = len(part.hierarchies) - len(known)
-        labels = part.problem.labels
-        charged = [
-            _Charged(
-                place - first,
-                part.columns[place],
-                _costs(opened.engine, part.hierarchies[place], labels[place], lookups[names[place - first]]),
-                costs.full[place] // costs.weights[place],
-                costs.weights[place],
-            )
-            for place in part.own_columns
-            if costs.weights[place]
-        ]
+        charged = []
+        for place in part.own_columns:
+            if weight := costs.weights[place]:
+                hierarchy, labels = part.hierarchies[place], part.problem.labels[place]
+                of_labels = _costs(opened.engine, hierarchy, labels, lookups[names[place - first]])
+                full = costs.full[place] // weight
+                charged.append(_Charged(place - first, part.columns[place], of_labels, full, weight))
         through = None
         if (above := opened.above(member)) is not None:
             whole = before[above.name]
@@ -478,12 +455,9 @@ def _lookup(engine: DuckDBEngine, hierarchy: Hierarchy) -> _Lookup:
     plain = Column(VALUE, hierarchy.column.type)
     labels = [published(sql.column(VALUE), plain), *(sql.column(level_name(n)) for n in range(1, hierarchy.height))]
     words = [sql.column(code_name(word)) for word in range(len(hierarchy.words))]
+    ranks = [sql.over(exp.Anonymous(this="DENSE_RANK"), order=[label]) for label in labels]
     numbers = [
-        sql.named(
-            exp.Sub(this=sql.over(exp.Anonymous(this="DENSE_RANK"), order=[label]), expression=sql.literal(1)),
-            f"number_{level}",
-        )
-        for level, label in enumerate(labels)
+        sql.named(exp.Sub(this=rank, expression=sql.literal(1)), f"number_{level}") for level, rank in enumerate(ranks)
     ]
     query = exp.select(*words, *numbers).from_(hierarchy.relation.copy())
     found = _arrays(engine, query, f"the labels of {hierarchy.column.name} in their order")
@@ -507,8 +481,7 @@ def _costs(engine: DuckDBEngine, hierarchy: Hierarchy, labels: Labels, lookup: _
 
 def _arrays(engine: DuckDBEngine, query: exp.Query, title: str) -> list[Numbers]:
     """Return the columns of a query as arrays of whole numbers."""
-    table = engine.temporary_name("kanon_fetched")
-    engine.run(sql.create_table(table, query, temporary=True), title)
+    table = make_table(engine, "kanon_fetched", query, title)
     found = engine.fetched(table, lambda relation: relation.fetchnumpy())
     engine.run(sql.drop(table), "drop what was fetched")
     return [np.ascontiguousarray(column, dtype=np.int64) for column in found.values()]

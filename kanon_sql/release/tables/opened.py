@@ -308,12 +308,17 @@ def of_table(member: Member, column: str) -> exp.Column:
 
 def open_policy(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
     """Open the tables of a policy in their database, and refuse what the policy cannot be applied to."""
-    opened = _database(source, resources, "clinic.duckdb, or postgresql://...")
-    with closed_on_error(opened.engine):
-        tables = {table.name: _source(opened, table.name) for table in policy.tables}
-        members = tuple(_members(opened, policy, tables))
+    database = _database(source, resources, "clinic.duckdb, or postgresql://...")
+    with closed_on_error(database.engine):
+        tables = {table.name: _source(database, table.name) for table in policy.tables}
+        _require_all(database, tables)
+        columns = [(name, column.name) for name, own in tables.items() for column in own.columns]
+        names = dict(zip(columns, unused_names([".".join(pair) for pair in columns], [PERSON, *tables]), strict=True))
+        members = tuple(_member(policy, one, tables[one.name], one.columns, names) for one in _in_order(policy))
         dropped = tuple(tables[table.name].relation for table in policy.tables if table.rows == "dropped")
-        return OpenedTables(opened.engine, opened.place, policy, members, dropped=dropped, file=opened.file)
+        opened = OpenedTables(database.engine, database.place, policy, members, dropped=dropped, file=database.file)
+        refers = _declared_references(database, opened)
+        return replace(opened, members=tuple(_checked(opened, member, refers) for member in members))
 
 
 def _database(source: object, resources: Resources | None, example: str) -> OpenDatabase:
@@ -322,43 +327,42 @@ def _database(source: object, resources: Resources | None, example: str) -> Open
     return opened
 
 
-def _members(opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, Source]) -> Iterator[Member]:
-    _require_all(opened, tables)
-    wanted = [(table.name, column.name) for table in policy.tables for column in tables[table.name].columns]
-    named = dict(zip(wanted, unused_names([".".join(pair) for pair in wanted], [PERSON, *tables]), strict=True))
-    refers = _declared_references(opened, policy, tables)
-    for table in _in_order(policy):
-        own = tables[table.name]
-        names = {column.name: named[table.name, column.name] for column in own.columns}
-        member = _member(policy, table, own, names, table.columns)
-        of_keys = [key.column for key in member.keys]
-        if member.roles is not None:
-            if isinstance(own.engine, Workbench):  # what is published, by one scan there, and nothing else
-                own.engine.bring_rows(own.relation, member.published)
-            require_canonical(of_keys)
-            pass_before(own, Policy(columns=member.columns, count="rows"), member.roles)
-            require_identity(opened.engine, own.relation, [*member.quasi_identifiers, *of_keys])
-            given = GivenHierarchies(table.hierarchies, directory=policy.directory)
-            made = make_hierarchies(own, member.quasi_identifiers, given)
-            renamed = tuple(replace(one, column=replace(one.column, name=names[one.column.name])) for one in made)
-            member = replace(member, hierarchies=renamed)
-        apart = {column.name for column in (*member.quasi_identifiers, *of_keys)}
-        _require_no_keys(member, [one for one in member.published if one.name not in apart], policy, refers)
-        if member.roles is not None:
-            _require_keys(member, policy, tables)
-        yield member
-
-
 def _member(
-    policy: TablesPolicy, table: TablePolicy, source: Source, names: Mapping[str, str], columns: NamedColumns
+    policy: TablesPolicy,
+    table: TablePolicy,
+    source: Source,
+    columns: NamedColumns,
+    names: Mapping[tuple[str, str], str],
 ) -> Member:
     """Return a table with the roles of its columns, as yet without hierarchies."""
-    member = Member(table, source, None, (), (), names)
+    own = {one.name: names.get((table.name, one.name), f"{table.name}.{one.name}") for one in source.columns}
+    member = Member(table, source, None, (), (), own)
     if table.rows == "kept":
         return member
     keys = tuple(_keys(table, policy, source))
     named = replace(columns, pseudonymize=tuple(key.column.name for key in keys))
     return replace(member, keys=keys, roles=assign_roles(named, source.columns, source.name, may_have_none=True))
+
+
+def _checked(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> Member:
+    """Return a table with its hierarchies; refuse columns and keys that cannot be released."""
+    source, of_keys = member.source, [key.column for key in member.keys]
+    hierarchies: tuple[Hierarchy, ...] = ()
+    if member.roles is not None:
+        if isinstance(source.engine, Workbench):  # what is published, by one scan there, and nothing else
+            source.engine.bring_rows(source.relation, member.published)
+        require_canonical(of_keys)
+        pass_before(source, Policy(columns=member.columns, count="rows"), member.roles)
+        require_identity(opened.engine, source.relation, [*member.quasi_identifiers, *of_keys])
+        given = GivenHierarchies(member.policy.hierarchies, directory=opened.policy.directory)
+        made = make_hierarchies(source, member.quasi_identifiers, given)
+        hierarchies = tuple(
+            replace(one, column=replace(one.column, name=member.names[one.column.name])) for one in made
+        )
+    _require_no_keys(opened, member, refers)
+    if member.roles is not None:
+        _require_keys(opened, member)
+    return replace(member, hierarchies=hierarchies)
 
 
 def _source(opened: OpenDatabase, name: str) -> Source:
@@ -428,35 +432,33 @@ def _keys(table: TablePolicy, policy: TablesPolicy, source: Source) -> Iterator[
             yield KeyColumn(column, of_column)
 
 
-def _declared_references(
-    opened: OpenDatabase, policy: TablesPolicy, tables: Mapping[str, Source]
-) -> Mapping[tuple[str, str], str]:
+def _declared_references(database: OpenDatabase, opened: OpenedTables) -> Mapping[tuple[str, str], str]:
     """Return the columns that refer to a key of the policy by a foreign key of the database, with that key."""
     keys = {
-        (folded(tables[table.name].relation.name), folded(name)): f"{table.name}.{name}"
-        for table in policy.tables
-        for name in (table.key, table.person)
-        if isinstance(name, str) and table.rows != "dropped"
+        (folded(member.relation.name), folded(key.column.name)): f"{member.name}.{key.column.name}"
+        for member in opened.members
+        for key in member.keys
+        if key.domain[0] == member.name or key.domain[1] == _PEOPLE
     }
     return {
         (constraint.table, column): key
-        for constraint in opened.holder.constraints()
+        for constraint in database.holder.constraints()
         if constraint.referred is not None
         for column, referred in zip(constraint.columns, constraint.referred_columns, strict=True)
         if (key := keys.get((folded(constraint.referred[1]), folded(referred)))) is not None
     }
 
 
-def _require_no_keys(
-    member: Member, published: Sequence[Column], policy: TablesPolicy, refers: Mapping[tuple[str, str], str]
-) -> None:
+def _require_no_keys(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> None:
     """Raise if columns that are published as they are have the names of keys, or refer to one.
 
     A table that is kept may have a key of its own of such a name, if that says no more than a number ("id").
     """
-    names = {folded(name) for table in policy.tables for name in (table.key, table.reference) if name is not None}
-    for column in published:
+    names = {folded(name) for own in opened.members for name in own.key_names}
+    for column in member.published:
         owner = refers.get((member.relation.name, column.name))
+        if column in member.quasi_identifiers or column.name in member.key_names:
+            continue
         if owner is None and (folded(column.name) not in names or _is_key_of_its_own(member, column)):
             continue
         why = f"refers to {owner}" if owner is not None else "is called like a key of people or of their events"
@@ -497,15 +499,15 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
     return int(known), int(different)
 
 
-def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Source]) -> None:
+def _require_keys(opened: OpenedTables, member: Member) -> None:
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
-    name, table, reference = member.name, member.policy, member.reference
-    if isinstance(table.person, str):
-        refused = refused_of(entity_names_people(member.source, table.columns, reference))
+    name, person, reference = member.name, member.policy.person, member.reference
+    if isinstance(person, str):
+        refused = refused_of(entity_names_people(member.source, member.policy.columns, reference))
         if refused is not None:
             raise UsageError(
-                f"{name}: {refused.text}. Name the column that numbers people (person = ...). If that is "
-                f"{table.person}, give it another name in the database."
+                f"{name}: {refused.text}. Name the column that numbers people (person = ...). If that is {person}, "
+                "give it another name in the database."
             )
     for key in (key for key in member.keys if key.domain[0] == name):
         column, is_person = key.column, key.domain[1] == _PEOPLE
@@ -523,24 +525,14 @@ def _require_keys(member: Member, policy: TablesPolicy, tables: Mapping[str, Sou
                 f"{'person' if is_person else 'key'}, are repeated: rows that refer to them would be of several."
                 + (' Is each row an event (rows = "events")?' if is_person else "")
             )
-    owner, key_of_owner = _referred(table, policy)
-    (referred,) = resolve_columns([key_of_owner], tables[owner].columns, owner)
+    owner = opened.referred(member)
+    first = next(one for one in opened.members if isinstance(one.policy.person, str))  # in place of a table of people
+    referred, of_table = (first.reference, first.name) if owner is None else (owner.key_column, owner.name)
     if reference.family != referred.family:
         raise UsageError(
-            f"{name}.{reference.name} is of type {reference.type} and refers to {owner}.{referred.name}, of type "
+            f"{name}.{reference.name} is of type {reference.type} and refers to {of_table}.{referred.name}, of type "
             f"{referred.type}: cast one of them in the database."
         )
-
-
-def _referred(table: TablePolicy, policy: TablesPolicy) -> tuple[str, str]:
-    """Return the table and the column that the rows of a table refer to; of people, their own.
-
-    Without a table of people, the first one that names a person stands for it.
-    """
-    if isinstance(table.person, Through):
-        return table.person.table, policy.path(table)[1].key or ""
-    owner = policy.people or next(each for each in policy.tables if isinstance(each.person, str))
-    return owner.name, owner.reference or ""
 
 
 def open_released(
@@ -584,10 +576,8 @@ def _described(opened: OpenDatabase, policy: TablesPolicy, found: Callable[[Tabl
     members = []
     with closed_on_error(opened.engine):
         for table in _in_order(policy):
-            source = found(table)
-            names = {column.name: f"{table.name}.{column.name}" for column in source.columns}
             columns = NamedColumns(quasi_identifiers=table.columns.quasi_identifiers, rest="keep")
-            members.append(_member(policy, table, source, names, columns))
+            members.append(_member(policy, table, found(table), columns, {}))
     return OpenedTables(opened.engine, opened.place, policy, tuple(members))
 
 
