@@ -325,12 +325,11 @@ def _leave_out_tied(release: Release) -> None:
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
         changed = [bool(remaining.publish(node)) for node in recoding.nodes]
         of_steps = iter(remaining.published)
-        measures, counts = _measures_of(
+        measures, counts = measured(
             prepared, release.policy, Local(tuple(remaining.steps)), remaining.relation, prepared.coded(models)
         )
         remaining.close()
-        for table in (remaining.relation, frequency.relation):
-            engine.run(sql.drop(table), "drop what the release was measured from")
+        engine.run(sql.drop(frequency.relation), "drop what the release was measured from")
     if release.levels is None:  # a local recoding
         published = tuple(next(of_steps) if some else 0 for some in changed)
     else:
@@ -385,21 +384,11 @@ def measured(
     """Return every measure of a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
     of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     models = prepared.coded(policy.models) if models is None else models
-    found = _measures_of(prepared, policy, recoding, classes, models)
+    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
+    found = measure_recoding(
+        prepared.frequency, classes, recoding, models, prepared.hierarchies, prepared.labels, charges, policy.k
+    )
     for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
         if table != prepared.frequency.relation:
             prepared.frequency.engine.run(sql.drop(table), "drop what the release was measured from")
     return found
-
-
-def _measures_of(
-    prepared: Prepared,
-    policy: Policy,
-    recoding: Recoding,
-    classes: exp.Table | PartTables,
-    models: Sequence[PrivacyModel],
-) -> tuple[dict[str, float | None], ClassCounts]:
-    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-    return measure_recoding(
-        prepared.frequency, classes, recoding, models, prepared.hierarchies, prepared.labels, charges, policy.k
-    )

@@ -105,7 +105,7 @@ class Problem:
 
 
 class Proof:
-    """The cost of a recoding, and what no recoding of its kind can cost less than, as far as is proven."""
+    """The cost of a recoding, and a bound that no recoding of its kind costs less than, as far as is proven."""
 
     cost: Cost | None
     bound: Cost | None
@@ -161,16 +161,10 @@ _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 def end_of_search(
     limit: float | None, begun: float, finishing: float, statements: float = 0.0, *, is_endless: bool
 ) -> float | None:
-    """Return when a search ends so that its result can be measured, published and verified within a time limit.
+    """Return when a search ends so that its result can be published within a time limit that began at ``begun``.
 
-    Without a limit, a search that may take years ends too.
-
-    Args:
-        limit: in seconds.
-        begun: when the time of the limit began.
-        finishing: seconds that are needed after the search.
-        statements: further seconds for long statements; half of the time that is left at most.
-        is_endless: whether nobody knows how long the search takes.
+    That takes ``finishing`` seconds, and ``statements`` for long ones, which are half of the time that is left at most.
+    Without a limit, a search ends that may take years (``is_endless``).
     """
     now = time.monotonic()
     if limit is None:
