@@ -32,7 +32,8 @@ def with_required_models(
     options = model_options()
     new = [_parsed(option, text) for name, option in options.items() for text in texts.get(name, ())]
     _require_one_each(new, "The command line")
-    kept = [model for model in of_file if not any(_same_kind(model, other) for other in new)]
+    replaced = {(type(model), folded(model.sensitive or "")) for model in new}
+    kept = [model for model in of_file if (type(model), folded(model.sensitive or "")) not in replaced]
     return _with_variants([*kept, *new], lambda name: texts.get(name, ()), "--")
 
 
@@ -73,10 +74,6 @@ def _require_one_each(models: Iterable[PrivacyModel], where: str) -> None:
             raise UsageError(
                 f"{where} asks for {name} of one column twice: give it once for each column, with its name."
             )
-
-
-def _same_kind(one: PrivacyModel, other: PrivacyModel) -> bool:
-    return type(one) is type(other) and folded(one.sensitive or "") == folded(other.sensitive or "")
 
 
 def _with_variants(

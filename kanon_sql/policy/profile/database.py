@@ -296,7 +296,9 @@ def _found(
         called_so = [
             (to, key, is_own)
             for to, key, names, is_own in named
-            if to is not table and _is_called_so(words, names) and _is_comparable(column, to.column(key))
+            if to is not table
+            and _is_called_so(words, names)
+            and (column.type == to.column(key).type or column.family == to.column(key).family != "other")
         ]
         for wanted in (True, False):
             candidates = [(to, key) for to, key, is_own in called_so if is_own is wanted]
@@ -325,10 +327,6 @@ def _numbers_rows(table: _Table, column: Column) -> bool:
 
 def _is_called_so(words: tuple[str, ...], names: Sequence[tuple[str, ...]]) -> bool:
     return any(words[-len(name) :] == name or "".join(words) == "".join(name) for name in names)
-
-
-def _is_comparable(column: Column, key: Column) -> bool:
-    return column.type == key.type or (column.family == key.family != "other")
 
 
 def _measured(

@@ -104,11 +104,6 @@ def _note_on_codes(name: str, codes: Mapping[str, int], before: Rules) -> str:
     return f"{name}: {stands}. If it stands for a missing value, write {rules[-1]} under [prepare], or {option}"
 
 
-def _is_no_number(name: str) -> bool:
-    """Return True if a name says a code, or a number that is a name: of a telephone, of a person."""
-    return any(kind in NO_NUMBERS or role_of_kind(kind) == "identifying" for kind in kinds_of_name(name)[:1])
-
-
 def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
     """Return the columns of texts whose values, in the first rows, are codes of missing values or have a digit.
 
@@ -128,7 +123,10 @@ def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column
     row = _asked(source, checks, "which texts have digits?", first=True)
     identities = [column for column, has in zip(columns, row[2::3], strict=True) if has]
     with_digits = [column for column, *has in zip(columns, row[::3], row[1::3], strict=True) if all(has)]
-    return [one for one in with_digits if one not in identities and not _is_no_number(one.name)], identities
+    # A name may say a code, or a number that is a name: of a telephone, of a person.
+    kinds = {one: next(iter(kinds_of_name(one.name)), None) for one in with_digits if one not in identities}
+    numbers = [one for one, kind in kinds.items() if kind is None or role_of_kind(kind) != "identifying"]
+    return [one for one in numbers if kinds[one] not in NO_NUMBERS], identities
 
 
 def _parts_of_identity(column: Column) -> str:
@@ -195,7 +193,9 @@ def _way_to_read(
     if len(ways) != 1:
         return None
     rules: Rules = (*before, *ways)
-    if ways[0] in _DECIMAL and _are_whole(source, column, rules):
+    value = _as_read(column, rules).value
+    whole = exp.LogicalAnd(this=exp.EQ(this=exp.Floor(this=value.copy()), expression=value.copy()))
+    if ways[0] in _DECIMAL and _asked(source, [whole], "whole numbers?")[0]:
         rules = (*rules, "cast:BIGINT")
     return PreparedColumn(column.name, rules, _reason(ways[0], codes))
 
@@ -252,12 +252,6 @@ def _all_read(value: Value) -> exp.Expr:
 
 def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
     return exp.Anonymous(this="REGEXP_MATCHES", expressions=[text.copy(), sql.literal(pattern)])
-
-
-def _are_whole(source: Source, column: Column, rules: Rules) -> bool:
-    value = _as_read(column, rules).value
-    whole = exp.LogicalAnd(this=exp.EQ(this=exp.Floor(this=value.copy()), expression=value.copy()))
-    return bool(_asked(source, [whole], "whole numbers?")[0])
 
 
 def _reason(way: str, codes: Sequence[str]) -> str:

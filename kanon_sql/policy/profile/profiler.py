@@ -21,7 +21,6 @@ from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import parse_policy
 from kanon_sql.policy.profile.figures import (
-    ColumnFigures,
     candidate_pairs,
     counts_query,
     find_dependencies,
@@ -45,14 +44,13 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.preparing import Rules
-    from kanon_sql.hierarchy.suggest import Suggestion
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 DEFAULT_ROWS = 500_000
 POLICY_FILE = "kanon.toml"
 _SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json", ".xlsx"})  # of files that a release can be written to
-_FEW_MISSING = 0.2  # share of the values, up to which it is worth to mend them
+_FEW_MISSING = 0.2  # share of the values, up to which it is worth to add them
 _HEX_DIGITS = 8
 _FIGURES = ("distinct", "nulls", "null_share", "distinctness", "separation", "uniques")
 
@@ -180,7 +178,11 @@ def _profile(
     proposals = {column.name: propose_role(column, figures[column.name]) for column in columns}
     entity = person or proposed_entity(columns, figures)
     if entity is not None:
-        proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
+        of_entity, proposal = figures[entity.name], proposals[entity.name]
+        rows = (of_entity.rows - of_entity.nulls) / of_entity.distinct if of_entity.distinct else 0.0
+        says = proposal.reason if person is None else "you named it as the person"
+        reason = f"{says}; {rows:.1f} rows for each, so people are counted by it"
+        proposals[entity.name] = Proposal("identifying", proposal.kind, reason)
     for column, role in named.items():
         proposals[column.name] = replace(proposals[column.name], role=role, reason="you named it")
     for name, reason in left_out.items():
@@ -237,12 +239,6 @@ def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Ta
     return sample, True
 
 
-def _of_entity(proposal: Proposal, figures: ColumnFigures, *, named: bool) -> Proposal:
-    rows = (figures.rows - figures.nulls) / figures.distinct if figures.distinct else 0.0
-    says = "you named it as the person" if named else proposal.reason
-    return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
-
-
 def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[str, str], dict[str, NearlyFitting]]:
     """Return by name the rules of columns that have no hierarchy of their own in the database, and what nearly fits.
 
@@ -251,20 +247,16 @@ def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[st
     """
     stored = stored_hierarchies(source.engine)
     wanted = [column for column in columns if folded(column.name) not in stored]
-    rules, nearly = {}, {}
+    rules: dict[str, str] = {}
+    nearly: dict[str, NearlyFitting] = {}
     for column, suggestions in suggestions_for(source, wanted).items():
         rules[column] = best_fitting(suggestions).rule
-        if not rules[column].startswith(READY) and (near := _nearly_fitting(suggestions)):
-            nearly[column] = near
+        if not rules[column].startswith(READY):
+            near = (one for one in suggestions if not one.covers)
+            counts = [(one.rule, one.values_missing, one.distinct or 0) for one in near]
+            first = next((one for one in counts if one[1] <= _FEW_MISSING * one[2]), None)
+            nearly |= {} if first is None else {column: NearlyFitting(*first)}
     return rules, nearly
-
-
-def _nearly_fitting(suggestions: Sequence[Suggestion]) -> NearlyFitting | None:
-    for suggestion in suggestions:
-        missing, distinct = suggestion.values_missing, suggestion.distinct or 0
-        if not suggestion.covers and missing <= _FEW_MISSING * distinct:
-            return NearlyFitting(suggestion.rule, missing, distinct)
-    return None
 
 
 def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:

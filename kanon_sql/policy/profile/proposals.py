@@ -60,34 +60,26 @@ class Proposal:
 
 def propose_role(column: Column, figures: ColumnFigures) -> Proposal:
     named = kinds_of_name(column.name)
-    return (
-        _closed(column)
-        or _constant(figures, named)
+    if has_inner_values(column):
+        return Proposal("identifying", None, "nested values may hold anything: take columns out of it that you need")
+    if column.type == "BLOB":
+        return Proposal("identifying", None, "bytes cannot be looked into")
+    found = (
+        _constant(figures, named)
         or _by_values(column, figures, named)
         or _by_name(column, figures, named)
         or _by_distinctness(column, figures)
-        or _otherwise(named)
     )
-
-
-def _otherwise(named: tuple[str, ...]) -> Proposal:
+    if found is not None:
+        return found
     if named:
         return Proposal("insensitive", named[0], f"the name says {text_of_kind(named[0])}, which others seldom know")
     return Proposal("undecided", None, "neither its name nor its values say what it is")
 
 
-def _closed(column: Column) -> Proposal | None:
-    if has_inner_values(column):
-        return Proposal("identifying", None, "nested values may hold anything: take columns out of it that you need")
-    if column.type == "BLOB":
-        return Proposal("identifying", None, "bytes cannot be looked into")
-    return None
-
-
 def _constant(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:
-    if not figures.rows or (figures.rows == 1 and figures.distinct):
-        return None
-    if named and role_of_kind(named[0]) == "identifying":
+    alone = figures.rows == 1 and figures.distinct
+    if not figures.rows or alone or (named and role_of_kind(named[0]) == "identifying"):
         return None
     if figures.distinct == 0:
         return Proposal("insensitive", next(iter(named), None), "it has no values")
@@ -119,13 +111,11 @@ def _by_values(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -
 def _is_code(kind: str, figures: ColumnFigures) -> bool:
     """Return True if values are codes of a kind: short ones are found by accident, and need more than to match."""
     share = figures.shares.get(kind, 0)
-    match kind:
-        case "icd10":
-            return share >= _MOST and figures.shares.get("icd10_with_point", 0) >= _SOME
-        case "sex":
-            return share == 1 and figures.distinct in _SEXES
-        case _:
-            return share >= _MOST and figures.distinct >= _CODES
+    if kind == "icd10":
+        return share >= _MOST and figures.shares.get("icd10_with_point", 0) >= _SOME
+    if kind == "sex":
+        return share == 1 and figures.distinct in _SEXES
+    return share >= _MOST and figures.distinct >= _CODES
 
 
 def _may_be(kind: str, column: Column, named: tuple[str, ...]) -> bool:
@@ -167,7 +157,8 @@ def _by_name(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> 
     if role == "identifying" and (column.family == "boolean" or _is_choice(kind, figures)):
         return Proposal("insensitive", None, f"{says}, but there are {figures.distinct} values only: a choice")
     if kind == "notes":
-        return _of_notes(column, figures, says)
+        is_text = column.family == "text" and not _is_choice(kind, figures)
+        return Proposal("identifying", kind, f"{says}: {_FREE_TEXT}") if is_text else None
     if kind == "reference":
         return _of_reference(figures, named)
     if role == "insensitive":
@@ -184,12 +175,6 @@ def _is_choice(kind: str, figures: ColumnFigures) -> bool:
     return figures.rows >= _MANY_ROWS and 1 < figures.distinct <= most
 
 
-def _of_notes(column: Column, figures: ColumnFigures, says: str) -> Proposal | None:
-    if column.family == "text" and not _is_choice("notes", figures):
-        return Proposal("identifying", "notes", f"{says}: {_FREE_TEXT}")
-    return None
-
-
 def _of_reference(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal:
     says = f"the name says {text_of_kind('reference')}"
     if figures.distinctness >= _MANY and figures.distinct > _FEW:
@@ -203,22 +188,15 @@ def _of_reference(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal:
 def _by_distinctness(column: Column, figures: ColumnFigures) -> Proposal | None:
     if figures.rows - figures.nulls < _ENOUGH:
         return None
-    if column.family == "text" and (found := _about_people(figures)):
-        return found
+    if column.family == "text" and figures.distinct >= _MANY_NAMES and figures.shares.get("person_name", 0) >= _MOST:
+        return Proposal("identifying", "person_name", "many values of two capitalized words, as names are written")
+    if column.family == "text" and _is_free_text(figures):
+        return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
     if column.family in {"text", "other"} and figures.distinctness >= _NEARLY_UNIQUE:
         return Proposal("identifying", None, f"nearly every row has a value of its own ({figures.distinctness:.0%})")
     is_number = column.family == "integer" and figures.rows >= _MANY_ROWS
     if is_number and figures.distinct == figures.rows:
         return Proposal("identifying", None, "a whole number of its own in each row")
-    return None
-
-
-def _about_people(figures: ColumnFigures) -> Proposal | None:
-    """Return what texts are that name people, or may."""
-    if figures.distinct >= _MANY_NAMES and figures.shares.get("person_name", 0) >= _MOST:
-        return Proposal("identifying", "person_name", "many values of two capitalized words, as names are written")
-    if _is_free_text(figures):
-        return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
     return None
 
 

@@ -91,17 +91,10 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
             yield f"{column.name}: {column.reason}; {done}"
     yield from profile.undecided
     yield from _told(profile)
-    yield from _hints(profile)
-
-
-def _hints(profile: Profile) -> Iterable[str]:
-    """Yield the hints of columns; equal ones once, with all their columns."""
-    columns: dict[str, list[str]] = {}
-    for column in profile.columns:
-        for hint in column.hints:
-            columns.setdefault(hint, []).append(column.name)
-    for hint, names in columns.items():
-        yield f"{', '.join(names)}: {hint}."
+    by_hint: dict[str, list[str]] = {}
+    for name, hint in ((one.name, hint) for one in profile.columns for hint in one.hints):
+        by_hint.setdefault(hint, []).append(name)
+    yield from (f"{', '.join(named)}: {hint}." for hint, named in by_hint.items())
 
 
 def _told(profile: Profile) -> Iterable[str]:
@@ -132,9 +125,7 @@ def _told(profile: Profile) -> Iterable[str]:
 
 def _listed(names: list[str]) -> str:
     shown = names[:_LISTED]
-    if len(shown) > 1:
-        return f"{', '.join(shown[:-1])} and {shown[-1]}"
-    return shown[0]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
 _ENOUGH = 20  # rows from which on it says something that a value is there once
