@@ -20,7 +20,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import CSV, named_table
 from kanon_sql.policy.gate import PEOPLE, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
-from kanon_sql.sql.names import folded
+from kanon_sql.sql.names import folded, with_given
 
 if TYPE_CHECKING:
     import os
@@ -222,8 +222,7 @@ def open_case(
     with original.engine:
         if watch is not None:
             watch(original.engine)
-        replaced = {folded(name) for name in prepare}
-        rules = {**{name: own for name, own in policy.prepare.items() if folded(name) not in replaced}, **prepare}
+        rules = with_given(policy.prepare, prepare)
         if release is original and prepare:
             raise UsageError("Rules prepare the table that a release was made from: name it with --original.")
         control = None

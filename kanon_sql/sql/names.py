@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from string import ascii_lowercase, ascii_uppercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -72,3 +72,9 @@ def _unused(wanted: str, lowered: set[str]) -> str:
         number += 1
         name = f"{wanted}_{number}"
     return name
+
+
+def with_given(by_name: Mapping[str, Any], given: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what is said by name, with what is given instead; without the folded names in ``but``."""
+    gone = {*but, *map(folded, given)}
+    return {**{name: own for name, own in by_name.items() if folded(name) not in gone}, **given}

@@ -22,7 +22,7 @@ from kanon_sql.policy.profile.preparing import with_dates
 from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.policy.settings import rule_from_anywhere
-from kanon_sql.sql.names import folded
+from kanon_sql.sql.names import folded, with_given
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
@@ -117,14 +117,14 @@ class RequestedPolicy:
         """
         said = self.said
         return overridden(
-            replace(policy, prepare=_with_preparing(policy, said.get("prepare"))),
+            replace(policy, prepare=with_given(policy.prepare, preparing(said.get("prepare")))),
             roles={role: said[role] for role in _ROLES if role in said},
             rest="drop" if generalizing else said.get("rest"),
             entity=said["entity"],
             k=said.get("k"),
             models=self.models,
             hierarchies=assignments(said["hierarchy"], "--hierarchy"),
-            publish=None if generalizing else _publish_rules(said.get("publish")),
+            publish=None if generalizing else _by_column(said.get("publish"), "--publish"),
             levels=assignments(said.get("levels"), "--levels"),
             settings={
                 **{name: said.get(name) for name in _SETTINGS},
@@ -169,21 +169,19 @@ def note_findings(findings: Sequence[Finding], talk: Talk) -> None:
             talk.note(finding.note())
 
 
-def _with_preparing(policy: Policy, texts: list[str] | None) -> dict[str, Rules]:
-    """Return the rules of a policy with those of the command line; a column that it names has these alone."""
-    said = preparing(texts)
-    named = {folded(name) for name in said}
-    return {**{name: rules for name, rules in policy.prepare.items() if folded(name) not in named}, **said}
-
-
 def preparing(texts: list[str] | None) -> dict[str, Rules]:
     """Return the rules that texts of ``--prepare`` give columns, those of one column in their order."""
-    found: dict[str, list[str]] = {}
+    return rules_of(_by_column(texts, "--prepare"))
+
+
+def _by_column(texts: list[str] | None, option: str) -> dict[str, tuple[str, ...]]:
+    """Return the rules of an option by column, of which one may have several."""
+    found: dict[str, tuple[str, ...]] = {}
     for text in texts or []:
-        ((column, rule),) = assignments([text], "--prepare").items()
-        known = next((name for name in found if folded(name) == folded(column)), column)
-        found.setdefault(known, []).append(rule)
-    return rules_of(found)
+        ((name, rule),) = assignments([text], option).items()
+        column = next((known for known in found if folded(known) == folded(name)), name)
+        found[column] = (*found.get(column, ()), rule)
+    return found
 
 
 def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
@@ -197,16 +195,6 @@ def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
         if folded(column) in map(folded, found):
             raise UsageError(f"{option} names column {column!r} twice.")
         found[column] = value
-    return found
-
-
-def _publish_rules(texts: list[str] | None) -> dict[str, tuple[str, ...]]:
-    """Return the rules of ``--publish`` by column, of which one may have several."""
-    found: dict[str, tuple[str, ...]] = {}
-    for text in texts or []:
-        ((name, rule),) = assignments([text], "--publish").items()
-        column = next((known for known in found if folded(known) == folded(name)), name)
-        found[column] = (*found.get(column, ()), rule)
     return found
 
 
@@ -292,10 +280,7 @@ def _with_rules(
 ) -> dict[str, Any]:
     """Return what a file says of columns with what the command line does, without columns that it gave another role."""
     generalized = {folded(name) for name in said.quasi_identifiers}
-    moved = {folded(name) for name in policy.columns.quasi_identifiers} - generalized
-    replaced = {folded(name) for name in given}
-    kept = {name: rule for name, rule in of_file.items() if folded(name) not in moved | replaced}
-    return {**kept, **given}
+    return with_given(of_file, given, {folded(name) for name in policy.columns.quasi_identifiers} - generalized)
 
 
 def _published_by(
@@ -303,6 +288,4 @@ def _published_by(
 ) -> dict[str, tuple[str, ...]]:
     """Return the rules of a file with those of the command line, without those of columns that it gave another role."""
     moved = {folded(name) for role, names in named.items() if role != "insensitive" for name in names}
-    replaced = {folded(name) for name in publish}
-    kept = {name: rules for name, rules in policy.publish.items() if folded(name) not in moved | replaced}
-    return {**kept, **publish}
+    return with_given(policy.publish, publish, moved)
