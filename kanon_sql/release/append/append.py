@@ -50,7 +50,7 @@ from kanon_sql.release.append.lock import (
     repeated_values,
     table_place,
 )
-from kanon_sql.release.append.sink import AppendSink, Before
+from kanon_sql.release.append.sink import AppendSink
 from kanon_sql.release.append.store import Batch, batches_of, waiting_table
 from kanon_sql.release.in_place.rewrite import current_database
 from kanon_sql.release.ledger import fingerprint
@@ -257,11 +257,11 @@ def append_to(
     _require_types(release, publication)
     # 4. Make, verify, append.
     progress(Progress("Publishing"))
-    before = Before(target, columns, batch.release, len(of_name), int(rows_waited))
     renewed = bool(of_name) and not earlier
     expected = Expected(counts.rows, counts.published, prepared.frequency.rows, counts.squares)
     released = OneTable(source, publication, expected)
-    sink = AppendSink(released, before, batch, suppressed=counts.suppressed, renewed=renewed, dry_run=dry_run)
+    known = {"batches": len(of_name), "waiting": int(rows_waited), "suppressed": counts.suppressed}
+    sink = AppendSink(released, target, columns, batch, **known, renewed=renewed, dry_run=dry_run)
     with ExitStack() as stack:
         ledger = None
         if new.database is not None and new.database == release.database and counts.rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -19,7 +19,6 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.append.store import Batch
     from kanon_sql.release.ledger.ledger import Ledger
@@ -29,25 +28,6 @@ _ROW = Column("kanon_row", "BIGINT")
 """The number of a row in a batch (``sql/append/batch.sql``)."""
 
 
-@dataclass(frozen=True)
-class Before:
-    """A release as it was when the new rows were read."""
-
-    release: exp.Table
-    columns: NamedColumns  # roles of its columns, as the lock has them
-    fingerprint: str  # of its labels and sensitive values
-    batches: int
-    waiting: int  # how many rows wait
-
-    def require_same(self, engine: DuckDBEngine) -> None:
-        """Raise where another cursor of the connection appended rows meanwhile."""
-        waiting = waiting_table(self.release)
-        (rows,) = (0,) if engine.kind_of(waiting) is None else engine.row(sql.select_count(waiting), "do they wait?")
-        found = (print_of_release(engine, self.release, self.columns), len(batches_of(engine, self.release)), rows)
-        if found != (self.fingerprint, self.batches, self.waiting):
-            raise _failed(f"{self.release.name} was changed while the new rows were read. Run it again")
-
-
 class AppendSink(StagedSink):
     """A table that is there, and gets the rows of a batch."""
 
@@ -55,19 +35,22 @@ class AppendSink(StagedSink):
     temporary = True
     target: exp.Table
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each counts other rows
         self,
         released: OneTable,
-        before: Before,
-        batch: Batch,
+        target: exp.Table,
+        columns: NamedColumns,  # roles of its columns, as the lock has them
+        batch: Batch,  # with the fingerprint of the release as it was when the new rows were read
         *,
+        batches: int,  # that it had then
+        waiting: int,  # rows that waited then
         suppressed: int,
         renewed: bool,
         dry_run: bool,
     ) -> None:
-        super().__init__(released, before.release, before.release.name)
+        super().__init__(released, target, target.name)
         source, self.publication = released.source, released.publication
-        self.before, self.batch = before, batch
+        self.columns, self.batch, self.batches, self.rows_waited = columns, batch, batches, waiting
         self.suppressed, self.renewed, self.dry_run = suppressed, renewed, dry_run
         self.rows = source.relation
         self.waiting = [column.name for column in source.columns if column != _ROW]
@@ -79,8 +62,16 @@ class AppendSink(StagedSink):
 
     def make(self) -> None:
         if self.engine.is_shared:  # else no one else has the file
-            self.before.require_same(self.engine)
+            self._require_same()
         super().make()
+
+    def _require_same(self) -> None:
+        """Raise where another cursor of the connection appended rows meanwhile."""
+        engine, waiting = self.engine, waiting_table(self.target)
+        (rows,) = (0,) if engine.kind_of(waiting) is None else engine.row(sql.select_count(waiting), "do they wait?")
+        found = (print_of_release(engine, self.target, self.columns), len(batches_of(engine, self.target)), rows)
+        if found != (self.batch.release, self.batches, self.rows_waited):
+            raise _failed(f"{self.target.name} was changed while the new rows were read. Run it again")
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - part of what every sink answers
         """Set apart the rows that wait."""
@@ -107,7 +98,7 @@ class AppendSink(StagedSink):
         keep_waiting(engine, self.target, self.still_waiting, self.suppressed)
         if self.renewed:
             forget_batches(engine, self.target)
-        batch = replace(self.batch, release=print_of_release(engine, self.target, self.before.columns))
+        batch = replace(self.batch, release=print_of_release(engine, self.target, self.columns))
         remember_batch(engine, self.target, batch, rows, self.suppressed)
         self.undo()
 

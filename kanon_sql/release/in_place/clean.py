@@ -5,31 +5,34 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.files import require_space
 from kanon_sql.engine.sources.open_source import is_database, open_database
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA, WAITING, stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
-from kanon_sql.release.in_place.publish import NewDatabase, bytes_used, check_backup
+from kanon_sql.release.in_place.publish import InPlaceSink, TablesInPlace, bytes_used, check_backup, require_room
 from kanon_sql.release.in_place.rewrite import (
     current_database,
     in_order,
     require_copyable,
     rewrite_of,
 )
+from kanon_sql.release.publish.publisher import Released, publish
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlglot import exp
 
     from kanon_sql.engine.base import Engine, Logged
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
+    from kanon_sql.release.in_place.rewrite import Rewrite
 
 
 @dataclass(frozen=True)
@@ -91,32 +94,51 @@ def clean(
         raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
     with open_database(path, writable=True) as engine:
         engine.listener = listener
-        new = NewDatabase(engine, path, copy)
         check_backup(path, copy)
-        require_space(new.real.parent, bytes_used(engine), f"The new {path.name}")
+        require_room(path, bytes_used(engine), None)
         left_out = _facts(engine, drop)
-        with new.opened():
-            rewrite = rewrite_of(engine, (), new.attached, left_out)
-            require_copyable(engine, rewrite.copied)
-            new.write(rewrite)
-            new.finish()
-            hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
-            waiting = _waiting(engine, rewrite.copied)
-            before, after = new.real.stat().st_size, new.new_file.stat().st_size
-            new.change_places()
-            new.leave()
-    dropped = tuple(facts.name for facts in left_out)
+        going = {(facts.schema, facts.name) for facts in left_out}
+        staying = [table for table in tables_of(engine) if (table.schema, table.name) not in going]
+        require_copyable(engine, staying)
+        hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
+        waiting = _waiting(engine, staying)
+
+        def rewrite(new: str) -> Rewrite:
+            return rewrite_of(engine, (), new, left_out)
+
+        tables = TablesInPlace(_Nothing(engine), str(path), {}, rewrite, lambda: None)
+        outcome = publish(InPlaceSink(tables, path, copy, dry_run=False)).in_place
+    if outcome is None:
+        raise TypeError("The new database was not described")
     return Cleaned(
         path,
-        before,
-        after,
-        len([table for table in rewrite.copied if table.schema != SCHEMA]),
-        dropped,
+        outcome.bytes_before,
+        outcome.bytes_after,
+        len([table for table in staying if table.schema != SCHEMA]),
+        tuple(facts.name for facts in left_out),
         hierarchies,
         waiting,
         copy,
         time.monotonic() - begin,
     )
+
+
+class _Nothing(Released[Any]):
+    """No table: all that is in a database goes on, or is left out."""
+
+    names = ()
+
+    def __init__(self, engine: DuckDBEngine) -> None:
+        self.engine = engine
+
+    def query(self, name: str) -> exp.Query:
+        raise KeyError(name)
+
+    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - there is none
+        raise KeyError(name)
+
+    def verified(self, outputs: Mapping[str, exp.Expr]) -> SimpleNamespace:  # noqa: ARG002 - there is none
+        return SimpleNamespace(rows={})
 
 
 def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()) -> list[exp.Expr]:

@@ -17,7 +17,7 @@ held from before the new database is made to the end.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
     from kanon_sql.release.in_place.rewrite import Replaced, Rewrite
@@ -101,77 +100,6 @@ def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> 
     return InPlaceSink(_table_in_place(released, file), file, backup, dry_run=dry_run)
 
 
-class NewDatabase:
-    """A new database with everything of an old one but some tables, which takes the name of its file."""
-
-    rewrite: Rewrite
-
-    def __init__(self, engine: DuckDBEngine, file: Path, backup: Path | None = None, *, dry_run: bool = False) -> None:
-        self.engine, self.file, self.real = engine, file, require_replaceable(file)
-        self.backup, self.dry_run = backup, dry_run
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        # 2. The log.
-        if not self.dry_run:
-            self.engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
-        with workspace(self.real) as directory:
-            self.new_file = directory / self.real.name  # views may name the database by the name of its file
-            self.attached = self.engine.attach_new(self.new_file, like_this=True)
-            try:
-                yield
-            except BaseException:
-                self.engine.abandon(self.attached)
-                raise
-
-    def write(self, rewrite: Rewrite) -> None:
-        # 3. The new database.
-        self.rewrite = rewrite
-        run_rewrite(self.engine, rewrite, current_database(self.engine))
-
-    def finish(self) -> None:
-        # 4. What is in it.
-        self.engine.detach(self.attached)
-        require_same(self.engine, self.rewrite, self.new_file)
-
-    def described(
-        self, siblings: dict[str, tuple[str, ...]], copies: dict[str, tuple[str, ...]], *, named: bool
-    ) -> InPlace:
-        """Return the changes of the finished database, ``named`` by their tables if these are several."""
-        tables, left_out = self.rewrite.tables, self.rewrite.left_out
-        name = {one.facts.name: f"{one.facts.name}: " if named else "" for one in tables}
-        removed = [f"{name[one.facts.name]}{what}" for one in tables for what in one.removed]
-        removed += [f"table {facts.name} (dropped by the policy)" for facts in left_out]
-        removed += [f"view {view.name} (dropped by the policy)" for view in self.rewrite.views_left_out]
-        macros = [f"macro {macro} (not tried)" for facts in left_out for macro in facts.macros]
-        return InPlace(
-            done=not self.dry_run,
-            file=self.file,
-            bytes_before=self.real.stat().st_size,
-            bytes_after=self.new_file.stat().st_size,
-            kept=tuple(f"{name[one.facts.name]}{what}" for one in tables for what in one.kept),
-            removed=(*removed, *(f"type {name} (lists values)" for _, name in self.rewrite.types)),
-            hierarchies=self.rewrite.hierarchies,
-            views=tuple(dict.fromkeys([*(view for one in tables for view in one.views), *macros])),
-            siblings=siblings,
-            copies=copies,
-            backup=self.backup,
-        )
-
-    def change_places(self) -> None:
-        """Give the new file the name of the old one, which is copied first if a backup is wanted."""
-        # 5., 6. The backup, and the new file.
-        require_no_log(self.real, self.new_file)
-        if self.backup is not None:
-            back_up(self.real, self.backup)
-        take_place(self.new_file, self.real)
-
-    def leave(self) -> None:
-        """Close the old file."""
-        remove_spill_of(self.real)
-        self.engine.leave_file()
-
-
 @dataclass(frozen=True)
 class TablesInPlace(Generic[Found]):
     """Tables whose place a release takes, and what stands around them."""
@@ -181,8 +109,8 @@ class TablesInPlace(Generic[Found]):
     places: Mapping[str, tuple[str, str]]  # schema and table, by the names of the released tables
     rewrite: Callable[[str], Rewrite]  # returns the statements that make a new database of that name
     leave: Callable[[], None]  # notes that the original rows are gone
-    siblings: dict[str, tuple[str, ...]]
-    copies: dict[str, tuple[str, ...]]
+    siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Verification]:
@@ -202,16 +130,25 @@ def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Verificatio
     return TablesInPlace(released, f"{file}: {facts.name}", places, rewrite, leave, siblings, copies)
 
 
-class InPlaceSink(NewDatabase, Sink[Found]):
-    """A new database that has a release in the place of its tables."""
+class InPlaceSink(Sink[Found]):
+    """A new database, with a release in the place of its tables, that takes the name of the old file."""
 
     kind = "in place"
 
     def __init__(self, tables: TablesInPlace[Found], file: Path, backup: Path | None, *, dry_run: bool) -> None:
-        Sink.__init__(self, tables.released, None, tables.name)
-        NewDatabase.__init__(self, tables.released.engine, file, backup, dry_run=dry_run)
-        self.tables = tables
-        self.seconds: dict[str, float] = {}
+        super().__init__(tables.released, None, tables.name)
+        self.tables, self.file, self.real = tables, file, require_replaceable(file)
+        self.backup, self.dry_run = backup, dry_run
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        # 2. The log.
+        if not self.dry_run:
+            self.engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
+        with workspace(self.real) as directory:
+            self.new_file = directory / self.real.name  # views may name the database by the name of its file
+            self.attached = self.engine.attach_new(self.new_file, like_this=True)
+            yield
 
     @property
     def outputs(self) -> dict[str, exp.Expr]:
@@ -219,19 +156,53 @@ class InPlaceSink(NewDatabase, Sink[Found]):
         return {name: sql.relation(table, schema, self.attached) for name, (schema, table) in places}
 
     def make(self) -> None:
-        self.write(self.tables.rewrite(self.attached))
+        # 3. The new database.
+        self.rewrite = self.tables.rewrite(self.attached)
+        run_rewrite(self.engine, self.rewrite, current_database(self.engine))
 
     def complete(self, seconds: dict[str, float]) -> None:
+        # 4. What is in it.
         self.seconds = seconds
         with timed(seconds, "write"):
-            self.finish()
-        self.outcome = self.described(self.tables.siblings, self.tables.copies, named="" not in self.tables.places)
+            self.engine.detach(self.attached)
+            require_same(self.engine, self.rewrite, self.new_file)
+        self.outcome = self._outcome()
+
+    def undo(self) -> None:
+        self.engine.abandon(self.attached)
+
+    def _outcome(self) -> InPlace:
+        """Return the changes of the finished database, named by their tables if these are several."""
+        tables, left_out = self.rewrite.tables, self.rewrite.left_out
+        name = {one.facts.name: "" if "" in self.tables.places else f"{one.facts.name}: " for one in tables}
+        removed = [f"{name[one.facts.name]}{what}" for one in tables for what in one.removed]
+        removed += [f"table {facts.name} (dropped by the policy)" for facts in left_out]
+        removed += [f"view {view.name} (dropped by the policy)" for view in self.rewrite.views_left_out]
+        macros = [f"macro {macro} (not tried)" for facts in left_out for macro in facts.macros]
+        return InPlace(
+            done=not self.dry_run,
+            file=self.file,
+            bytes_before=self.real.stat().st_size,
+            bytes_after=self.new_file.stat().st_size,
+            kept=tuple(f"{name[one.facts.name]}{what}" for one in tables for what in one.kept),
+            removed=(*removed, *(f"type {name} (lists values)" for _, name in self.rewrite.types)),
+            hierarchies=self.rewrite.hierarchies,
+            views=tuple(dict.fromkeys([*(view for one in tables for view in one.views), *macros])),
+            siblings=self.tables.siblings,
+            copies=self.tables.copies,
+            backup=self.backup,
+        )
 
     def take_name(self, rows: Any, ledger: Ledger | None) -> None:  # noqa: ANN401, ARG002 - the ledger is in the file
+        # 5., 6. The backup, and the new file.
         with timed(self.seconds, "write"):
-            self.change_places()
+            require_no_log(self.real, self.new_file)
+            if self.backup is not None:
+                back_up(self.real, self.backup)
+            take_place(self.new_file, self.real)
             self.tables.leave()
-            self.leave()
+            remove_spill_of(self.real)
+            self.engine.leave_file()
 
 
 def in_place_statements(source: Source, publication: Publication) -> tuple[tuple[exp.Expr, ...], exp.Table]:

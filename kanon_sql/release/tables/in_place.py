@@ -44,7 +44,6 @@ def tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[TablesVe
         lambda new: _rewrite(tables, replaced, left_out, new),
         leave,
         _siblings(found, replaced, left_out),
-        {},
     )
 
 
