@@ -19,7 +19,7 @@ from kanon_sql.release.in_place.rewrite import (
     require_copyable,
     rewrite_of,
 )
-from kanon_sql.release.publish.publisher import Released, publish
+from kanon_sql.release.publish.publisher import Published, Released, publish
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -123,10 +123,10 @@ def clean(
     )
 
 
-class _Nothing(Released[Any]):
+class _Nothing(Released[Published]):
     """No table: all that is in a database goes on, or is left out."""
 
-    names = ()
+    published, names = Published, ()
 
     def __init__(self, engine: DuckDBEngine) -> None:
         self.engine = engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import sqlglot
 from sqlglot import exp
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
 
 ALL_COLUMNS = "*"
+Item = TypeVar("Item")
 _VALUES = re.compile(r"ENUM\((?:[^')]|'(?:[^']|'')*')*\)")
 
 
@@ -320,18 +321,18 @@ def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[Vie
     return tuple(in_order_of_reading(found))
 
 
-def in_order_of_reading(found: list[ViewFacts]) -> list[ViewFacts]:
+def in_order_of_reading(views: Sequence[ViewFacts]) -> list[ViewFacts]:
     """Return views so that each comes after those that it reads."""
-    ordered: list[ViewFacts] = []
-    while found:
-        ready = [
-            view
-            for view in found
-            if not any(other is not view and view.may_read(other.schema, other.name) for other in found)
-        ]
-        ordered += ready or found
-        found = [view for view in found if view not in ordered]
-    return ordered
+    return ordered(views, lambda view, other: other is not view and view.may_read(other.schema, other.name))
+
+
+def ordered(waiting: Sequence[Item], comes_after: Callable[[Item, Item], bool]) -> list[Item]:
+    """Return items in an order; those of a circle as they are."""
+    found: list[Item] = []
+    while waiting:
+        found += [one for one in waiting if not any(comes_after(one, other) for other in waiting)] or waiting
+        waiting = [one for one in waiting if one not in found]
+    return found
 
 
 def _mentions(text: str, name: str) -> bool:

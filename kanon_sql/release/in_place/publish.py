@@ -49,7 +49,7 @@ from kanon_sql.release.in_place.rewrite import (
     substitute_of,
 )
 from kanon_sql.release.publish.files import FileSink, check_format
-from kanon_sql.release.publish.publisher import Found, InPlace, Sink
+from kanon_sql.release.publish.publisher import InPlace, Outcome, Sink
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.rewrite import Replaced, Rewrite
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
-    from kanon_sql.release.publish.publisher import OneTable, Released
-    from kanon_sql.release.verify.classes import Verification
+    from kanon_sql.release.publish.publisher import OneTable, Published, Released
 
 
 def check_in_place(source: Source, backup: Path | None) -> None:
@@ -91,7 +90,7 @@ def require_room(file: Path, needed: int, backup: Path | None) -> None:
         require_space(backup.parent, real.stat().st_size, "The backup")
 
 
-def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> Sink[Verification]:
+def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> Sink[Published]:
     """Return the sink that puts a release in the place of its table, which ``check_in_place`` has checked."""
     source = released.source
     if source.database is None:
@@ -101,10 +100,10 @@ def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> 
 
 
 @dataclass(frozen=True)
-class TablesInPlace(Generic[Found]):
+class TablesInPlace(Generic[Outcome]):
     """Tables whose place a release takes, and what stands around them."""
 
-    released: Released[Found]
+    released: Released[Outcome]
     name: str  # in messages, with the file
     places: Mapping[str, tuple[str, str]]  # schema and table, by the names of the released tables
     rewrite: Callable[[str], Rewrite]  # returns the statements that make a new database of that name
@@ -113,7 +112,7 @@ class TablesInPlace(Generic[Found]):
     copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Verification]:
+def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Published]:
     # 1. What stands around the table.
     source, publication = released.source, released.publication
     facts = facts_of(source)
@@ -130,12 +129,12 @@ def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Verificatio
     return TablesInPlace(released, f"{file}: {facts.name}", places, rewrite, leave, siblings, copies)
 
 
-class InPlaceSink(Sink[Found]):
+class InPlaceSink(Sink[Outcome]):
     """A new database, with a release in the place of its tables, that takes the name of the old file."""
 
     kind = "in place"
 
-    def __init__(self, tables: TablesInPlace[Found], file: Path, backup: Path | None, *, dry_run: bool) -> None:
+    def __init__(self, tables: TablesInPlace[Outcome], file: Path, backup: Path | None, *, dry_run: bool) -> None:
         super().__init__(tables.released, None, tables.name)
         self.tables, self.file, self.real = tables, file, require_replaceable(file)
         self.backup, self.dry_run = backup, dry_run

@@ -30,6 +30,7 @@ from kanon_sql.release.in_place.facts import (
     ALL_COLUMNS,
     in_order_of_reading,
     lookups_left,
+    ordered,
     tables_of,
     triggers_of,
     views_of,
@@ -208,20 +209,13 @@ def _copied(table: OtherTable, old: str, new: str, without: Collection[tuple[str
 
 def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
     """Return tables so that each comes after those that its foreign keys refer to."""
-    ordered: list[OtherTable] = []
-    waiting = list(tables)
-    while waiting:
-        there = {(table.schema, folded(table.name)) for table in waiting}
-        ready = [
-            table
-            for table in waiting
-            if not any(
-                (table.schema, folded(name)) in there for name in table.referenced if folded(name) != folded(table.name)
-            )
-        ]
-        ordered += ready or waiting  # a circle cannot be defined; nothing would be lost but the order
-        waiting = [table for table in waiting if table not in ordered]
-    return ordered
+
+    def refers(table: OtherTable, other: OtherTable) -> bool:
+        return (
+            other is not table and other.schema == table.schema and folded(other.name) in map(folded, table.referenced)
+        )
+
+    return ordered(tables, refers)
 
 
 def _replaced(

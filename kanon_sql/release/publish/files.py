@@ -41,7 +41,7 @@ from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import CSV
 from kanon_sql.release.publication import with_replaced
-from kanon_sql.release.publish.publisher import Found, Sink, table_in
+from kanon_sql.release.publish.publisher import Outcome, Published, Sink, table_in
 from kanon_sql.release.verify.verify import ROW_BY_ROW
 from kanon_sql.sql import build as sql
 
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import OneTable, Released
-    from kanon_sql.release.verify.classes import Verification
 
 DATABASE = "duckdb"
 """The format of files that are databases."""
@@ -124,7 +123,7 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
     )
 
 
-class FileSink(Sink["Verification"]):
+class FileSink(Sink[Published]):
     """A file of a format, written beside where it is to be; it is verified as it can be read back."""
 
     kind = "file"
@@ -160,7 +159,7 @@ class FileSink(Sink["Verification"]):
         elif self.written.encoding is not None:
             encode(self.readable, self.partial, self.written.encoding, self.written.delimiter)
 
-    def verify(self) -> Verification:
+    def verify(self) -> Any:  # noqa: ANN401 - as in ``Sink``
         if self.format_name in {"json", "jsonl"}:
             require_json(self.engine, self.written, self.partial)
         if self.format_name == EXCEL:
@@ -173,12 +172,12 @@ class FileSink(Sink["Verification"]):
         finish_file(self.partial, self.path, rows, ledger)
 
 
-class DatabaseSink(Sink[Found]):
+class DatabaseSink(Sink[Outcome]):
     """A new DuckDB file with the released tables, and nothing else."""
 
     kind = "database"
 
-    def __init__(self, released: Released[Found], path: Path) -> None:
+    def __init__(self, released: Released[Outcome], path: Path) -> None:
         super().__init__(released, path, str(path))
         require_no_log(path)
         self.path = path

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from sqlglot import exp
 
@@ -63,17 +63,6 @@ _SECURE_SINCE = 2  # the version of DuckDB whose files have secure views
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class Verified(Protocol):
-    """What is found in a release of one table, or of several."""
-
-    @property
-    def rows(self) -> Any:  # noqa: ANN401 - a number, or one for each table
-        """Rows of the release."""
-
-
-Found = TypeVar("Found", bound=Verified)
-
-
 def target_table(engine: Engine, name: str) -> exp.Table:
     """Return the table of a name, in its schema where the name begins with that of one and a dot."""
     if not name.strip():
@@ -101,7 +90,6 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     if source.setup or (source.frame_kind is not None and not source.in_warehouse):
         raise UsageError(f"{source.name} is not in a database, where a {kind} could be made: give --out FILE.")
     target = target_table(source.engine, name)
-    existing = source.engine.kind_of(target)
     schema = source.engine.current_schema()
     if kind != "table":
         source.refuse_prepared("and a view cannot be made of them: make a table or a file.")
@@ -110,11 +98,16 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     behind = {(folded(read.db or schema), folded(read.name)) for read in source.engine.relations_behind(source.table)}
     if (folded(target.db or schema), folded(target.name)) in behind:
         raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give another name.")
-    if existing is not None and not replace:
-        raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or add --replace.")
+    require_unused(source.engine, target, name, replace=replace)
     if kind == "view" and not source.in_warehouse:
         _require_secure_views(source)
     return target
+
+
+def require_unused(engine: DuckDBEngine, target: exp.Table, name: str, *, replace: bool) -> None:
+    existing = engine.kind_of(target)
+    if existing is not None and not replace:
+        raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or add --replace.")
 
 
 def require_kind(source: Source, kind: Kind) -> None:
@@ -172,16 +165,23 @@ class InPlace:
         }
 
 
-@dataclass(frozen=True)
-class PublishedRelease(Generic[Found]):
-    """A release, of one table or of several together, that was made and verified."""
+@dataclass(frozen=True, kw_only=True)
+class PublishedRelease:
+    """A release that was made and verified.
 
-    destination: str  # name of the table, view or schema, or path of the file or directory
-    kind: str  # table, view, file, data frame, schema, database, directory, or in place
-    verification: Found  # what was found in it
-    seconds: dict[str, float]  # of ``publish`` and ``verify``, and of ``ledger`` if there are earlier releases
-    ledger: LedgerOutcome | None = None  # what became of it in the ledger of its database; None if there is none
-    in_place: InPlace | None = None  # what became of the tables and their file, if the release took their place
+    Attributes:
+        destination: name of the table, view or schema, or path of the file or directory.
+        kind: table, view, file, data frame, schema, database, directory, or in place.
+        seconds: of ``publish`` and ``verify``, and of ``ledger`` if there are earlier releases.
+        ledger: the outcome in the ledger of its database; None if there is none.
+        in_place: the outcome for the tables and their file, if the release took their place.
+    """
+
+    destination: str
+    kind: str
+    seconds: dict[str, float]
+    ledger: LedgerOutcome | None = None
+    in_place: InPlace | None = None
     dry_run: bool = False
 
     @property
@@ -190,16 +190,27 @@ class PublishedRelease(Generic[Found]):
         return None if self.ledger is None else self.ledger.not_remembered
 
 
-if TYPE_CHECKING:
-    Published: TypeAlias = PublishedRelease[Verification]
-    PublishedTables: TypeAlias = PublishedRelease[TablesVerification]
-else:
-    Published = PublishedTables = PublishedRelease
+@dataclass(frozen=True, kw_only=True)
+class Published(PublishedRelease):
+    """A release of one table that was made and verified: where it is, and what was found in it."""
+
+    verification: Verification
 
 
-class Released(ABC, Generic[Found]):
+@dataclass(frozen=True, kw_only=True)
+class PublishedTables(PublishedRelease):
+    """Released tables that were made and verified: where they are, and what was found in them."""
+
+    verification: TablesVerification
+
+
+Outcome = TypeVar("Outcome", bound=PublishedRelease)
+
+
+class Released(ABC, Generic[Outcome]):
     """A table, or several together, of which a sink makes a release."""
 
+    published: type[Outcome]
     engine: DuckDBEngine
     names: Sequence[str]  # of the tables
 
@@ -218,14 +229,14 @@ class Released(ABC, Generic[Found]):
         """Return the released table in a new database."""
 
     @abstractmethod
-    def verified(self, outputs: Mapping[str, exp.Expr]) -> Found:
+    def verified(self, outputs: Mapping[str, exp.Expr]) -> Any:  # noqa: ANN401 - the verification that is published
         """Return what is found in the released tables; raise unless they are what they should be."""
 
 
-class OneTable(Released["Verification"]):
+class OneTable(Released[Published]):
     """A table; if a warehouse has it, ``take_over`` lets the warehouse make the release."""
 
-    names = ("",)
+    published, names = Published, ("",)
 
     def __init__(self, source: Source, publication: Publication, expected: Expected) -> None:
         self.engine, self.source, self.expected = source.engine, source, expected
@@ -274,14 +285,14 @@ class OneTable(Released["Verification"]):
         return verify(self.engine, self.publication, self.lookups, output, expected)
 
 
-class Sink(ABC, Generic[Found]):
+class Sink(ABC, Generic[Outcome]):
     """A destination of a release: the relation or the file that it will be, or neither (None), and its name."""
 
     kind: str
     temporary = False  # whether ``make`` makes temporary tables
     outcome: InPlace | None = None
 
-    def __init__(self, released: Released[Found], target: exp.Table | Path | None, name: str) -> None:
+    def __init__(self, released: Released[Outcome], target: exp.Table | Path | None, name: str) -> None:
         self.released = released
         self.engine, self.target, self.name = released.engine, target, name
 
@@ -299,7 +310,7 @@ class Sink(ABC, Generic[Found]):
             made = sql.create_table(cast("exp.Table", target), self.released.query(name), temporary=self.temporary)
             self.engine.run(made, f"make the released {name}" if name else "make the release")
 
-    def verify(self) -> Found:
+    def verify(self) -> Any:  # noqa: ANN401 - the verification that is published
         return self.released.verified(self.outputs)
 
     def complete(self, seconds: dict[str, float]) -> None:
@@ -313,7 +324,7 @@ class Sink(ABC, Generic[Found]):
         """Remove what ``opened`` does not remove by itself."""
 
 
-def publish(sink: Sink[Found], ledger: Ledger | None = None, *, dry_run: bool = False) -> PublishedRelease[Found]:
+def publish(sink: Sink[Outcome], ledger: Ledger | None = None, *, dry_run: bool = False) -> Outcome:
     """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
     seconds: dict[str, float] = {}
     with ExitStack() as at_end, sink.opened():
@@ -338,7 +349,8 @@ def publish(sink: Sink[Found], ledger: Ledger | None = None, *, dry_run: bool = 
             sink.take_name(verification.rows, ledger)
     # The ledger of a file that is replaced is in that file.
     known = None if ledger is None or sink.outcome is not None else ledger.outcome(dry_run=dry_run)
-    return PublishedRelease(sink.name, sink.kind, verification, seconds, known, sink.outcome, dry_run)
+    made = {"destination": sink.name, "kind": sink.kind, "verification": verification, "seconds": seconds}
+    return sink.released.published(**made, ledger=known, in_place=sink.outcome, dry_run=dry_run)
 
 
 def table_in(source: Source, database: str) -> exp.Table:
@@ -368,7 +380,7 @@ def forget_recoding(engine: Engine, publication: Publication) -> None:
         forget_replaced(engine, publication)
 
 
-class StagedSink(Sink["Verification"]):
+class StagedSink(Sink[Published]):
     """A release of one table that is made as the relation ``staging``."""
 
     released: OneTable

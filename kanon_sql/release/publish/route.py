@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published, Sink
-    from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
 FETCHES: dict[str, Callable[[DuckDBEngine, exp.Table], Any]] = {
@@ -75,7 +74,7 @@ def put(
     return publish(sink, ledger, dry_run=destination.dry_run)
 
 
-def _sink_of(released: OneTable, destination: Destination, ledger: Ledger | None) -> Sink[Verification]:
+def _sink_of(released: OneTable, destination: Destination, ledger: Ledger | None) -> Sink[Published]:
     source, path, kind, replace = released.source, destination.out, destination.kind, destination.replace
     if destination.in_place:
         from kanon_sql.release.in_place.publish import in_place_sink

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.release.in_place.facts import TableFacts
     from kanon_sql.release.in_place.rewrite import Rewrite
+    from kanon_sql.release.publish.publisher import PublishedTables
     from kanon_sql.release.tables.opened import Member, OpenedTables
     from kanon_sql.release.tables.publish import SeveralTables
     from kanon_sql.release.tables.statements import FoundTables
-    from kanon_sql.release.tables.verify import TablesVerification
 
 
-def tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[TablesVerification]:
+def tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[PublishedTables]:
     """Return the tables whose place the release takes; refuse what cannot go on around them."""
     found, opened = tables.found, tables.opened
     replaced, left_out = _facts(found)

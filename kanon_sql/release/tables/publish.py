@@ -25,7 +25,7 @@ from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.ledger.store import OF_SEVERAL_TABLES, Entry, KeptHierarchy, remembered_policy
 from kanon_sql.release.publish.files import DatabaseSink, file_as_rows, finish_file, plain_copy, require_elsewhere
-from kanon_sql.release.publish.publisher import PublishedTables, Released, Sink, publish
+from kanon_sql.release.publish.publisher import PublishedTables, Released, Sink, publish, require_unused
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -42,8 +42,10 @@ MEMORY = "memory"
 """The database that a connection to a file has beside it."""
 
 
-class SeveralTables(Released[TablesVerification]):
+class SeveralTables(Released[PublishedTables]):
     """Tables that are released together; raises if their rows are gone."""
+
+    published = PublishedTables
 
     def __init__(self, found: FoundTables) -> None:
         if found.gone:
@@ -122,7 +124,7 @@ def put_in_place(found: FoundTables, backup: Path | None, *, dry_run: bool, igno
 
 
 def _publish(
-    found: FoundTables, sink: Sink[TablesVerification], *, ignore: bool, dry_run: bool = False
+    found: FoundTables, sink: Sink[PublishedTables], *, ignore: bool, dry_run: bool = False
 ) -> PublishedTables:
     with LedgerOfTables(found, ignore=ignore) as ledger:
         if sink.kind in {"schema", "in place"}:
@@ -139,7 +141,7 @@ def _is_name_of_file(name: str) -> bool:
     return name.isprintable() and not name.startswith((".", " ")) and not set(name) & set('/\\:*?"<>|')
 
 
-class SchemaSink(Sink[TablesVerification]):
+class SchemaSink(Sink[PublishedTables]):
     """The tables of a schema of their database."""
 
     kind = "schema"
@@ -164,10 +166,7 @@ class SchemaSink(Sink[TablesVerification]):
                 raise UsageError(
                     f"Schema {name!r} has the tables that are to be anonymized: give the release another schema."
                 )
-            if self.engine.kind_of(target) is not None and not replace:
-                raise UsageError(
-                    f"There is a {name}.{target.name} already: give another schema, or replace it (--replace)."
-                )
+            require_unused(self.engine, target, f"{name}.{target.name}", replace=replace)
 
     @property
     def outputs(self) -> Mapping[str, exp.Expr]:
@@ -229,7 +228,7 @@ class _PreviewSink(SchemaSink):
         self.make_tables()
 
 
-class _DirectorySink(Sink[TablesVerification]):
+class _DirectorySink(Sink[PublishedTables]):
     """Plain files of a new directory, which are verified as they can be read back."""
 
     kind = "directory"
