@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -209,7 +209,7 @@ def init_command(
         print_json({"policy": str(out), **found.summary()})
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
-    _print_notes(found)
+    _print_notes(found.notes)
     said = _as_said({**columns, "standard": list(standards)})
     _print_what_is_next(found, source, opened, out, origin, said)
 
@@ -256,7 +256,7 @@ def _print_profile(found: Profile) -> None:
             prose="known",
             spare=("drawn",),
         )
-    _print_notes(found)
+    _print_notes(found.notes)
 
 
 def _print_tables(found: DatabaseProfile, source: str) -> None:
@@ -283,14 +283,13 @@ def _print_tables(found: DatabaseProfile, source: str) -> None:
             ],
             spare=("known by",),
         )
-    for text in found.notes:
-        print_prose(f"- {text}")
+    _print_notes(found.notes)
     print_prose("Next, write a policy for all of them and edit it:")
     written = _written_to(free_name(Path(POLICY_FILE)))
-    print_command(as_called() + command_line("init", [shown_source(source)], *written).removeprefix("kanon"))
+    print_command(_typed("init", [shown_source(source)], *written))
     print_prose("Or look at the columns of each table:")
     for table in found.tables:
-        print_command(as_called() + command_line("profile", [shown_source(source), table.name]).removeprefix("kanon"))
+        print_command(_typed("profile", [shown_source(source), table.name]))
 
 
 def _print_proposed(found: TablesProposal, source: str | None, out: Path) -> None:
@@ -300,23 +299,14 @@ def _print_proposed(found: TablesProposal, source: str | None, out: Path) -> Non
         [(one.table.name, one.rows, _way(one), _names(one.quasi_identifiers)) for one in found.tables],
         prose="quasi-identifiers",
     )
-    file = visible(str(out))
-    for text in [note for one in found.tables for note in one.notes]:
-        print_prose(f"- {text}")
-    if waiting := [f"{one.table.name}.{name}" for one in found.tables for name in one.awaiting_decision]:
-        print_prose(
-            f"Not published until you decide: {_names(tuple(waiting))}. To publish one as it is, take # decide: away "
-            f"before it in {file}."
-        )
+    _print_notes(note for one in found.tables for note in one.notes)
+    waiting = tuple(f"{one.table.name}.{name}" for one in found.tables for name in one.awaiting_decision)
     lacking = [] if found.has_quasi_identifiers else ["name a quasi-identifier in one of the tables"]
     if found.undecided:
         lacking.insert(0, f"decide what the rows of {_names(found.undecided)} are, as the comments in it say")
-    if lacking:
-        print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
-    else:
-        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
+    _print_written(visible(str(out)), waiting, lacking)
     named = [] if source is None else [shown_source(source)]
-    print_command(as_called() + command_line("anonymize", named, "--policy", str(out)).removeprefix("kanon"))
+    print_command(_typed("anonymize", named, "--policy", str(out)))
 
 
 def _way(one: TableProposal) -> str:
@@ -340,9 +330,23 @@ def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, Share, int | str]:
     return " + ".join(subset.columns), subset.uniques, share, Share(subset.share_unique or 0.0), smallest
 
 
-def _print_notes(found: Profile) -> None:
-    for text in found.notes:
+def _print_notes(notes: Iterable[str]) -> None:
+    for text in notes:
         print_prose(f"- {text}")
+
+
+def _print_written(file: str, waiting: tuple[str, ...], lacking: list[str]) -> None:
+    if waiting:
+        print_prose(
+            f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before "
+            f"it in {file}."
+        )
+    but = f", but cannot be used yet: {'; '.join(lacking)}" if lacking else ""
+    print_prose(f"{file} is written{but or '. Read it and move columns to where they belong'}. Then:")
+
+
+def _typed(name: str, named: list[str], *options: str) -> str:
+    return as_called() + command_line(name, named, *options).removeprefix("kanon")
 
 
 def _print_what_is_next(
@@ -357,16 +361,8 @@ def _print_what_is_next(
         print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it again:")
         print_command(command("init", source, opened, *_written_to(out), *said, "--replace"))
         return
-    if waiting := found.awaiting_decision:
-        print_prose(
-            f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before "
-            f"it in {file}."
-        )
     lacking = [] if found.quasi_identifiers else [f"add a column to quasi_identifiers in {file}"]
-    if lacking:
-        print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
-    else:
-        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
+    _print_written(file, found.awaiting_decision, lacking)
     print_command(command("anonymize", source if origin is None else None, opened, "--policy", str(out)))
 
 
