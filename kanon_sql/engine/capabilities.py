@@ -128,10 +128,10 @@ def refused(row: str, place: Place, called: str | None = None) -> str:
     return f"{called or row} is not for {_CALLED[place]}: {way_on}."
 
 
-def require(row: str, place: Place, called: str | None = None) -> None:
+def require(row: str, place: Place, called: str | None = None, error: type[UsageError] = UsageError) -> None:
     """Raise if a place does not have what a row is about."""
     if CAPABILITIES[row].where[PLACES.index(place)] == "-":
-        raise UsageError(refused(row, place, called))
+        raise error(refused(row, place, called))
 
 
 def row_of(setting: str, command: str = "") -> str:

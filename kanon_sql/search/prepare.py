@@ -204,7 +204,7 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
             f"{policy.measure} is made from sizes of classes by all columns, of which {known.name} requires none: use "
             "--measure loss."
         )
-    source.require("k of some columns (--known)", "k of some of the columns (--known)")
+    source.require("k of some columns (--known)", "k of some of the columns (--known)", UnsuitableError)
     if roles.pseudonymized:
         raise UnsuitableError(
             "Pseudonyms tie rows by all columns together, of which k of some of them (--known) says nothing: leave "

@@ -129,10 +129,10 @@ class Source:
         if self.held_out is not None:
             raise UsageError(f"Rows of {self.name} are held out, {why}")
 
-    def require(self, row: str, called: str | None = None) -> None:
+    def require(self, row: str, called: str | None = None, error: type[UsageError] = UsageError) -> None:
         """Raise if its warehouse does not have a capability (``engine.capabilities``)."""
         if self.warehouse is not None:
-            require(row, self.warehouse.kind, called)
+            require(row, self.warehouse.kind, called, error)
 
     def require_rows(self) -> None:
         if self.gone:

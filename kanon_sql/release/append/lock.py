@@ -85,7 +85,7 @@ class Lock:
 
 def require_lockable(policy: Policy, source: Source) -> None:
     """Refuse a lock for a release before it is searched for, where its new rows could not be published alike."""
-    source.require("a lock", "A lock")
+    source.require("a lock", "A lock", UnsuitableError)
     if source.address is not None:
         raise UnsuitableError("A lock is for a release in a DuckDB database: leave --lock out.")
     if ALGORITHMS[policy.algorithm].kind not in {_FULL_DOMAIN, _LOCAL}:
