@@ -96,7 +96,7 @@ SETTINGS: dict[str, Capability] = {
     "a file (--out), a dry run, --replace": Capability("++++", settings=("out", "dry_run", "replace_existing")),
     "in place": Capability(
         "++--",
-        "its files and logs keep raw values: make a table (--into NAME), and drop the old one yourself",
+        "make a table (--into NAME) and drop the old one yourself, since files and logs there keep raw values",
         settings=("in_place", "backup", "no_backup"),
     ),
     "the script (--sql)": Capability("++++", settings=("anonymize.sql",)),
