@@ -41,15 +41,15 @@ from kanon_sql.policy.settings import (
     listed_texts,
     moved_rules,
     names_in,
+    parsed,
     positive,
     setting,
+    settings_by_section,
     settings_in,
     settings_of,
-    settings_of_section,
     threshold,
     toml_document,
     toml_of,
-    toml_text,
 )
 from kanon_sql.sql.names import folded
 
@@ -491,17 +491,13 @@ BY_COLUMN = ("prepare", "hierarchies", "publish", "levels")
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
-    """Return the policy and the destination in a kanon.toml.
-
-    Raises:
-        PolicyError: it cannot be read, or says something that cannot be meant.
-    """
-    return parse_policy(toml_text(path), path)
+    """Return the policy and the destination in a kanon.toml, or raise a PolicyError."""
+    return parsed(path, None, _from_document)
 
 
 def time_zone_of(path: Path) -> str:
     """Return the time zone in a kanon.toml, of one table or of several."""
-    release = toml_document(toml_text(path), path).get("release", {})
+    release = toml_document(path).get("release", {})
     return checked(release.get("time_zone", UTC), str, "release.time_zone") if isinstance(release, dict) else UTC
 
 
@@ -512,17 +508,7 @@ def given_policy(policy: Policy | str | os.PathLike[str] | None) -> tuple[Policy
 
 def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
     """Return what a kanon.toml says; ``path`` is where it lies, or is to lie: its relative paths start from there."""
-    document = toml_document(text, path)
-    if TABLES in document:
-        able = ", ".join(name for name in COMMANDS if has(name, "several tables"))
-        raise PolicyError(
-            f"{path} is a policy of several tables ([tables.NAME]), and here one of a single table is needed. A policy "
-            f"of several tables is for kanon {able}. {refused('report', 'several tables', 'kanon report')}"
-        )
-    try:
-        return _from_document(document, path.parent)
-    except UsageError as error:
-        raise PolicyError(f"{path}: {error}") from None
+    return parsed(path, text, _from_document)
 
 
 def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
@@ -545,10 +531,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         hierarchies = {"columns": hierarchies}
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
-    privacy, search, release = (
-        settings_of_section(policy, SETTINGS, section, directory) for section in ("privacy", "search", "release")
-    )
-    release = settings_of_section(destination, DESTINATION, "release", directory) | release
+    privacy, search, release = settings_by_section(policy, SETTINGS, directory).values()
+    release = settings_by_section(destination, DESTINATION, directory)["release"] | release
     document: dict[str, dict[str, Any]] = {
         "source": source if origin is None else source | origin.layout.stated,
         "prepare": {name: _one_or_several(rules) for name, rules in policy.prepare.items()},
@@ -574,6 +558,12 @@ def _one_or_several(rules: Sequence[str]) -> str | Sequence[str]:
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
+    if TABLES in document:
+        able = ", ".join(name for name in COMMANDS if has(name, "several tables"))
+        raise UsageError(
+            "this is a policy of several tables ([tables.NAME]), and here one of a single table is needed. A policy of "
+            f"several tables is for kanon {able}. {refused('report', 'several tables', 'kanon report')}"
+        )
     known = (*SECTIONS, *BY_COLUMN)
     for section, settings in document.items():
         if section not in known or not isinstance(settings, dict):

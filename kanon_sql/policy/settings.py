@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kanon_sql.engine.files import relative_path
 from kanon_sql.errors import PolicyError, UsageError, did_you_mean
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kanon_sql.hierarchy.spec import Given
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -129,18 +131,17 @@ def settings_in(document: Mapping[str, Any], settings: Mapping[str, Setting], di
     return found
 
 
-def settings_of_section(
+def settings_by_section(
     policy: Any,  # noqa: ANN401 - as above
     settings: Mapping[str, Setting],
-    section: str,
     directory: Path,
-) -> dict[str, Any]:
-    """Return what a section of a kanon.toml in a directory has of the settings of a policy."""
-    found = {}
+) -> dict[str, dict[str, Any]]:
+    """Return what the sections of a kanon.toml in a directory have of the settings of a policy."""
+    found: dict[str, dict[str, Any]] = {"privacy": {}, "search": {}, "release": {}}
     for name, one in settings.items():
         value = getattr(policy, name)
-        if one.section == section and value is not None and (one.is_written or value != one.default):
-            found[one.key] = relative_path(value, directory) if isinstance(value, Path) else value
+        if value is not None and (one.is_written or value != one.default):
+            found[one.section][one.key] = relative_path(value, directory) if isinstance(value, Path) else value
     return found
 
 
@@ -156,24 +157,25 @@ def positive(value: Any) -> Any:  # noqa: ANN401 - what is given
     return value
 
 
-def toml_text(path: Path) -> str:
-    """Return the text of a policy file."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise PolicyError(f"There is no policy file {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
-
-
-def toml_document(text: str, path: Path) -> dict[str, Any]:
-    """Return what the text of a policy file says; ``path`` is for messages."""
+def toml_document(path: Path, text: str | None = None) -> dict[str, Any]:
+    """Return what a policy file says, or what a text does that is to be one."""
     import tomllib  # most runs read no file of settings
 
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(path.read_text(encoding="utf-8") if text is None else text)
+    except FileNotFoundError:
+        raise PolicyError(f"There is no policy file {path}.") from None
+    except (OSError, ValueError) as error:
         raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
+
+
+def parsed(path: Path, text: str | None, read: Callable[[dict[str, Any], Path], Read]) -> Read:
+    """Return what a policy file or text says, as ``read`` understands it; errors name the file."""
+    document = toml_document(path, text)
+    try:
+        return read(document, path.parent)
+    except UsageError as error:
+        raise PolicyError(f"{path}: {error}") from None
 
 
 def column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kanon_sql.engine.capabilities import has, refused, row_of
 from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
-from kanon_sql.errors import PolicyError, UsageError
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.spec import all_given, require_in_files, rule_text
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, Backup, Origin
@@ -35,13 +35,13 @@ from kanon_sql.policy.settings import (
     checked,
     moved_rules,
     names_in,
+    parsed,
     setting,
+    settings_by_section,
     settings_in,
     settings_of,
-    settings_of_section,
     toml_document,
     toml_of,
-    toml_text,
 )
 from kanon_sql.sql.names import folded
 
@@ -293,7 +293,11 @@ _SECTIONS: dict[str, set[str]] = {
 }
 _NOT_IN_SETS = ("entity", "pseudonymize")
 _OF_TABLE = {"rows", "person", "key", "hierarchies", *SECTIONS["columns"]} - set(_NOT_IN_SETS)
-_NO_SETTING = "there is no such setting"
+
+
+def _why_not(name: str, known: set[str], called: str) -> str:
+    """Return why a setting cannot be in a policy of several tables, of which those that are known are of one table."""
+    return _not_of_several(name, called) if name in known else f"{called}: there is no such setting"
 
 
 def _not_of_several(name: str, called: str | None = None) -> str:
@@ -302,22 +306,17 @@ def _not_of_several(name: str, called: str | None = None) -> str:
 
 def has_tables(given: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
     """Return True if a kanon.toml, by its path or its content, is a policy of several tables."""
-    document = given if isinstance(given, Mapping) else toml_document(toml_text(Path(given)), Path(given))
-    return TABLES in document
+    return TABLES in (given if isinstance(given, Mapping) else toml_document(Path(given)))
 
 
 def read_tables_policy(path: str | os.PathLike[str]) -> TablesPolicy:
     """Return the policy in a kanon.toml of several tables, or raise a PolicyError."""
-    return parse_tables_policy(toml_text(Path(path)), Path(path))
+    return parsed(Path(path), None, _from_document)
 
 
 def parse_tables_policy(text: str, path: Path) -> TablesPolicy:
     """Return the policy of a kanon.toml of several tables; its relative paths start from the directory of ``path``."""
-    document = toml_document(text, path)
-    try:
-        return _from_document(document, path.parent)
-    except UsageError as error:
-        raise PolicyError(f"{path}: {error}") from None
+    return parsed(path, text, _from_document)
 
 
 def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> None:
@@ -332,27 +331,16 @@ def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> N
 
 def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
     """Return the text of a kanon.toml in a directory that reads back as a policy."""
-    return toml_of(
-        {
-            "source": {"from": None if policy.source is None else seen_from(directory, policy.source)},
-            **{
-                name: settings_of_section(policy, OF_TABLES, name, directory)
-                for name in ("privacy", "search", "release")
-            },
-            TABLES: {table.name: _table_document(table, policy.directory, directory) for table in policy.tables},
-        }
-    )
+    source = {"from": None if policy.source is None else seen_from(directory, policy.source)}
+    tables = {table.name: _table_document(table, policy.directory, directory) for table in policy.tables}
+    return toml_of({"source": source, **settings_by_section(policy, OF_TABLES, directory), TABLES: tables})
 
 
 def _table_document(table: TablePolicy, old: Path, new: Path) -> dict[str, Any]:
     person = table.person.setting() if isinstance(table.person, Through) else table.person
-    document = {
-        "rows": table.rows,
-        "person": person,
-        "key": table.key,
-        **{name: getattr(table.columns, name) for name in (*ROLES, "rest")},
-        "hierarchies": moved_rules(table.hierarchies, old, new),
-    }
+    document = {"rows": table.rows, "person": person, "key": table.key}
+    document |= {name: getattr(table.columns, name) for name in (*ROLES, "rest")}
+    document["hierarchies"] = moved_rules(table.hierarchies, old, new)
     return {name: value for name, value in document.items() if value}
 
 
@@ -371,9 +359,8 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
     undecided = [name for name, settings in tables.items() if settings.get("rows") == ""]
     if undecided:
         raise UsageError(
-            f"it is not decided what the rows of {', '.join(undecided)} are. Where they are about nobody, write rows = "
-            '"kept" (they are published as they are) or rows = "dropped" (the table is left out). Where they are about '
-            'people, write rows = "events", how a row reaches its person (person), and the roles of the columns.'
+            f'it is not decided what the rows of {", ".join(undecided)} are: rows = "kept" publishes them as they '
+            'are, "dropped" leaves the table out, and "events" is for rows about people, with person and roles.'
         )
     source = checked(document.get("source", {}).get("from"), str, "source.from")
     return TablesPolicy(
@@ -392,17 +379,14 @@ def _require_settings(section: str, settings: Any) -> None:  # noqa: ANN401 - wh
         raise UsageError(f"[{section}] is not a section. Sections are {', '.join(_SECTIONS)}, tables.NAME.")
     for name in settings:
         if name not in _SECTIONS[section]:
-            called = f"{section}.{name}"
-            known = name in SECTIONS[section]
-            raise UsageError(f"{_not_of_several(name, called) if known else f'{called}: {_NO_SETTING}'}.")
+            raise UsageError(f"{_why_not(name, SECTIONS[section], f'{section}.{name}')}.")
 
 
 def _table(name: str, settings: dict[str, Any]) -> TablePolicy:
     where = f"{TABLES}.{name}"
     for own, value in settings.items():
         if own not in _OF_TABLE:
-            of_one = own in {*SECTIONS["columns"], *BY_COLUMN}
-            why = _not_of_several(own) if of_one else f"{own}: {_NO_SETTING}"
+            why = _why_not(own, {*SECTIONS["columns"], *BY_COLUMN}, own)
             if isinstance(value, dict):
                 why += f'; a table of the schema {name} is written [{TABLES}."{name}.{own}"]'
             raise UsageError(f"[{where}] {why}.")
