@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from kanon_sql.errors import TimeLimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,16 @@ class TimedStep(Generic[State]):
     run: Callable[[State], object]
     doing: str = ""
     needed: Callable[[State], bool] | None = None
+
+
+def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[str, float], progress: Listener) -> None:
+    """Take steps one after the other, with their progress and their seconds."""
+    for step in steps:
+        if step.needed is None or step.needed(state):
+            if step.doing:
+                progress(Progress(step.doing))
+            with timed(seconds, step.name):
+                step.run(state)
 
 
 @contextmanager

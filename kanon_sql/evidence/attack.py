@@ -219,7 +219,7 @@ def attack_release(
     original.bring([*quasi_identifiers, *(both.original for both in shared)], entity)
     release.bring([*columns, *(both.released for both in shared)])
     # 1. What the attacker knows.
-    prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
+    prepared = prepared or prepare_source(original, policy.of_rows(), progress)
     places = prepared.places()
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
     persons = () if entity is None else (entity,)

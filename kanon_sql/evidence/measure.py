@@ -278,7 +278,7 @@ def quality_against(
         named = resolve_quasi_identifiers(policy.columns.quasi_identifiers, side.columns, side.name)
         side.bring(named, find_column(policy.columns.entity or "", side.columns))
     # Only quasi-identifiers are looked at, and rows are what measures count.
-    prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
+    prepared = prepared or prepare_source(original, policy.of_rows(), progress)
     progress(Progress("Measuring"))
     found = measure_published(
         prepared.frequency,

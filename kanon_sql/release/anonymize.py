@@ -185,7 +185,7 @@ def make_release(
 
             refuse_in_warehouse(source, policy)
         _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
-        prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
+        prepared = prepare_source(source, policy, progress)
         return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)
 
 

@@ -231,7 +231,7 @@ class PreparedTable(Closing):
         others = [model for model in k_apart(self.policy.models) if not isinstance(model, KAnonymity)]
         worth = None
         if good_for is not None:  # labels are looked up by rows
-            rows_alone = by_rows(self.prepared, self.policy, lambda doing: tell(Progress(doing)))
+            rows_alone = by_rows(self.prepared, self.policy, tell)
             worth = partial(_utility, prepared=rows_alone, wanted=WantedUtility(good_for), tell=tell)
         results: list[Compared] = []
         seconds, begun = settings.get("time_limit", self.policy.time_limit), time.monotonic()
@@ -323,7 +323,7 @@ def prepare(
     with computing_in(requested.time_zone):
         opened, requested = open_requested(source, table, requested, resources)
     with closed_on_error(opened.engine):
-        return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
+        return PreparedTable(prepare_source(opened, requested, tell), requested)
 
 
 _OF_ANONYMIZE = inspect.signature(anonymize)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from kanon_sql.engine.base import Closing
 from kanon_sql.engine.keys import require_apart
-from kanon_sql.engine.progress import Progress, silent, timed, within
+from kanon_sql.engine.progress import silent, take_steps, within
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.measures.shares import at_most
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -73,13 +73,8 @@ class Made(Closing, Generic[AnyPolicy]):
     seconds: dict[str, float] = field(default_factory=dict)
 
     def take(self, steps: Sequence[TimedStep[Self]]) -> None:
-        """Take steps one after the other, with their progress and their seconds."""
-        for step in steps:
-            if step.needed is None or step.needed(self):
-                if step.doing:
-                    self.progress(Progress(step.doing))
-                with timed(self.seconds, step.name):
-                    step.run(self)
+        """Take further steps."""
+        take_steps(steps, self, self.seconds, self.progress)
 
 
 @dataclass(kw_only=True, repr=False)

@@ -16,7 +16,7 @@ from kanon_sql.classes.frequency import FrequencySet, build_frequency
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.equality import require_identity
-from kanon_sql.engine.progress import Tell, silent, timed
+from kanon_sql.engine.progress import Progress, TimedStep, silent, take_steps
 from kanon_sql.engine.sources.open_source import is_elsewhere, open_named
 from kanon_sql.errors import HierarchyError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.frequency import SensitiveColumn
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
@@ -120,15 +121,15 @@ class Prepared:
         ]
 
 
-def by_rows(prepared: Prepared, policy: Policy, tell: Tell = silent) -> Prepared:
+def by_rows(prepared: Prepared, policy: Policy, progress: Listener = silent) -> Prepared:
     """Return a table that was prepared, with rows counted by its quasi-identifiers alone: itself, if it is that."""
     frequency = prepared.frequency
     if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
         return prepared
-    return prepare_source(prepared.source, policy.of_rows(), tell)
+    return prepare_source(prepared.source, policy.of_rows(), progress)
 
 
-def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
+def prepare_source(source: Source, policy: Policy, progress: Listener = silent) -> Prepared:
     """Return a table ready to be searched.
 
     Costs one scan of the source for the frequency set, after the checks of ``kanon_sql.policy.gate``.
@@ -136,54 +137,94 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
     text. Hierarchies from files and from the database read nothing of the source.
     """
-    roles = assign_roles(policy.columns, source.columns, source.name)
-    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
-    in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
-    for name in policy.hierarchies:
-        column = find_column(name, source.columns)
-        if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
-            raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
-    ruled_columns(policy.publish, roles, source.columns, source.name)  # complains of what cannot be published so
-    _require_known_suits(policy, source, roles)
-    may_be_collated = source.file is None or source.engine.is_shared
-    require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
-    seconds: dict[str, float] = {}
-    with timed(seconds, "gate"):
-        findings = tuple(pass_before(source, policy, roles, tell))
-    everybody = None
-    if policy.population is not None:
-        everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
-        everybody.bring(roles.quasi_identifiers)
-    there = policy.search_on == "warehouse"
-    known = source
-    if there:
-        require_in_warehouse(source, policy)
-        tell("Fetching values")
-        with timed(seconds, "fetch"):
-            known = values_in_warehouse(source, roles.quasi_identifiers)
-    elif source.in_warehouse:
-        tell("Fetching distinct tuples")
-        with timed(seconds, "fetch"):
-            source.bring((*roles.quasi_identifiers, *_columns_of(about, roles)), roles.entity)
-    tell("Preparing hierarchies")
-    with timed(seconds, "hierarchies"):
-        hierarchies = make_hierarchies(known, roles.quasi_identifiers, policy)
-        own = make_hierarchies(source, columns_with_hierarchy(source, in_trees, policy), policy)
-        of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
-    models = resolve_models(policy.models, roles.sensitive, source.name, list(of_sensitive))
-    sensitive = _sensitive_columns(models, source.columns)
-    tell("Counting distinct tuples")
-    with timed(seconds, "frequency_set"):
-        if there:
-            frequency, labels = frequency_in_warehouse(source, hierarchies, roles, sensitive)
-        else:
-            frequency = build_frequency(
-                source.engine, source.tuples, hierarchies, roles.entity, sensitive, weight=source.weight
-            )
-            labels = make_labels(frequency, hierarchies)
-    lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
-    population = None if everybody is None else (everybody, _population_frequency(everybody, hierarchies))
-    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, findings)
+    made, seconds = _Preparing(source, policy, progress), dict[str, float]()
+    take_steps(PREPARE, made, seconds, progress)
+    hierarchies, everybody = made.hierarchies, made.everybody
+    return Prepared(
+        source,
+        made.roles,
+        hierarchies,
+        made.frequency,
+        made.labels,
+        Lattice(tuple(hierarchy.height for hierarchy in hierarchies)),
+        seconds,
+        made.of_sensitive,
+        None if everybody is None else (everybody, _population_frequency(everybody, hierarchies)),
+        made.findings,
+    )
+
+
+class _Preparing:
+    """A table on its way to be searched: the state of the steps of ``PREPARE``."""
+
+    def __init__(self, source: Source, policy: Policy, progress: Listener) -> None:
+        self.source, self.policy, self.progress, self.known = source, policy, progress, source
+        self.roles = roles = assign_roles(policy.columns, source.columns, source.name)
+        self.about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+        distances = [one for one in self.about if isinstance(one, TCloseness) and one.distance == "hierarchical"]
+        self.in_trees = _columns_of(distances, roles)
+        for name in policy.hierarchies:
+            column = find_column(name, source.columns)
+            if column is not None and column not in (*roles.quasi_identifiers, *self.in_trees):
+                raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
+        ruled_columns(policy.publish, roles, source.columns, source.name)  # complains of what cannot be published so
+        _require_known_suits(policy, source, roles)
+        may_be_collated = source.file is None or source.engine.is_shared
+        require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the search is in the warehouse that has the table."""
+        return self.policy.search_on == "warehouse"
+
+    def pass_gate(self) -> None:
+        source, policy, roles = self.source, self.policy, self.roles
+        self.findings = tuple(pass_before(source, policy, roles, lambda doing: self.progress(Progress(doing))))
+        self.everybody = None
+        if policy.population is not None:
+            self.everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
+            self.everybody.bring(roles.quasi_identifiers)
+        if self.is_there:
+            require_in_warehouse(source, policy)
+
+    def fetch_values(self) -> None:
+        self.known = values_in_warehouse(self.source, self.roles.quasi_identifiers)
+
+    def fetch_tuples(self) -> None:
+        columns = (*self.roles.quasi_identifiers, *_columns_of(self.about, self.roles))
+        self.source.bring(columns, self.roles.entity)
+
+    def make_hierarchies(self) -> None:
+        source, policy = self.source, self.policy
+        self.hierarchies = make_hierarchies(self.known, self.roles.quasi_identifiers, policy)
+        own = make_hierarchies(source, columns_with_hierarchy(source, self.in_trees, policy), policy)
+        self.of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
+
+    def count(self) -> None:
+        source, roles, hierarchies = self.source, self.roles, self.hierarchies
+        models = resolve_models(self.policy.models, roles.sensitive, source.name, list(self.of_sensitive))
+        sensitive = _sensitive_columns(models, source.columns)
+        if self.is_there:
+            self.frequency, self.labels = frequency_in_warehouse(source, hierarchies, roles, sensitive)
+            return
+        rows, weight = source.tuples, source.weight
+        self.frequency = build_frequency(source.engine, rows, hierarchies, roles.entity, sensitive, weight=weight)
+        self.labels = make_labels(self.frequency, hierarchies)
+
+
+PREPARE = (
+    TimedStep("gate", _Preparing.pass_gate),
+    TimedStep("fetch", _Preparing.fetch_values, "Fetching values", lambda own: own.is_there),
+    TimedStep(
+        "fetch",
+        _Preparing.fetch_tuples,
+        "Fetching distinct tuples",
+        lambda own: own.source.in_warehouse and not own.is_there,
+    ),
+    TimedStep("hierarchies", _Preparing.make_hierarchies, "Preparing hierarchies"),
+    TimedStep("frequency_set", _Preparing.count, "Counting distinct tuples"),
+)
+"""The steps from an open source to a table that can be searched."""
 
 
 def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:

@@ -21,6 +21,7 @@ from kanon_sql.models.options import model_options
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.release.anonymize import PSEUDONYMS, SEARCH
 from kanon_sql.release.tables.anonymize import STEPS
+from kanon_sql.search.prepare import PREPARE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,11 +76,13 @@ def test_every_file_that_the_page_names_exists() -> None:
 
 def test_the_page_lists_the_steps_of_a_release() -> None:
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    for before, steps in (
-        ("Of one table: ", (*SEARCH, *PSEUDONYMS)),
-        ("several tables (`kanon_sql/release/tables/anonymize.py`): ", STEPS),
+    for before, steps, after in (
+        ("Of one table: ", PREPARE, " (`kanon_sql/search/prepare.py`), then "),
+        ("then ", (*SEARCH, *PSEUDONYMS), ". Of several tables"),
+        ("(`kanon_sql/release/tables/anonymize.py`): ", STEPS, "."),
     ):
-        assert before + ", ".join(f"`{step.name}`" for step in steps) + "." in text
+        names = dict.fromkeys(step.name for step in steps)
+        assert before + ", ".join(f"`{name}`" for name in names) + after in text
 
 
 def extended_copy(directory: Path) -> Path:

@@ -21,7 +21,6 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.output.utility import about_cells, utility_cells
 from kanon_sql.engine.base import Column, find_column, resolve_columns
-from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.errors import UsageError, counted
@@ -236,7 +235,7 @@ def _prepared(
             named = (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive, *roles.identifying)
             if find_column(own.name, [Column(name, "") for name in named]) is None:
                 policy = replace(policy, columns=replace(roles, insensitive=(*roles.insensitive, own.name)))
-        prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
+        prepared = prepare_source(opened, policy, talk)
         if policy.count == "rows":
             talk.note(COUNTS_ROWS)
         note_findings(prepared.findings, talk)

@@ -141,7 +141,7 @@ def report_of(
         verification = of_release.verification
         # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
         settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
-        rows_alone = by_rows(release.prepared, settled, lambda doing: progress(Progress(doing)))
+        rows_alone = by_rows(release.prepared, settled, progress)
         case = Case(settled, handed_out, original, control)
         measured, unmeasured = _measured(case, rows_alone, progress)
         good_for = None

@@ -28,7 +28,7 @@ from kanon_sql.engine.base import Column, closed_on_error, find_column, resolve_
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.equality import published, published_type
 from kanon_sql.engine.keys import draw_key
-from kanon_sql.engine.progress import Listener, Progress, Tell, silent, timed
+from kanon_sql.engine.progress import Listener, Progress, silent, timed
 from kanon_sql.engine.sources.addresses import is_warehouse, shown_source
 from kanon_sql.engine.sources.layout import JSON
 from kanon_sql.engine.sources.open_source import Preparation, Source, is_database, open_named, open_source
@@ -245,7 +245,7 @@ def append_to(
     algorithm = "local" if lock.is_local else "optimal"
     # Which classes wait is decided one by one.
     policy = replace(lock.policy.suppressing(1), seed=secrets.randbits(31), algorithm=algorithm, choice=GREEDY)
-    prepared = _prepared(source, policy, lock, lambda doing: progress(Progress(doing)))
+    prepared = _prepared(source, policy, lock, progress)
     policy = replace(policy, models=prepared.resolved(policy.models))
     seconds.update(prepared.seconds)
     nodes = tuple(tuple(step[column.name] for column in prepared.roles.quasi_identifiers) for step in lock.steps)
@@ -471,7 +471,7 @@ def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: li
     return Source(engine, relation, new.name, database=new.database, preparation=preparation)
 
 
-def _prepared(source: Source, policy: Policy, lock: Lock, tell: Tell) -> Prepared:
+def _prepared(source: Source, policy: Policy, lock: Lock, progress: Listener) -> Prepared:
     """Prepare a batch; raise if a hierarchy is not what it was when the release was made."""
 
     def another(column: str, where: str) -> HierarchyError:
@@ -490,7 +490,7 @@ def _prepared(source: Source, policy: Policy, lock: Lock, tell: Tell) -> Prepare
             if found != lock.hierarchies.get(name):
                 raise another(name, str(rule))
     try:
-        prepared = prepare_source(source, policy, tell)
+        prepared = prepare_source(source, policy, progress)
     except HierarchyError as error:
         raise HierarchyError(f"{error} With another hierarchy, publish a new release with a lock of its own.") from None
     for hierarchy in prepared.hierarchies:
