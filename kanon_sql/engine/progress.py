@@ -72,18 +72,12 @@ def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TimedStep(Generic[State]):
-    """A step of a longer work: ``run`` puts its result into the state.
+    """A step of a longer work: ``run`` puts its result into the state."""
 
-    Attributes:
-        name: the key of its seconds.
-        doing: the words of its progress; without them it reports none.
-        needed: whether it is taken; without it, always.
-    """
-
-    name: str
+    name: str  # the key of its seconds
     run: Callable[[State], object]
-    doing: str = ""
-    needed: Callable[[State], bool] | None = None
+    doing: str = ""  # the words of its progress; without them it reports none
+    needed: Callable[[State], bool] | None = None  # whether it is taken; without it, always
 
 
 def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[str, float], progress: Listener) -> None:

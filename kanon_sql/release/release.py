@@ -58,19 +58,13 @@ def with_seed(policy: AnyPolicy) -> AnyPolicy:
 
 @dataclass(kw_only=True)
 class Made(Closing, Generic[AnyPolicy]):
-    """A release: the state of the steps that make it.
-
-    Attributes:
-        key: of pseudonyms.
-        begun: when its time limit began.
-        seconds: by step.
-    """
+    """A release: the state of the steps that make it."""
 
     policy: AnyPolicy
-    key: Key = field(repr=False)
+    key: Key = field(repr=False)  # of pseudonyms
     progress: Listener = field(default=silent, repr=False)
-    begun: float = field(default_factory=time.monotonic, repr=False)
-    seconds: dict[str, float] = field(default_factory=dict)
+    begun: float = field(default_factory=time.monotonic, repr=False)  # when its time limit began
+    seconds: dict[str, float] = field(default_factory=dict)  # by step
 
     def take(self, steps: Sequence[TimedStep[Self]]) -> None:
         """Take further steps."""

@@ -62,15 +62,7 @@ _SUBSETS = 20_000  # of columns, in which a node is tested; each takes some 0.1 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table that was encoded once and can be searched.
-
-    Attributes:
-        seconds: what it took, by step.
-        sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
-        population: the table that models compare with, and its frequency set.
-        findings: notes of the checks that it passed.
-        shared_tests: node tests that several searches share; None if each makes its own.
-    """
+    """A table that was encoded once and can be searched."""
 
     source: Source
     roles: Roles
@@ -78,11 +70,12 @@ class Prepared:
     frequency: FrequencySet
     labels: tuple[Labels, ...]
     lattice: Lattice
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # what it took, by step
+    # of sensitive columns, where a model asks how far apart their values are in a tree
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
-    population: tuple[Source, FrequencySet] | None = None
-    findings: tuple[Finding, ...] = ()
-    shared_tests: SharedTests | None = None
+    population: tuple[Source, FrequencySet] | None = None  # the table that models compare with, and its frequency set
+    findings: tuple[Finding, ...] = ()  # notes of the checks that it passed
+    shared_tests: SharedTests | None = None  # node tests that several searches share; None if each makes its own
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
     _places: dict[bool, tuple[Places, ...]] = field(default_factory=dict, repr=False)
 

@@ -36,47 +36,32 @@ UNLISTED_SECONDS = 10
 
 @dataclass
 class SharedTests:
-    """What node tests found for several k at once, where searches differ in nothing else.
-
-    Attributes:
-        suppressed: for each node that was tested, the rows that it suppresses with each k.
-        optima: the optimum of each k that was searched for, the last one first.
-    """
+    """What node tests found for several k at once, where searches differ in nothing else."""
 
     sizes: tuple[int, ...]
+    # for each node that was tested, the rows that it suppresses with each k
     suppressed: dict[Node, tuple[int, ...]] = field(default_factory=dict)
-    optima: list[Node] = field(default_factory=list)
+    optima: list[Node] = field(default_factory=list)  # the optimum of each k that was searched for, the last one first
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A table, what its release must satisfy and what it should lose least of.
-
-    Attributes:
-        models: what every published class must satisfy.
-        limit: how many rows may be suppressed.
-        options: the settings that this algorithm takes and others do not.
-        cutting: how the table is cut into parts; None for algorithms that do not.
-        places: the values of each quasi-identifier in their order, for cutting.
-        shared_tests: node tests that searches with other k made too; None if there are no others.
-        prove: whether to prove of a local recoding that none can cost less than some bound.
-        levels_are_bounded: whether some levels of some columns may not be chosen.
-        choice: how models of sensitive values decide about classes.
-    """
+    """A table, what its release must satisfy and what it should lose least of."""
 
     frequency: FrequencySet
     lattice: Lattice
-    models: Sequence[PrivacyModel]
+    models: Sequence[PrivacyModel]  # what every published class must satisfy
     objective: Objective
     labels: Sequence[Labels]
-    limit: int
-    options: Mapping[str, Any] = field(default_factory=dict)
-    cutting: Cutting | None = None
-    places: Sequence[Places] = ()
+    limit: int  # how many rows may be suppressed
+    options: Mapping[str, Any] = field(default_factory=dict)  # the settings that this algorithm takes and others do not
+    cutting: Cutting | None = None  # how the table is cut into parts; None for algorithms that do not
+    places: Sequence[Places] = ()  # the values of each quasi-identifier in their order, for cutting
+    # node tests that searches with other k made too; None if there are no others
     shared_tests: SharedTests | None = None
-    prove: bool = False
-    levels_are_bounded: bool = False
-    choice: str = GREEDY
+    prove: bool = False  # whether to prove of a local recoding that none can cost less than some bound
+    levels_are_bounded: bool = False  # whether some levels of some columns may not be chosen
+    choice: str = GREEDY  # how models of sensitive values decide about classes
 
     @property
     def costs(self) -> Costs:
@@ -124,34 +109,25 @@ class Proof:
 
 @dataclass(frozen=True)
 class SearchResult(Proof):
-    """The recoding that an algorithm chose, and what is proven about it.
-
-    Attributes:
-        cost: its cost, in units of ``Problem.objective``; None of a local recoding without a bound.
-        bound: no recoding of its kind costs less than this; None where nothing is proven.
-        nodes_tested: lattice nodes whose classes were counted.
-        classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps; of
-            a multidimensional one, its parts.
-        stopped: why the search ended before it was complete; None if it is complete.
-        published: rows published at each step of a local recoding.
-        path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
-        proof_stopped: why the proof of a local recoding ended before the bound was as high as it can be; None if it did
-            not, or there was none.
-        instead: the algorithm whose recoding ``local`` took, since it costs less than its own; None if it is its own.
-        models: the models as conditions on the classes of the node; None where they are those of the problem.
-    """
+    """The recoding that an algorithm chose, and what is proven about it."""
 
     recoding: Recoding
     suppressed: int
-    cost: Cost | None
-    bound: Cost | None
-    nodes_tested: int
+    cost: Cost | None  # its cost, in units of ``Problem.objective``; None of a local recoding without a bound
+    bound: Cost | None  # no recoding of its kind costs less than this; None where nothing is proven
+    nodes_tested: int  # lattice nodes whose classes were counted
+    # the smallest relation from which the classes can be counted; of a local recoding, with the steps; of a
+    # multidimensional one, its parts
     classes: exp.Table | PartTables
-    stopped: Stopped | None = None
-    published: tuple[int, ...] = ()
-    path_seconds: float | None = None
+    stopped: Stopped | None = None  # why the search ended before it was complete; None if it is complete
+    published: tuple[int, ...] = ()  # rows published at each step of a local recoding
+    path_seconds: float | None = None  # how long it took to choose SPOLG's path; None for other algorithms
+    # the algorithm whose recoding ``local`` took, since it costs less than its own; None if it is its own
     instead: str | None = None
+    # why the proof of a local recoding ended before the bound was as high as it can be; None if it did not, or there
+    # was none
     proof_stopped: Stopped | None = None
+    # the models as conditions on the classes of the node; None where they are those of the problem
     models: Sequence[PrivacyModel] | None = None
 
 

@@ -79,42 +79,27 @@ class _Lookup:
 
 @dataclass(frozen=True)
 class _Charged:
-    """The costs of a column of a table.
+    """The costs of a column of a table."""
 
-    Attributes:
-        column: its place among those that rows are known by.
-        place: in the lattice.
-        costs: of the labels of the lookup rows, for each level below the root, in the unit of the measure.
-        full: the cost of a lost cell in that unit; more than 0.
-        weight: common units in one such unit.
-    """
-
-    column: int
-    place: int
-    costs: list[Numbers]
-    full: int
-    weight: int
+    column: int  # its place among those that rows are known by
+    place: int  # in the lattice
+    costs: list[Numbers]  # of the labels of the lookup rows, for each level below the root, in the unit of the measure
+    full: int  # the cost of a lost cell in that unit; more than 0
+    weight: int  # common units in one such unit
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a table: a place for each combination of a person and codes.
-
-    Attributes:
-        n: rows with the combination.
-        codes: for each column that rows are known by, the row of its lookup relation.
-        places: of these columns in the lattice.
-        charged: its own columns that cost something.
-        through: the table that rows go through, and the place of the row there; None if they go through nothing.
-    """
+    """The rows of a table: a place for each combination of a person and codes."""
 
     part: Part
     person: Numbers
-    n: Numbers
-    codes: list[Numbers]
+    n: Numbers  # rows with the combination
+    codes: list[Numbers]  # for each column that rows are known by, the row of its lookup relation
     lookups: list[_Lookup]
-    places: list[int]
-    charged: list[_Charged]
+    places: list[int]  # of these columns in the lattice
+    charged: list[_Charged]  # its own columns that cost something
+    # the table that rows go through, and the place of the row there; None if they go through nothing
     through: tuple[str, Numbers] | None
 
     def numbered(self, node: Node) -> tuple[Numbers, int]:
@@ -152,21 +137,14 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Items:
-    """The kinds of events of the people who are released at a node; sorted by person and kind.
-
-    Attributes:
-        group: a number for each kind of a class.
-        through: the item that it goes through; -1 if there is none.
-        of_row: the item of each row of all tables of events; -1 for people who are not released.
-        classes: of all people; -1 for those who are not released.
-    """
+    """The kinds of events of the people who are released at a node; sorted by person and kind."""
 
     person: Numbers
     kind: Numbers
-    group: Numbers
-    through: Numbers
-    of_row: Numbers
-    classes: Numbers
+    group: Numbers  # a number for each kind of a class
+    through: Numbers  # the item that it goes through; -1 if there is none
+    of_row: Numbers  # the item of each row of all tables of events; -1 for people who are not released
+    classes: Numbers  # of all people; -1 for those who are not released
 
 
 class _Rounds:
@@ -250,21 +228,13 @@ class _Rounds:
 
 @dataclass(frozen=True)
 class _Most:
-    """The most that can be left in an interval, by its upper end: see the head of this file.
+    """The most that can be left in an interval, by its upper end: see the head of this file."""
 
-    Attributes:
-        people: which people are released.
-        of_row: the item of each row of all tables of events, if it can be left; else -1.
-        items: their number.
-        order: the items that can be left, by clique.
-        begins: where each clique begins among them.
-    """
-
-    people: Chosen
-    of_row: Numbers
-    items: int
-    order: Numbers
-    begins: Numbers
+    people: Chosen  # which people are released
+    of_row: Numbers  # the item of each row of all tables of events, if it can be left; else -1
+    items: int  # their number
+    order: Numbers  # the items that can be left, by clique
+    begins: Numbers  # where each clique begins among them
 
     def of_events(self, worth: Worth) -> float:
         """Return the most that events can be worth, from what the rows of each combination are."""

@@ -53,32 +53,24 @@ _VIEWS = {"VIEW", "MATERIALIZED VIEW"}
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column that names persons or rows, and is published as pseudonyms.
-
-    Attributes:
-        domain: table and kind of its values; the table is None for persons, if no table has a row for each.
-    """
+    """A column that names persons or rows, and is published as pseudonyms."""
 
     column: Column
+    # table and kind of its values; the table is None for persons, if no table has a row for each
     domain: tuple[str | None, str]
 
 
 @dataclass(frozen=True)
 class Member:
-    """One of the tables.
-
-    Attributes:
-        roles: of its columns; None of a table that is kept as it is.
-        hierarchies: of its quasi-identifiers, with the names that these have where rows are put together.
-        names: of its columns where rows are put together.
-    """
+    """One of the tables."""
 
     policy: TablePolicy
     source: Source
-    roles: Roles | None
+    roles: Roles | None  # of its columns; None of a table that is kept as it is
+    # of its quasi-identifiers, with the names that these have where rows are put together
     hierarchies: tuple[Hierarchy, ...]
     keys: tuple[KeyColumn, ...]
-    names: Mapping[str, str]
+    names: Mapping[str, str]  # of its columns where rows are put together
 
     @property
     def name(self) -> str:
@@ -135,27 +127,20 @@ class Member:
 
 @dataclass(frozen=True)
 class OpenedTables(Closing):
-    """The tables of a policy, ready to be searched.
-
-    Attributes:
-        place: the name of the database in messages.
-        members: the tables, each after those that it goes through, people first; without dropped ones.
-        schema: of released tables; None if they are files.
-        not_in_policy: beside released tables, the tables and views of their schemas, or files of their directory, that
-            the policy does not publish; without views that show nothing but released tables.
-        elsewhere: beside released tables, the number of tables and views of other schemas.
-        file: of a DuckDB database that was opened by its path.
-    """
+    """The tables of a policy, ready to be searched."""
 
     engine: DuckDBEngine
-    place: str
+    place: str  # the name of the database in messages
     policy: TablesPolicy
-    members: tuple[Member, ...]
-    schema: str | None = None
+    members: tuple[Member, ...]  # the tables, each after those that it goes through, people first; without dropped ones
+    schema: str | None = None  # of released tables; None if they are files
+    # beside released tables, the tables and views of their schemas, or files of their directory, that the policy does
+    # not publish; without views that show nothing but released tables
     not_in_policy: tuple[str, ...] = ()
+    # beside released tables, the number of tables and views of other schemas
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     dropped: tuple[exp.Table, ...] = ()
-    file: Path | None = None
+    file: Path | None = None  # of a DuckDB database that was opened by its path
 
     def close(self) -> None:
         """Close the database."""

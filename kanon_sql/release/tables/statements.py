@@ -81,17 +81,12 @@ class TableCounts:
 
 @dataclass
 class ReleasedRows:
-    """The tables on the way to a release, at a node of the lattice.
-
-    Attributes:
-        levels: by the names that quasi-identifiers have where rows are put together.
-        key: of pseudonyms.
-        of_people: for each table, its rows that lead to a person.
-    """
+    """The tables on the way to a release, at a node of the lattice."""
 
     opened: OpenedTables
-    levels: Mapping[str, int]
-    key: Key
+    levels: Mapping[str, int]  # by the names that quasi-identifiers have where rows are put together
+    key: Key  # of pseudonyms
+    # for each table, its rows that lead to a person
     of_people: dict[str, int] = field(default_factory=dict, init=False)
     people_in: int = field(default=0, init=False)
 
@@ -434,17 +429,12 @@ class ReleasedRows:
 
 @dataclass(kw_only=True)
 class FoundTables(Made[TablesPolicy]):
-    """Tables whose people and events are found: what publishing needs.
-
-    Attributes:
-        rows: the people and events that are left.
-        gone: True once the release has taken the place of its tables.
-    """
+    """Tables whose people and events are found: what publishing needs."""
 
     opened: OpenedTables
-    rows: ReleasedRows = field(init=False)
+    rows: ReleasedRows = field(init=False)  # the people and events that are left
     counts: tuple[TableCounts, ...] = field(init=False)
-    gone: bool = False
+    gone: bool = False  # True once the release has taken the place of its tables
 
 
 def kept_value(column: Column, table: str) -> exp.Expr:

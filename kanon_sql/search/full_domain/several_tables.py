@@ -51,20 +51,13 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Part(Evidence):
-    """A table among those that are released together: tests of its nodes, with costs of its own columns.
-
-    Attributes:
-        hierarchies: of all columns that its rows are known by, which are those of its lattice.
-        columns: the place of each column of its lattice in the lattice of all tables.
-        own: the places of its own columns there.
-        weight: common units in one unit of its cost.
-    """
+    """A table among those that are released together: tests of its nodes, with costs of its own columns."""
 
     name: str
-    hierarchies: tuple[Hierarchy, ...]
-    columns: tuple[int, ...]
-    own: frozenset[int]
-    weight: int = 1
+    hierarchies: tuple[Hierarchy, ...]  # of all columns that its rows are known by, which are those of its lattice
+    columns: tuple[int, ...]  # the place of each column of its lattice in the lattice of all tables
+    own: frozenset[int]  # the places of its own columns there
+    weight: int = 1  # common units in one unit of its cost
 
     @property
     def rows(self) -> int:
@@ -115,19 +108,14 @@ class Measure(Protocol):
 
 @dataclass
 class TablesSearch:
-    """A search, and its result.
-
-    Attributes:
-        measure: of nodes; None if they cost what the parts cost by themselves.
-        stopped: why it ended before the proof was complete.
-    """
+    """A search, and its result."""
 
     parts: Sequence[Part]
     lattice: Lattice
-    measure: Measure | None = None
+    measure: Measure | None = None  # of nodes; None if they cost what the parts cost by themselves
     best: tuple[Node, Cost] | None = None
     bound: Cost = 0
-    stopped: Stopped | None = None
+    stopped: Stopped | None = None  # why it ended before the proof was complete
     _costs: dict[Node, Cost | float] = field(default_factory=dict, repr=False)
     _bounded: set[Node] = field(default_factory=set, repr=False)
 
