@@ -38,11 +38,8 @@ _RENAMED = re.compile(r"(.*)_\d+")
 
 def reader_of(path: PurePath, layout: Layout = NOT_STATED) -> str:
     """Return what reads a file: by the format that is stated, else by its suffix."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
-    suffix = layout.suffix or (suffixes[-1] if suffixes else "")
-    reader = READERS.get(suffix)
+    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    reader = READERS.get(layout.suffix or inner.suffix.lower())
     if reader is None:
         raise UsageError(
             f"{path} is neither a DuckDB database nor a data file that is known here: {', '.join(READERS)}. If it is "

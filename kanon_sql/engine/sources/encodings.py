@@ -7,7 +7,6 @@ first. The copy is read in their place and then removed.
 from __future__ import annotations
 
 import codecs
-import csv
 import glob
 import shlex
 import shutil
@@ -20,7 +19,7 @@ from sqlglot import exp
 from kanon_sql.engine.duckdb.connection import in_force, spill_directory
 from kanon_sql.engine.files import stamps_of
 from kanon_sql.engine.sources.layout import NOT_STATED, UTF_8, Layout, say
-from kanon_sql.engine.sources.records import LONGEST_LINE, PACKED, QUOTE
+from kanon_sql.engine.sources.records import PACKED, QUOTE, csv_records
 from kanon_sql.errors import SourceError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -56,13 +55,11 @@ _USUAL = {
 
 
 def is_utf8(file: Path) -> bool:
-    try:
-        with file.open(encoding=UTF_8, newline="") as text:
-            while text.read(_BLOCK):
-                pass
-    except UnicodeDecodeError:
-        return False
-    return True
+    with suppress(UnicodeDecodeError), file.open(encoding=UTF_8, newline="") as text:
+        while text.read(_BLOCK):
+            pass
+        return True
+    return False
 
 
 def encoding_of(path: Path, file: Path) -> str:
@@ -222,17 +219,13 @@ def encode(file: Path, target: Path, encoding: str, delimiter: str) -> None:
     names: list[str] = []
     columns: dict[str, None] = {}
     lines = 0
-    limit = csv.field_size_limit(LONGEST_LINE)
-    try:
-        with file.open(encoding=UTF_8, newline="") as text:
-            for row in csv.reader(text, delimiter=delimiter):
-                names = names or row
-                # A missing value of one column is a blank line, which has no values.
-                lacking = [name for name, value in zip(names, row, strict=False) if not _has(value, encoding)]
-                columns |= dict.fromkeys(lacking)
-                lines += bool(lacking)
-    finally:
-        csv.field_size_limit(limit)
+    with file.open(encoding=UTF_8, newline="") as text, csv_records(text, Layout(delim=delimiter)) as rows:
+        for row in rows:
+            names = names or row
+            # A missing value of one column is a blank line, which has no values.
+            lacking = [name for name, value in zip(names, row, strict=False) if not _has(value, encoding)]
+            columns |= dict.fromkeys(lacking)
+            lines += bool(lacking)
     listed = ", ".join(map(repr, sorted(columns, key=names.index)))
     raise UsageError(
         f"{encoding} lacks characters that the release has, in {counted(len(columns), 'column')} ({listed}) and "

@@ -37,15 +37,8 @@ if TYPE_CHECKING:
 _EXACT = 2**53  # up to which a floating-point number stands for one whole number
 _BIGINT = 2**63
 _TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
-_STATISTICS = {
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".por": "read_por",
-    ".dta": "read_dta",
-    ".sas7bdat": "read_sas7bdat",
-    ".xpt": "read_xport",
-}
-"""The function of pyreadstat that reads a file, by its suffix."""
+_STATISTICS = {".zsav": "read_sav", ".xpt": "read_xport"}
+"""The functions of pyreadstat that are not called as the suffixes are."""
 
 
 def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], str | None]:
@@ -57,11 +50,11 @@ def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], 
     names: Sequence[str]
     rows: Iterable[Sequence[Any]]
     with ExitStack() as opened:
-        match READERS.get(read.suffix or path.suffix.lower()):
+        match READERS.get(suffix := read.suffix or path.suffix.lower()):
             case "excel":
                 names, rows, sheet = read_sheet(path, read)
             case "statistics":
-                names, rows = _of_statistics(path, labels=bool(read.labels))
+                names, rows = _of_statistics(path, suffix, labels=bool(read.labels))
             case _:
                 names, rows, sheet = _of_sqlite(opened.enter_context(_sqlite(path)), path, read.sheet)
         named_once(names, str(path))
@@ -129,7 +122,7 @@ def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layou
     return FileRead(create, engine.columns(relation), layout, sheet=sheet, reader=EXCEL)
 
 
-def _of_statistics(path: Path, *, labels: bool) -> Rows:
+def _of_statistics(path: Path, suffix: str, *, labels: bool) -> Rows:
     """Read a file of SPSS, Stata or SAS, whose missing values are missing; with ``labels``, labels stand for values."""
     try:
         import pyreadstat
@@ -138,7 +131,7 @@ def _of_statistics(path: Path, *, labels: bool) -> Rows:
             "Files of SPSS, Stata and SAS need the library pyreadstat, which is not installed: "
             "pip install 'kanon-sql[stats]'."
         ) from None
-    read = getattr(pyreadstat, _STATISTICS.get(path.suffix.lower(), "read_sav"))
+    read = getattr(pyreadstat, _STATISTICS.get(suffix, f"read_{suffix.removeprefix('.')}"))
     try:
         frame, _ = read(str(path), **({"apply_value_formats": True, "formats_as_category": False} if labels else {}))
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError, ValueError):

@@ -181,14 +181,14 @@ class _Facts(NamedTuple):
     of_kind: Mapping[str, int] = dict.fromkeys(_TYPES, 0)
 
     @property
-    def has_commas(self) -> bool:
-        """True if commas can only be the decimal signs of all values."""
-        return self.clear > 0 and self.of_kind["point"] < self.of_kind["comma"] == self.values
+    def kind(self) -> str | None:
+        """The first kind that all values are of; None if there is none."""
+        return next((kind for kind, number in self.of_kind.items() if 0 < self.values == number), None)
 
-    def others(self, kind: str) -> int:
-        """Return how many values are words, if all others are of a kind; else 0."""
-        number = self.of_kind[kind]
-        return self.values - number if number and self.with_digits <= number else 0
+    @property
+    def words(self) -> int:
+        """How many values are words, if all others are of a kind; else 0."""
+        return min((self.values - n for n in self.of_kind.values() if self.with_digits <= n > 0), default=0)
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,9 @@ class _Reading(Files):
         layout = self.layout
         if self.as_text:
             return ["comma"] if layout.decimal_separator == "," else []
-        signs = {".", ","} if layout.decimal_separator is None else {layout.decimal_separator}
-        decimals = {kind for kind, sign in _DECIMALS.items() if sign in signs - {layout.thousands}}
-        none = {kind for kind in self._formats if self._formats[kind] is None} | (_DECIMALS.keys() - decimals)
-        return [kind for kind in _TYPES if kind not in none]
+        unstated = {kind for kind, value in self._formats.items() if value is None}
+        no_decimals = {{".": ",", ",": "."}.get(layout.decimal_separator or ""), layout.thousands} - {None}
+        return [kind for kind in _TYPES if kind not in unstated and _DECIMALS.get(kind) not in no_decimals]
 
     @property
     def _formats(self) -> dict[str, sql.Value]:
@@ -368,8 +367,11 @@ class _Reading(Files):
         relations = {"sample": (rows if limit is None else rows.limit(limit)).subquery()}
         statement = sql.statement("files/kinds", values=self._formats, relations=relations)
         title = "what all values are" if limit is None else "what the first values may be"
-        found = {name: _Facts(*own) for name, *own in self.engine.rows(statement, title)}
-        return {name: found.get(name, _Facts()) for name in names}
+        found = dict.fromkeys(names, _Facts())
+        for name, *counts in self.engine.rows(statement, title):
+            own = _Facts(*counts)
+            found[name] = own._replace(of_kind={kind: own.of_kind[kind] for kind in self.kinds})
+        return found
 
     def _looked_at(self, names: Sequence[str]) -> dict[str, _Facts]:
         """Return facts of columns that may be no text: of their first texts, or of all if these do not decide."""
@@ -378,25 +380,19 @@ class _Reading(Files):
             self._require_header(first)
         sure, unsure = {}, []
         for name, own in first.items():
-            kind = self._kind(own)
-            most = max(own.of_kind[kind] for kind in self.kinds)
-            if kind and not own.codes and (own.clear or kind not in _DECIMALS):
+            if own.kind and not own.codes and (own.clear or own.kind not in _DECIMALS):
                 sure[name] = own
-            elif kind or not own.values or own.values - _FEW <= most > own.values / 2:
+            elif own.kind or not own.values or own.values - _FEW <= max(own.of_kind.values()) > own.values / 2:
                 unsure.append(name)
         return sure | (self._facts(unsure) if unsure else {})
-
-    def _kind(self, own: _Facts) -> str | None:
-        """Return the first kind that all values of a column are of; None if there is none."""
-        return next((kind for kind in self.kinds if 0 < own.values == own.of_kind[kind]), None)
 
     def _told(self, facts: Mapping[str, _Facts], names: Iterable[str]) -> dict[str, str]:
         """Return the kinds of columns, and say why a column is text that nearly is of a kind."""
         # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
-        as_points = self.layout.delim != ";" and not any(own.has_commas for own in facts.values())
+        as_points = self.layout.delim != ";" and not any(own.clear and own.kind == "comma" for own in facts.values())
         kinds_of = {}
         for name in names:
-            own, kind = facts[name], self._kind(facts[name])
+            own, kind = facts[name], facts[name].kind
             unclear = kind == "comma" or (kind == "point" and not as_points)
             if kind is not None and own.codes:
                 say(f"{name} is text because of {counted(own.codes, 'value')}: --read nullstr={own.code}")
@@ -407,8 +403,8 @@ class _Reading(Files):
                 )
             elif kind is not None:
                 kinds_of[name] = kind
-            elif 0 < (few := min(filter(None, map(own.others, self.kinds)), default=0)) <= _FEW:
-                words = f"{counted(few, 'value')} (a total, or a code?)"
+            elif 0 < own.words <= _FEW:
+                words = f"{counted(own.words, 'value')} (a total, or a code?)"
                 say(f"{name} is text because of {words}: --read skip_footer=LINES or nullstr=TEXT")
         return kinds_of
 

@@ -130,18 +130,24 @@ def ended_lines(file: Path, layout: Layout) -> int:
     return lines + (not last.endswith(b"\n"))
 
 
-def csv_reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Any:  # noqa: ANN401 - csv has no type for it
-    quote, escape = QUOTE if layout.quote is None else layout.quote, layout.escape
-    return csv.reader(
-        lines,
-        delimiter=(layout.delim or ",")[0],  # blanks behind it are skipped below
-        quotechar=quote or None,
-        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-        escapechar=escape if escape not in {None, "", quote} else None,
-        doublequote=escape in {None, quote},
-        skipinitialspace=True,
-        strict=strict,
-    )
+@contextmanager
+def csv_records(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Iterator[Any]:
+    """Open lines for reading by Python's csv, whose fields may be as long as lines of DuckDB."""
+    quote, escape, limit = QUOTE if layout.quote is None else layout.quote, layout.escape, csv.field_size_limit()
+    csv.field_size_limit(LONGEST_LINE)
+    try:
+        yield csv.reader(
+            lines,
+            delimiter=(layout.delim or ",")[0],  # blanks behind it are skipped below
+            quotechar=quote or None,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            escapechar=escape if escape not in {None, "", quote} else None,
+            doublequote=escape in {None, quote},
+            skipinitialspace=True,
+            strict=strict,
+        )
+    finally:
+        csv.field_size_limit(limit)
 
 
 def counted_records(
@@ -152,12 +158,10 @@ def counted_records(
     If it is ``strict``, a line with another number of fields than the first one, or an open quote, is an error.
     """
     found, blank, line, begins = 0 if layout.header is False else -1, 0, above + 1, above + 1
-    limit = csv.field_size_limit(LONGEST_LINE)
     try:
-        with lines_of(engine, file) as lines:
-            reader = csv_reader(islice(lines, above, None), layout, strict=strict)
-            for record in reader:
-                line, begins = begins, above + reader.line_num + 1
+        with lines_of(engine, file) as lines, csv_records(islice(lines, above, None), layout, strict=strict) as records:
+            for record in records:
+                line, begins = begins, above + records.line_num + 1
                 if not record:
                     blank += width == 1
                     continue
@@ -177,8 +181,6 @@ def counted_records(
             f"{file}, behind line {line:,}: a quote has no end, or text stands behind it. Mend it, or "
             "state what quotes are: --read quote=SIGN (none if there are none) or escape=SIGN."
         ) from None
-    finally:
-        csv.field_size_limit(limit)
     return found
 
 
@@ -213,8 +215,8 @@ def header_of(engine: DuckDBEngine, file: Path, layout: Layout) -> tuple[int, di
 def _split(lines: Sequence[str], delimiter: str, layout: Layout) -> list[list[str]]:
     """Return the records of the first lines, up to a quote without an end, which ``counted_records`` names."""
     records = []
-    with suppress(csv.Error):
-        for record in csv_reader(lines, replace(layout, delim=delimiter)):
+    with suppress(csv.Error), csv_records(lines, replace(layout, delim=delimiter)) as found:
+        for record in found:
             records.append(record)  # noqa: PERF402 - those before an error are kept
     return records or [lines[0].split(delimiter)]
 
