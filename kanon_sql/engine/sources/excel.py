@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import NUMBERS, Column, chosen_table
 from kanon_sql.engine.sources.layout import say
-from kanon_sql.engine.sources.records import may_be_data, names_of_columns, refuse_header
+from kanon_sql.engine.sources.records import names_of_columns, require_header
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -100,15 +100,12 @@ def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str]
         say(note)
     found = [[row[column] for column in columns] for _, row in data]
     if layout.may_lack_header:
-        doubtful = [
-            name
-            for place_of, name in enumerate(names)
-            if may_be_data(name)
-            or not isinstance(kept[0][1][columns[place_of]], str)
-            or any(row[place_of] == name for row in found)
-        ]
-        if [name for name in doubtful if name in header]:
-            raise refuse_header(place, len(doubtful), len(names))
+        cells = [kept[0][1][column] for column in columns]
+        may_be_values = (
+            (_is_value(cell) and not isinstance(cell, str)) or any(row[at] == name for row in found)
+            for at, (name, cell) in enumerate(zip(names, cells, strict=True))
+        )
+        require_header(place, names, may_be_values)
     layout.require_drops(names, place)
     if layout.drops is not None:
         column, before = names.index(layout.drops), len(found)

@@ -29,9 +29,8 @@ from kanon_sql.engine.sources.records import (
     counted_records,
     ended_lines,
     header_of,
-    may_be_data,
     names_of_columns,
-    refuse_header,
+    require_header,
 )
 from kanon_sql.errors import NoRoomError, SourceError, counted
 from kanon_sql.sql import build as sql
@@ -411,12 +410,8 @@ class _Reading(Files):
     def _require_header(self, first: Mapping[str, _Facts]) -> None:
         """Raise if a name may be a value (a number, a date, or a value that its own column has), or is not there."""
         for part in self.parts:
-            data = [
-                name
+            may_be_values = (
+                first[name].names or (place > 0 and not field.strip() and first[name].values + first[name].codes)
                 for place, (name, field) in enumerate(zip(part.names, part.fields, strict=True))
-                if first[name].names
-                or may_be_data(name)
-                or (place > 0 and not field.strip() and first[name].values + first[name].codes)
-            ]
-            if data:
-                raise refuse_header(str(self.path), len(data), len(part.names))
+            )
+            require_header(str(self.path), part.names, may_be_values)

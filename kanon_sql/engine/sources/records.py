@@ -254,7 +254,7 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple
     elif layout.header is False:
         given = [""] * len(fields)
     if len({folded(own) for own in given}) == 1 and given[2:] and layout.may_lack_header:  # a title in each cell
-        raise refuse_header(place, len(given), len(given))
+        require_header(place, given, [True] * len(given))
     names, notes = list[str](), list[str]()
     for number, own in enumerate(given, start=1):
         name = own.strip() or unused_name(f"column_{number}", [*given, *names])
@@ -273,19 +273,13 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple
     return tuple(names), notes
 
 
-def may_be_data(name: str) -> bool:
-    """Return True if the name of a column may be a value: a number or a date.
-
-    >>> may_be_data("17.5"), may_be_data("2024-01-31"), may_be_data("age"), may_be_data("x1")
-    (True, True, False, False)
-    """
-    return _DATA.fullmatch(name) is not None
-
-
-def refuse_header(place: str, doubtful: int, names: int) -> UsageError:
-    """Return the error of a first line that may be a row."""
-    return UsageError(
-        f"The first line of {place} may be a row, and not the header: {doubtful} of its {counted(names, 'name')} could "
-        "be values (numbers, dates, texts that their columns have) or are missing. If the header is another line, "
-        "state it: --read header=LINE. If it is this one, --read header=true. If there is none, --read header=false."
-    )
+def require_header(place: str, names: Sequence[str], may_be_values: Iterable[object]) -> None:
+    """Raise if a name may be a value: a number or a date, or what ``may_be_values`` says of it."""
+    doubtful = sum(1 for name, may_be in zip(names, may_be_values, strict=True) if may_be or _DATA.fullmatch(name))
+    if doubtful:
+        raise UsageError(
+            f"The first line of {place} may be a row, and not the header: {doubtful} of its "
+            f"{counted(len(names), 'name')} could be values (numbers, dates, texts that their columns have) or are "
+            "missing. If the header is another line, state it: --read header=LINE. If it is this one, --read "
+            "header=true. If there is none, --read header=false."
+        )
