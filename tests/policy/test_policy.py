@@ -11,7 +11,7 @@ import pytest
 from each import each
 
 import kanon_sql as kanon
-from kanon_sql.cli.options.policy_options import overridden
+from kanon_sql.cli.options.policy_options import RequestedPolicy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.policy.algorithms import ALGORITHMS, options_of_others
 from kanon_sql.policy.policy import read_policy, write_policy
@@ -354,7 +354,9 @@ def test_rules_of_the_command_line_go_before_those_of_the_file_in_whatever_case(
 
 def test_rules_keep_their_words_and_files_are_found_from_anywhere(tmp_path: Path) -> None:
     rules = {"a": "ready:us_state", "b": "mask", "c": "c.csv"}
-    policy = overridden(kanon.Policy(directory=tmp_path), roles={}, hierarchies=rules)
+    policy = RequestedPolicy({"hierarchy": [f"{column}={rule}" for column, rule in rules.items()]}).over(
+        kanon.Policy(directory=tmp_path)
+    )
     assert policy.hierarchies == {**rules, "c": str(Path("c.csv").absolute())}
 
 
@@ -366,9 +368,9 @@ def test_models_are_kept_and_only_k_is_replaced() -> None:
         slack: int = 0
 
     policy = kanon.Policy(models=(Another(3, slack=2), kanon.KAnonymity(2)))
-    same = overridden(policy, roles={"quasi_identifiers": ["a"]})
+    same = RequestedPolicy({"quasi_identifiers": ["a"]}).over(policy)
     assert same.models == policy.models
-    stricter = overridden(policy, roles={}, k=7, entity="person")
+    stricter = RequestedPolicy({"k": 7, "entity": "person"}).over(policy)
     assert stricter.models == (Another(7, slack=2, entity="person"), kanon.KAnonymity(7, entity="person"))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.cli.options import shared
-from kanon_sql.cli.options.policy_options import assignments, overridden
+from kanon_sql.cli.options.policy_options import RequestedPolicy
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.base import resolve_columns, split_names, written_name
@@ -178,12 +178,8 @@ def fit_command(
     """
     opened = open_source(source, table)
     with opened.engine, output.talk(opened.engine) as talk:
-        policy = overridden(
-            Policy(),
-            roles={"quasi_identifiers": quasi_identifiers},
-            hierarchies=assignments(hierarchy, "--hierarchy"),
-            settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
-        )
+        said = {"quasi_identifiers": quasi_identifiers, "hierarchy": hierarchy, "hierarchies": hierarchies}
+        policy = RequestedPolicy(said).over(Policy())
         origins = _origins(opened, policy)
         columns = _columns_to_check(opened, policy, origins)
         opened.bring(columns)

@@ -111,28 +111,46 @@ class RequestedPolicy:
         return with_dates(with_prepared(opened, policy.prepare), policy)
 
     def over(self, policy: Policy, *, generalizing: bool = False) -> Policy:
-        """Return a policy with what the command line says (see ``overridden``).
+        """Return a policy with what the command line says: roles add to those of the file, all else replaces it.
 
-        If it is for ``generalizing`` only, columns without a role do not matter.
+        A column that the command line gives a role loses the one that the file gives it, and no column loses its role
+        in any other way: one that the file calls identifying is published only if it is named as something else. If it
+        is for ``generalizing`` only, columns without a role do not matter, and none is published by a rule.
         """
-        said = self.said
-        return overridden(
-            replace(policy, prepare=with_given(policy.prepare, preparing(said.get("prepare")))),
-            roles={role: said[role] for role in _ROLES if role in said},
-            rest="drop" if generalizing else said.get("rest"),
-            entity=said["entity"],
-            k=said.get("k"),
-            models=self.models,
-            hierarchies=assignments(said["hierarchy"], "--hierarchy"),
-            publish=None if generalizing else _by_column(said.get("publish"), "--publish"),
-            levels=assignments(said.get("levels"), "--levels"),
-            settings={
-                **{name: said.get(name) for name in _SETTINGS},
-                "standards": tuple(said.get("standard") or ()) or None,
-                "hierarchy_directory": said["hierarchies"] and said["hierarchies"].absolute(),
-                "population": self.population,
-                "key_file": self.key_file and self.key_file.absolute(),
-            },
+        said, entity = self.said.get, self.said.get("entity")
+        named = {role: split_names(said(role)) for role in _ROLES if said(role)}
+        columns = _with_roles(policy.columns, named, entity)
+        if rest := "drop" if generalizing else said("rest"):
+            columns = replace(columns, rest=rest)
+        settings: dict[str, Any] = {
+            **{name: said(name) for name in _SETTINGS},
+            "standards": tuple(said("standard") or ()) or None,
+            "hierarchy_directory": said("hierarchies") and said("hierarchies").absolute(),
+            "population": self.population,
+            "key_file": self.key_file and self.key_file.absolute(),
+        }
+        given = {name: value for name, value in settings.items() if value is not None}
+        if entity is not None:  # the command line goes before the file, which may count rows
+            given.setdefault("count", "people")
+        rules = {} if generalizing else _published_by(policy, named, _by_column(said("publish"), "--publish"))
+        keyed = any(rule.partition(":")[0].strip() in KEYED for texts in rules.values() for rule in texts)
+        if not columns.pseudonymize and not keyed:  # the column that the file pseudonymizes was given another role
+            given.setdefault("key_file", None)
+        hierarchies = assignments(said("hierarchy"), "--hierarchy")
+        hierarchies = {column: rule_from_anywhere(rule) for column, rule in hierarchies.items()}
+        levels = assignments(said("levels"), "--levels")
+        return replace(
+            policy,
+            columns=columns,
+            models=with_required_models(  # each model of the command line instead of one of its kind
+                [_with_requirements(model, said("k"), columns.entity) for model in k_apart(policy.models)],
+                {name: [text] if isinstance(text, str) else text or [] for name, text in self.models.items()},
+            ),
+            prepare=with_given(policy.prepare, preparing(said("prepare"))),
+            hierarchies=_with_rules(policy, columns, policy.hierarchies, hierarchies),
+            levels=_with_rules(policy, columns, policy.levels, levels),
+            publish=rules,
+            **given,
         )
 
 
@@ -196,55 +214,6 @@ def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
             raise UsageError(f"{option} names column {column!r} twice.")
         found[column] = value
     return found
-
-
-def overridden(
-    policy: Policy,
-    *,
-    roles: dict[str, list[str] | None],
-    rest: Literal["keep", "drop"] | None = None,
-    entity: str | None = None,
-    k: int | None = None,
-    models: RequestedModels | None = None,
-    hierarchies: dict[str, str] | None = None,
-    publish: dict[str, tuple[str, ...]] | None = None,
-    levels: dict[str, str] | None = None,
-    settings: dict[str, Any] | None = None,
-) -> Policy:
-    """Return a policy with what the command line says: roles add to those of the file, all else replaces what it says.
-
-    A column that the command line gives a role loses the one that the file gives it, and no column loses its role in
-    any other way: one that the file calls identifying is published only if it is named as something else. None was not
-    said; ``publish`` as None is for no column, those of the file neither.
-    """
-    named = {role: split_names(texts) for role, texts in roles.items() if texts}
-    said = _with_roles(policy.columns, named, entity)
-    if rest is not None:
-        said = replace(said, rest=rest)
-    given = {name: value for name, value in (settings or {}).items() if value is not None}
-    if entity is not None:  # the command line goes before the file, which may count rows
-        given.setdefault("count", "people")
-    rules = {} if publish is None else _published_by(policy, named, publish)
-    keyed = any(rule.partition(":")[0].strip() in KEYED for texts in rules.values() for rule in texts)
-    if not said.pseudonymize and not keyed:  # the command line took the column that the file pseudonymizes another role
-        given.setdefault("key_file", None)
-    return replace(
-        policy,
-        columns=said,
-        models=with_required_models(  # each model of the command line instead of one of its kind
-            [_with_requirements(model, k, said.entity) for model in k_apart(policy.models)],
-            {name: [text] if isinstance(text, str) else text or [] for name, text in (models or {}).items()},
-        ),
-        hierarchies=_with_rules(
-            policy,
-            said,
-            policy.hierarchies,
-            {column: rule_from_anywhere(rule) for column, rule in (hierarchies or {}).items()},
-        ),
-        levels=_with_rules(policy, said, policy.levels, levels or {}),
-        publish=rules,
-        **given,
-    )
 
 
 def _with_roles(file: NamedColumns, named: dict[str, tuple[str, ...]], entity: str | None) -> NamedColumns:
