@@ -117,11 +117,12 @@ class RequestedPolicy:
         in any other way: one that the file calls identifying is published only if it is named as something else. If it
         is for ``generalizing`` only, columns without a role do not matter, and none is published by a rule.
         """
-        said, entity = self.said.get, self.said.get("entity")
-        named = {role: split_names(said(role)) for role in _ROLES if said(role)}
+        said: Callable[[str], Any] = self.said.get
+        entity: str | None = said("entity")
+        named = {role: split_names(texts) for role in _ROLES if (texts := said(role))}
         columns = _with_roles(policy.columns, named, entity)
-        if rest := "drop" if generalizing else said("rest"):
-            columns = replace(columns, rest=rest)
+        if generalizing or said("rest"):
+            columns = replace(columns, rest="drop" if generalizing else said("rest"))
         settings: dict[str, Any] = {
             **{name: said(name) for name in _SETTINGS},
             "standards": tuple(said("standard") or ()) or None,
