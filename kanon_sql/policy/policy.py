@@ -76,11 +76,7 @@ DEFAULT_MAX_SUPPRESSED = 0.02
 
 
 def suppression_limit(given: float | str) -> float | str:
-    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return a limit in its one form: a share, ``"<number> rows"`` or ``"k rows"``; else raise a ValueError."""
     text = str(given).strip().lower()
     if match := re.fullmatch(r"([0-9]{1,18}|k) ?rows?", text):
         return f"{match[1]} rows"
@@ -256,10 +252,8 @@ class Policy(SetPolicy):
     """What a release of one table must be: settings of a set of tables, and those of its only member.
 
     Attributes:
-        columns: roles of the columns.
         models: what every published class must satisfy.
         hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
-        hierarchy_directory: a directory with hierarchy files.
         publish: for columns that are kept, the rules by which they are published.
         levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
         population: the table, or the file, that k-map and delta-presence compare with.
@@ -283,7 +277,9 @@ class Policy(SetPolicy):
         object.__setattr__(self, "prepare", rules_of(self.prepare))
         object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
         check_settings(self, settings_of(type(self)))
-        self._choose_algorithm()
+        if not self.algorithm or isinstance(self.algorithm, ByDefault):
+            by_default = "mondrian" if self.choice_made == ALL_OR_NONE else "optimal"
+            object.__setattr__(self, "algorithm", ByDefault(by_default))
         others = options_of_others(self.algorithm)
         if self.sample_rate is not None and "sample_rate" in others:
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
@@ -312,11 +308,6 @@ class Policy(SetPolicy):
             from kanon_sql.policy.standards import standards_named  # read only where a policy names some
 
             object.__setattr__(self, "standards", standards_named(self.standards))
-
-    def _choose_algorithm(self) -> None:
-        if not self.algorithm or isinstance(self.algorithm, ByDefault):
-            by_default = "mondrian" if self.choice_made == ALL_OR_NONE else "optimal"
-            object.__setattr__(self, "algorithm", ByDefault(by_default))
 
     @property
     def choice_made(self) -> str | None:

@@ -35,15 +35,16 @@ _FAMILIES = {
     "shift-dates": (frozenset({"date", "timestamp"}), "dates"),
     "redact": (frozenset({"text"}), "texts"),
 }
+_NOT_SHIFTED = {
+    "TIMESTAMP_NS": "whose nanoseconds would be lost",
+    "TIMESTAMP WITH TIME ZONE": "whose days are not all of one length",
+}
 _EXAMPLES = {
-    "round": "round:100",
-    "top": "top:90",
-    "bottom": "bottom:18",
-    "bins": "bins:0,18,65",
-    "microaggregate": "microaggregate:5",
-    "shift-dates": "shift-dates:365",
-    "redact": "redact",
-    "hash": "hash",
+    example.partition(":")[0]: example
+    for example in (
+        *("round:100", "top:90", "bottom:18", "bins:0,18,65", "microaggregate:5"),
+        *("shift-dates:365", "redact", "hash"),
+    )
 }
 KEYED = frozenset({"shift-dates", "hash"})
 """Rules that need the key of pseudonyms."""
@@ -113,10 +114,7 @@ def parse_publish_rules(column: str, texts: Sequence[str]) -> tuple[PublishRule,
     if not rules:
         raise UsageError(f"[publish] has no rule for column {column!r}.")
     if len(rules) > 1 and sorted(kinds) != ["bottom", "top"]:
-        raise UsageError(
-            f"Column {column!r} is to be published by {' and '.join(kinds)}: only top and bottom go together, each "
-            "once."
-        )
+        raise UsageError(f"Column {column!r} has {' and '.join(kinds)}: only top and bottom go together, each once.")
     if len(rules) > 1:
         top, bottom = (next(rule.number for rule in rules if rule.kind == kind) for kind in ("top", "bottom"))
         if bottom >= top:
@@ -156,13 +154,11 @@ def _is_meant(rule: PublishRule) -> bool:
 
 _WANTED = {
     "round": "The base is a number above 0.",
-    "top": "The threshold is a number.",
-    "bottom": "The threshold is a number.",
+    **dict.fromkeys(("top", "bottom"), "The threshold is a number."),
     "bins": "The bounds are numbers, each larger than the one before.",
     "microaggregate": "The size of groups is a whole number, 2 or more.",
     "shift-dates": f"The days are a whole number, 1 to {_MOST_DAYS}.",
-    "redact": "It has no settings.",
-    "hash": "It has no settings.",
+    **dict.fromkeys(("redact", "hash"), "It has no settings."),
 }
 
 
@@ -186,9 +182,8 @@ def ruled_columns(
         )
     if len({ruled.rules for ruled in shifted}) > 1:
         raise UsageError(
-            "shift-dates has different numbers of days for "
-            f"{' and '.join(repr(ruled.column.name) for ruled in shifted)}: the dates of a person move by one number "
-            "of days. Give the same."
+            f"shift-dates has different numbers of days for {' and '.join(repr(one.column.name) for one in shifted)}: "
+            "the dates of a person move by one number of days. Give the same."
         )
     return tuple(found[column.name] for column in columns if column.name in found)
 
@@ -224,15 +219,9 @@ def _require_type(ruled: RuledColumn) -> None:
     kind = column.kind
     if column.family not in families or column.type == "UHUGEINT":
         raise UsageError(f"Column {column.name!r} is of type {kind}, and {ruled.kind} is for {wanted}.")
-    if ruled.kind == "shift-dates" and column.type == "TIMESTAMP_NS":
+    if ruled.kind == "shift-dates" and column.type in _NOT_SHIFTED:
         raise UsageError(
-            f"Column {column.name!r} is of type {kind}, whose nanoseconds would be lost: cast it to TIMESTAMP in a "
-            "view, and anonymize that."
-        )
-    if ruled.kind == "shift-dates" and column.type == "TIMESTAMP WITH TIME ZONE":
-        raise UsageError(
-            f"Column {column.name!r} is of type {kind}, whose days are not all of one length: cast it to TIMESTAMP in "
-            "a view, and anonymize that."
+            f"Column {column.name!r} is of type {kind}, {_NOT_SHIFTED[column.type]}: cast it to TIMESTAMP in a view."
         )
     if ruled.kind == "round" and column.family != "float" and ruled.decimals > column.decimals:
         raise UsageError(

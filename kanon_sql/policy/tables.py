@@ -104,24 +104,17 @@ class TablePolicy:
         yield from (_not_of_several(name) for name in _NOT_IN_SETS if getattr(self.columns, name))
         if self.rows in {"kept", "dropped"}:
             given = {"person": self.person, "key": self.key, **vars(self.columns), "hierarchies": self.hierarchies}
-            yield from (
-                f"rows that are {self.rows} are about nobody, and so the table has no {name}: leave it out, or say how "
-                "a row reaches its person"
-                for name, value in given.items()
-                if value
-            )
+            nobody = f"rows that are {self.rows} are about nobody, and so the table has no"
+            yield from (f"{nobody} {name}: leave it out" for name, value in given.items() if value)
         elif self.person is None:
             yield (
-                'it is not said how a row reaches its person: write person = "COLUMN", or person = { through = '
-                '"COLUMN", to = "TABLE" }; or, where rows are about nobody, rows = "kept" or rows = "dropped"'
+                'it is not said how a row reaches its person: write person = "COLUMN" or { through = "COLUMN", to = '
+                '"TABLE" }; or, if rows are about nobody, rows = "kept" or "dropped"'
             )
         elif self.rows == "people" and isinstance(self.person, Through):
             yield "each row is a person, and so person is the column that names them, not a path"
         elif self.rows == "people" and self.key is not None:
-            yield (
-                "each row is a person, and so its key is the column of the person: leave key out. In tables that refer "
-                "to it, person is the column that does"
-            )
+            yield "each row is a person, and so its key is the column of the person: leave key out"
         yield from self._wrong_columns()
 
     def _wrong_columns(self) -> Iterator[str]:
@@ -130,10 +123,7 @@ class TablePolicy:
         named = [(name, what) for name, what in ((self.reference, leads), (self.key, "is the key")) if name]
         names = {folded(name): what for name, what in named}
         if len(named) > len(names):
-            yield (
-                f"column {self.key!r} is the key and the way to the person: leave key out, and let the tables that "
-                f"refer to it go where {self.name} goes"
-            )
+            yield f"column {self.key!r} is the key and the way to the person: leave key out"
         for role in (*ROLES, "hierarchies"):
             for name in self.hierarchies if role == "hierarchies" else getattr(self.columns, role):
                 if folded(name) in names:
@@ -221,17 +211,12 @@ class TablesPolicy(SetPolicy):
             raise UsageError(f"Table {twice[0]!r} is in the policy twice: names differ in more than case.")
         people = [table.name for table in self.tables if table.rows == "people"]
         if len(people) > 1:
-            raise UsageError(
-                f'rows = "people" is said of {" and ".join(people)}: one table has a row for each person. Call the '
-                'rows of the other rows = "events".'
-            )
+            raise UsageError(f'rows = "people" is said of {" and ".join(people)}: keep it for one, and say "events".')
         of_persons = [table for table in self.tables if table.person is not None]
         if not of_persons:
             raise UsageError("No table has rows of people or their events: name one with person.")
         if not any(table.columns.quasi_identifiers for table in of_persons):
-            raise UsageError(
-                "No table has a quasi-identifier: name the columns that others could know in quasi_identifiers."
-            )
+            raise UsageError("No table has a quasi-identifier: name columns that others could know as such.")
 
     def _require_paths(self) -> None:
         for table in self.tables:
@@ -250,10 +235,7 @@ class TablesPolicy(SetPolicy):
                 f"{through.name}.{through.person}"
             )
         if through.rows != "events":
-            return (
-                f"the rows of which are {through.rows}, and so about nobody: give it a person, or give {table.name} "
-                "another path"
-            )
+            return f"the rows of which are {through.rows}, and so about nobody: give {table.name} another path"
         if through.key is None:
             return f"which has no key: say with key which of its columns {table.name}.{way.column} has the values of"
         return None

@@ -86,12 +86,8 @@ def profile(
     opened = open_source(source, table, resources=resources)
     try:
         opened, to_prepare = prepared_for_profile(opened, rules_of(prepare or {}))
-        known: dict[str, Any] = {
-            "quasi_identifiers": names(quasi_identifiers),
-            "sensitive": names(sensitive),
-            "entity": entity,
-        }
-        return profile_of(opened, **known, sample=sample, prepared=to_prepare)
+        known: dict[str, Any] = {"entity": entity, "sample": sample, "prepared": to_prepare}
+        return profile_of(opened, quasi_identifiers=quasi_identifiers, sensitive=sensitive, **known)
     finally:
         opened.engine.close()
 
@@ -124,7 +120,7 @@ def profile_of(
     by_role: dict[ProposedRole, Sequence[str]] = {"quasi-identifying": quasi_identifiers, "sensitive": sensitive}
     named: dict[Column, ProposedRole] = {}
     for role, columns in by_role.items():
-        for column in resolve_columns(columns, source.columns, source.name):
+        for column in resolve_columns(names(columns), source.columns, source.name):
             if named.setdefault(column, role) != role:
                 raise UsageError(f"Column {column.name!r} was given two roles: {named[column]} and {role}.")
     person = None if entity is None else resolve_columns([entity], source.columns, source.name)[0]
@@ -155,7 +151,7 @@ def proposal_of(
         to_prepare = replace(to_prepare, columns=(*to_prepare.columns, *changes.new))
         opened = with_prepared(source, {one.name: one.rules for one in to_prepare.columns})
         instead = {folded(name): new for name, new in changes.instead.items()}
-        lists = {role: [instead.get(folded(name), name) for name in columns] for role, columns in lists.items()}
+        lists = {role: [instead.get(folded(name), name) for name in names(columns)] for role, columns in lists.items()}
         found = profile_of(opened, **lists, **named, prepared=to_prepare, left_out=changes.left_out)
     return opened, replace(found, standards=tuple(standards))
 
@@ -310,11 +306,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     smallest = smallest_class_for(k, standards)
     opened = open_source(source, table, resources=resources)
     try:
-        known: dict[str, Any] = {
-            "quasi_identifiers": names(quasi_identifiers),
-            "sensitive": names(sensitive),
-            "entity": entity,
-        }
+        known: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "entity": entity}
         opened, found = proposal_of(opened, rules_of(prepare or {}), standards, **known, sample=sample)
         return write_init(found, opened, path, origin_of(source, table, opened), k=smallest, replace_existing=replace)
     finally:
