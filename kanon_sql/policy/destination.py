@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from kanon_sql.engine.files import is_in_private_directory
-from kanon_sql.engine.sources.addresses import has_secrets, path_in
+from kanon_sql.engine.sources.addresses import path_in, shown_source, without_secrets
 from kanon_sql.engine.sources.layout import (
     DECIMAL_SIGN,
     DELIMITERS,
@@ -70,7 +69,7 @@ class Origin:
             raise UsageError("[source] from is empty: name a file, a database or an address there.")
         if self.table is not None and not self.table.strip():
             raise UsageError("[source] table is empty: name a table there, or leave it out.")
-        if has_secrets(self.source):
+        if without_secrets(self.source) != self.source:
             raise UsageError(
                 "[source] from has a password or settings in it, and policy files are handed on: leave them out, and "
                 "give them by the environment (PGPASSWORD, PGSSLMODE, MYSQL_PWD), or by a secret of DuckDB."
@@ -247,7 +246,7 @@ def origin_of(
 
     ``source`` and ``table`` are what it was opened by.
     """
-    if not isinstance(source, str | os.PathLike) or has_secrets(str(source)) or is_in_private_directory(source):
+    if not isinstance(source, str | os.PathLike) or shown_source(str(source)) != str(source):
         return None
     found = table if table is not None else opened.written_name
     return Origin(str(source), found if opened.in_database else None, replace(opened.read.layout, sheet=None))

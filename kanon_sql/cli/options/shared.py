@@ -38,15 +38,12 @@ if TYPE_CHECKING:
 
 def complete_tables(context: typer.Context, incomplete: str) -> list[str]:
     """Return the tables of SOURCE that begin like what was typed."""
-    from kanon_sql.engine.sources.addresses import is_remote
     from kanon_sql.engine.sources.open_source import is_database, open_database
     from kanon_sql.sql import build as sql
 
     source = context.params.get("source")
-    if source is None or is_remote(source):
-        return []
     try:
-        if not is_database(Path(source)):
+        if source is None or not is_database(Path(source)):
             return []
         with open_database(Path(source), writable=False) as engine:
             found = [name for _, _, name, *_ in engine.rows(sql.statement("catalog/tables"), "tables of the database")]

@@ -140,10 +140,6 @@ def without_secrets(source: str) -> str:
     return _SETTING.sub(rf"\1{HIDDEN}", _PASSWORD.sub(r"\1@", source))
 
 
-def has_secrets(source: str) -> bool:
-    return without_secrets(source) != source
-
-
 def shown_source(source: str) -> str:
     """Return a source as messages have it: without secrets, and stdin as ``-``."""
     return "-" if is_in_private_directory(source) else without_secrets(source)

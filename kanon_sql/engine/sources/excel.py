@@ -12,6 +12,7 @@ import tempfile
 import zipfile
 from contextlib import suppress
 from datetime import date, datetime, time
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import NUMBERS, Column, chosen_table
@@ -37,12 +38,10 @@ _WITHOUT_VALUE = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</
 
 
 def require_openpyxl() -> None:
-    try:
-        import openpyxl  # noqa: F401 - whether it is there
-    except ImportError:
+    if find_spec("openpyxl") is None:
         raise UsageError(
             "Writing .xlsx needs the library openpyxl, which is not installed: pip install 'kanon-sql[excel]'."
-        ) from None
+        )
 
 
 def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], str | None]:
