@@ -43,10 +43,7 @@ NO_BACKUP_ELSEWHERE = "--backup and --no-backup are for a release in place: give
 def decided_backup(backup: str | os.PathLike[str] | Literal[False] | None) -> Path | None:
     """Return the file of a backup, or None for no backup; refuse a call that does not decide it."""
     if backup is None:
-        raise UsageError(
-            "--in-place removes the raw rows: add --backup FILE to keep a copy of their file, or --no-backup to keep "
-            "none."
-        )
+        raise UsageError("--in-place removes the raw rows: add --backup FILE to keep a copy of them, or --no-backup.")
     return None if backup is False else Path(backup)
 
 
@@ -71,8 +68,8 @@ class Origin:
             raise UsageError("[source] table is empty: name a table there, or leave it out.")
         if without_secrets(self.source) != self.source:
             raise UsageError(
-                "[source] from has a password or settings in it, and policy files are handed on: leave them out, and "
-                "give them by the environment (PGPASSWORD, PGSSLMODE, MYSQL_PWD), or by a secret of DuckDB."
+                "[source] from has a password or settings in it, and policy files are handed on: give them by the "
+                "environment (PGPASSWORD, PGSSLMODE, MYSQL_PWD), or by a secret of DuckDB."
             )
 
     def is_same(self, other: Origin | None) -> bool:
@@ -83,7 +80,6 @@ class Origin:
 
     @property
     def opens(self) -> str | DataFile:
-        """What to open."""
         return data_file(self.source, self.layout)
 
     @property
@@ -200,10 +196,8 @@ class Destination:
         is_csv = self.out is not None and self.out.suffix.lower() in CSV
         for name, option in OF_CSV.items():
             if getattr(self, name) and not is_csv:
-                raise UsageError(
-                    f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file: give --out FILE.csv, "
-                    "or leave it out."
-                )
+                what = f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file"
+                raise UsageError(f"{what}: give --out FILE.csv, or leave it out.")
 
     @property
     def layout(self) -> Layout:
@@ -230,10 +224,7 @@ def named_table(
         known = origin is not None and isinstance(source, str | Path) and _place(str(source)) == _place(origin.source)
         return data_file(source, origin.layout) if known and origin is not None else source, table
     if origin is None:
-        raise UsageError(
-            "Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE, where FILE names it under "
-            "[source]."
-        )
+        raise UsageError("Say which table is meant: SOURCE and, in a database, TABLE; or --policy FILE with [source].")
     return origin.opens, origin.table if table is None else table
 
 

@@ -11,7 +11,6 @@ has decided about it.
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.algorithms import ALL_OR_NONE
-from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, has_right_digits
+from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, is_of_kind
 from kanon_sql.policy.profile.people import (
     FEWEST_PEOPLE,
     is_one_each,
@@ -92,11 +91,7 @@ def refused_of(findings: Iterable[Finding], check: str | None = None) -> Finding
 
 
 def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silent) -> list[Finding]:
-    """Return notes on a table that is to be published, by the checks that come before the search.
-
-    Raises:
-        UsageError: a check refused it.
-    """
+    """Return notes on a table to publish, by the checks before the search; raise a UsageError if one refuses it."""
     ruled = set(map(folded, policy.publish))
     shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
     kept = [column for column in roles.without_role if column in shown]
@@ -194,20 +189,13 @@ def _looks_like(source: Source, column: Column) -> str | None:
     query = exp.select(TEXT).distinct().from_(first.subquery("first_rows")).limit(_MOST_VALUES)
     rows = source.holder.rows(query, f"what {column.name} looks like")
     values = [_plain(str(value)) for (value,) in rows if value]
-    found = [kind for kind in map(_kind_of_value, values) if kind]
-    if column.family in NUMBERS:
-        found = [kind for kind in found if kind == "credit_card"]  # numbers look like much
+    kinds = ("email", "phone", "national_id", "iban", "credit_card")
+    alike = (next((one for one in kinds if is_of_kind(one, value)), None) for value in values)
+    is_number = column.family in NUMBERS  # which look like much
+    found = [one for one in alike if one is not None and (one == "credit_card" or not is_number)]
     if found and len(found) >= _LOOK_ALIKE * len(values):
         listed = " and ".join(BY_KIND[kind].text for kind in dict.fromkeys(found))
         return f"{in_percent(len(found) / len(values))} of its values look like {listed}"
-    return None
-
-
-def _kind_of_value(value: str) -> str | None:
-    """Return the kind of number or address that a text is."""
-    for kind in ("email", "phone", "national_id", "iban", "credit_card"):
-        if re.fullmatch(BY_KIND[kind].regexp, value, re.IGNORECASE) and has_right_digits(kind, value):
-            return kind
     return None
 
 
@@ -363,10 +351,9 @@ def _count_people(name: str) -> str:
 
 
 def require_nothing_tells(source: Source, policy: Policy, roles: Roles, recoding: Recoding) -> None:
-    """Raise if a column without a role tells a quasi-identifier that a recoding generalizes, or cuts into parts.
+    """Raise an UnsuitableError if a column without a role tells a quasi-identifier that a recoding generalizes or cuts.
 
-    Raises:
-        UnsuitableError: naming both, and the option that decides; a recoding that does not generalize it may pass.
+    A recoding that does not generalize it may pass.
     """
     columns = roles.quasi_identifiers
     generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]

@@ -161,6 +161,11 @@ def looks_like(pattern: Pattern) -> exp.Expr:
     return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(regexp))
 
 
+def is_of_kind(kind: str, value: str) -> bool:
+    """Return True if a value has the pattern of a kind, and its check digits."""
+    return re.fullmatch(BY_KIND[kind].regexp, value, re.IGNORECASE) is not None and has_right_digits(kind, value)
+
+
 def has_right_digits(kind: str, value: str) -> bool:
     """Return True if check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616), DNI.
 

@@ -161,10 +161,8 @@ def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> Tabl
         entity = one.person if one.rows != "people" and isinstance(one.person, str) else None
         of_columns = profile_of(database.source(tables[one.table.name]), entity=entity, sample=sample)
         found[one.table.name] = _with_roles(replace(one, key=keys.get(one.table.name)), of_columns, ways)
-    return TablesProposal(
-        profile.source,
-        tuple(found.get(one.name) or TableProposal(one, "undecided") for one in profile.tables),
-    )
+    every = (found.get(one.name) or TableProposal(one, "undecided") for one in profile.tables)
+    return TablesProposal(profile.source, tuple(every))
 
 
 class _Ways:
@@ -172,7 +170,7 @@ class _Ways:
 
     def __init__(self, profile: DatabaseProfile) -> None:
         self.references = profile.references
-        self._tables = {table.name: table for table in profile.tables}
+        self.tables = {table.name: table for table in profile.tables}
         for table in profile.tables:
             if several := next((one for one in table.way if len(one.columns) > 1), None):
                 raise UsageError(
@@ -180,14 +178,11 @@ class _Ways:
                     f"to a key of several columns of {several.to_table}. Add a key of one column, and a column that "
                     f"refers to it; {_OR_EACH}"
                 )
-        self.people = self._people()
-        self.person = self._column_of_people()
-
-    def _people(self) -> TableProfile | None:
-        """Return the table with a row for each person: the one that most others lead to."""
-        candidates = [table for table in self._tables.values() if table.one_each]
-        ends = [self._end(table) for table in self._tables.values()]
-        return max(candidates, key=lambda table: sum(end[0] == table.name for end in ends), default=None)
+        self._ends = {table.name: self._end(table) for table in profile.tables}
+        led_to = [to for to, _ in self._ends.values()]
+        candidates = [table for table in profile.tables if table.one_each]
+        self.people = max(candidates, key=lambda table: led_to.count(table.name), default=None)
+        self.person = None if self.people is None else self._column_of(self.people)
 
     def _end(self, table: TableProfile) -> tuple[str | None, str | None]:
         """Return the table that a way leads to, and the column that it goes in by."""
@@ -199,21 +194,19 @@ class _Ways:
     def reference(self, table: str, column: str | None) -> TableReference | None:
         """Return the reference that a column of a table is, to the table of people before all others."""
         found = [one for one in self.references if one.table == table and one.columns == (column,)]
-        return min(found, key=lambda one: not self._tables[one.to_table].one_each, default=None)
+        return min(found, key=lambda one: not self.tables[one.to_table].one_each, default=None)
 
-    def _column_of_people(self) -> str | None:
+    def _column_of(self, people: TableProfile) -> str | None:
         """Return the column that names people in their table: the one that other tables refer to."""
-        if self.people is None:
-            return None
-        ends = {table.name: self._end(table) for table in self._tables.values() if table is not self.people}
-        by_column = {column: name for name, (to, column) in ends.items() if to == self.people.name}
+        ends = {name: column for name, (to, column) in self._ends.items() if to == people.name != name}
+        by_column = {column: name for name, column in ends.items()}
         if len(by_column) > 1:
             columns = ", ".join(f"{column} (by {name})" for column, name in by_column.items())
             raise UsageError(
-                f"Other tables refer to {self.people.name} by several of its columns: {columns}. Let all refer to one; "
+                f"Other tables refer to {people.name} by several of its columns: {columns}. Let all refer to one; "
                 f"{_OR_EACH}"
             )
-        return next(iter(by_column), self.people.person)
+        return next(iter(by_column), people.person)
 
     def step(self, table: TableProfile) -> tuple[str | Through | None, str]:
         """Return the column of a table that names the person, or its way; and the key of the table it goes through."""
@@ -222,7 +215,7 @@ class _Ways:
         if not table.way:
             return table.person, ""
         first = table.way[0]
-        column, key, to = first.columns[0], first.to_columns[0], self._tables[first.to_table]
+        column, key, to = first.columns[0], first.to_columns[0], self.tables[first.to_table]
         above, key_above = self.step(to)
         if above == key:
             return column, ""
@@ -233,7 +226,7 @@ class _Ways:
     def keys(self) -> dict[str, str]:
         """Return, by table, the one key that others go through."""
         found: dict[str, tuple[str, str]] = {}
-        for table in self._tables.values():
+        for table in self.tables.values():
             person, key = self.step(table)
             if not isinstance(person, Through):
                 continue
@@ -250,17 +243,14 @@ class _Ways:
 
         Columns name the same people if one refers to the other, or is called after it.
         """
-        columns = [folded(one.person) for one in self._tables.values() if one.person is not None]
-        end = self._tables[table.way[-1].to_table] if table.way else table
+        columns = [folded(one.person) for one in self.tables.values() if one.person is not None]
+        end = self.tables[table.way[-1].to_table] if table.way else table
         if self.people is None:
             most = max(columns, key=columns.count)
             return None if folded(str(end.person)) == most else most
-        refers = self._end(end)[0] == self.people.name
+        refers = self._ends[end.name][0] == self.people.name
         alike = is_called_after(str(end.person), self.people.name.rpartition(".")[2], str(self.person))
         return None if end is self.people or refers or alike else f"{self.people.name}.{self.person}"
-
-    def leads_to_people(self, name: str) -> bool:
-        return bool(self._tables[name].persons)
 
 
 def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
@@ -296,7 +286,7 @@ def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
         notes.append(
             f"{table.name} has a row for each person too, as {ways.people.name} has: its rows are taken as events."
         )
-    rows: Literal["people", "events", "undecided"] = "people" if is_people else "events"
+    rows: Rows = "people" if is_people else "events"
     return TableProposal(table, rows if other is None else "undecided", person, notes=tuple(notes))
 
 
@@ -310,7 +300,7 @@ def _with_roles(one: TableProposal, profile: Profile, ways: _Ways) -> TablePropo
         name: f"it refers to {reference.to_table} in another way than the one to a person that was taken, and names a "
         "row of it"
         for reference in ways.references
-        if reference.table == one.table.name and ways.leads_to_people(reference.to_table)
+        if reference.table == one.table.name and ways.tables[reference.to_table].persons
         for name in reference.columns
     }
     columns = tuple(
