@@ -206,8 +206,8 @@ def _pattern(path: Path, layout: Layout = NOT_STATED) -> str:
             f"{path} is a table of Delta Lake or Iceberg, whose files hold rows that were deleted too: write its rows "
             "to a DuckDB or Parquet file first."
         )
-    known = READERS if layout.suffix is None else {*READERS, *(file.suffix.lower() for file in path.rglob("*"))}
-    kinds = {file.suffix.lower() for file in path.rglob("*") if file.suffix.lower() in known and file.is_file()}
+    suffixes = {file.suffix.lower() for file in path.rglob("*") if file.is_file()}
+    kinds = suffixes if layout.suffix else suffixes & READERS.keys()
     if len(kinds) != 1:
         what = (
             f"data files of several kinds ({', '.join(sorted(kinds))})" if kinds else "no data file that is known here"

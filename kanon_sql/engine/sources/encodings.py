@@ -157,21 +157,19 @@ def _copied(files: Sequence[Path], directory: Path, encoding: str, layout: Layou
 
 def _leave_out(file: Path, layout: Layout) -> None:
     """Remove comments from a file, and lines at its end; blank lines behind the last one are not counted."""
-    quote, comment, inside = QUOTE if layout.quote is None else layout.quote, layout.comment, False
-    kept: list[str] = []
-    comments = 0
+    quote, inside, kept, comments = QUOTE if layout.quote is None else layout.quote, False, list[str](), 0
     with file.open(encoding=UTF_8, newline="") as opened:
         for line in opened:
-            if inside or comment is None or not line.startswith(comment):
-                kept.append(line)
-                inside ^= bool(quote) and bool(line.count(quote) % 2)
-            else:
+            if layout.comment and not inside and line.startswith(layout.comment):
                 comments += 1
+                continue
+            kept.append(line)
+            inside ^= bool(quote) and bool(line.count(quote) % 2)
     while kept and not kept[-1].strip():
         kept.pop()
-    with file.open("w", encoding=UTF_8, newline="") as opened:
-        opened.writelines(kept[: len(kept) - (layout.skip_footer or 0)])
     footer = min(len(kept), layout.skip_footer or 0)
+    with file.open("w", encoding=UTF_8, newline="") as opened:
+        opened.writelines(kept[: len(kept) - footer])
     say(f"{file.name}: left out {counted(footer, 'line')} at the end and {counted(comments, 'comment')}.")
 
 

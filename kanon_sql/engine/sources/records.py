@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.errors import SourceError, UsageError, counted
@@ -243,34 +243,30 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple
 
     Names have no blanks around them, each is there once, and ``column_1`` stands where there is none.
     """
-    given = list(fields)
-    if layout.names is not None:
-        if len(layout.names) != len(fields):
-            raise UsageError(
-                f"--read names has {counted(len(layout.names), 'name')}, and {place} has "
-                f"{counted(len(fields), 'column')}."
-            )
-        given = list(layout.names)
-    elif layout.header is False:
-        given = [""] * len(fields)
+    given = layout.names or ([""] * len(fields) if layout.header is False else fields)
+    if len(given) != len(fields):
+        raise UsageError(
+            f"--read names has {counted(len(given), 'name')}, and {place} has {counted(len(fields), 'column')}."
+        )
     if len({folded(own) for own in given}) == 1 and given[2:] and layout.may_lack_header:  # a title in each cell
         require_header(place, given, [True] * len(given))
-    names, notes = list[str](), list[str]()
+    names: dict[str, str] = {}  # by the name as SQL compares it
+    notes = []
     for number, own in enumerate(given, start=1):
-        name = own.strip() or unused_name(f"column_{number}", [*given, *names])
-        if any(folded(name) == folded(other) for other in names):
-            if layout.duplicates == "error":
-                raise UsageError(
-                    f"{place} has two columns {name!r}: rename one, or state --read header=true and names=..."
-                )
-            taken = {folded(other.strip()) for other in [*given, *names]}
-            new = next(new for again in count(2) if folded(new := f"{name}_{again}") not in taken)
-            notes.append(f"{place}: a second column {name!r} is read as {new!r}.")
+        name = own.strip()
+        is_second = folded(name) in names
+        if is_second and layout.duplicates == "error":
+            raise UsageError(f"{place} has two columns {name!r}: rename one, or state --read header=true and names=...")
+        if is_second or not name:
+            taken = [*(other.strip() for other in given), *names]
+            new = unused_name(name or f"column_{number}", taken)
+            if is_second:
+                notes.append(f"{place}: a second column {name!r} is read as {new!r}.")
+            elif layout.header is not False:
+                notes.append(f"{place}: column {number} has no name and is read as {new!r}.")
             name = new
-        elif not own.strip() and layout.header is not False:
-            notes.append(f"{place}: column {number} has no name and is read as {name!r}.")
-        names.append(name)
-    return tuple(names), notes
+        names[folded(name)] = name
+    return tuple(names.values()), notes
 
 
 def require_header(place: str, names: Sequence[str], may_be_values: Iterable[object]) -> None:
