@@ -29,7 +29,7 @@ from kanon_sql.cli.options.destination_options import (
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings, note_unread, with_policy
 from kanon_sql.cli.options.shared import given_options, option
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
-from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
+from kanon_sql.cli.output.output import command, free_name, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release, print_tables, say_of_tables
 from kanon_sql.cli.output.scripts import say_of_script
 from kanon_sql.engine.capabilities import require
@@ -158,7 +158,7 @@ def anonymize_command(
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     if is_of_several(context, requested.file):
-        return _anonymize_several(requested, {**requested.said, **context.params})
+        return _anonymize_several(requested, context.params, output)
     base, in_file = requested.read()
     pointed_at, table = named_table(source, table, base.origin)
     place |= {"out": instead_of_stdout(context, place["out"])}
@@ -230,34 +230,34 @@ def anonymize_command(
     return None
 
 
-def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any]) -> None:
+def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any], output: shared.Output) -> None:
     """Release the tables of a policy together."""
     from kanon_sql.release.tables.anonymize import anonymize_tables
 
     policy = requested.of_several(said)
     written = [policy.out, policy.out_directory, policy.backup or None]
-    if not (any(written) or policy.into_schema or policy.in_place or said["sql"] or said["dry_run"]):
+    if not (any(written) or policy.into_schema or policy.in_place or output.sql or said["dry_run"]):
         raise UsageError("Say where the release should go: --into-schema, --out, --out-dir or --in-place; or --sql.")
     if policy.in_place:
-        if said["sql"] is not None:
+        if output.sql:
             why = "--sql shows how the tables of a schema are made: give --into-schema NAME, and no --in-place."
             raise UsageError(why)
         if said["report_file"] is not None:
             require("the report of a release in place", "several tables", "The report of a release in place")
         decided_backup(policy.backup)
     source = said["source"] or policy.source
-    if said["sql"] is not None and is_warehouse(source):
+    if output.sql and is_warehouse(source):
         require("the script, of several tables", "PostgreSQL", "A script of tables that are released together")
     require_apart(requested.file, written, "what is written", "the policy")
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
     reported.check([source, requested.file, policy.out, policy.key_file])
     published = None
-    with Talk(quiet=said["quiet"], verbose=said["verbose"]) as talk:
+    with output.talk() as talk:
         with anonymize_tables(said["source"], policy, progress=talk) as release:
             say_of_tables(release, talk)
-            if said["sql"] is not None:
-                script = release.script(policy.into_schema or "released", everything=said["sql"] == "all")
-                say_of_script(script, said["sql"], talk)
+            if output.sql:
+                script = release.script(policy.into_schema or "released", everything=output.sql == "all")
+                say_of_script(script, output.sql, talk)
                 print_sql(script.text)
                 return
             if policy.in_place or not said["dry_run"]:
@@ -268,10 +268,7 @@ def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any]) -> None
         talk.end()
         if published is not None and published.not_remembered is not None:
             talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
-    if said["output_format"] == "json":
-        print_json(release.summary(published))
-    else:
-        print_tables(release, found, published)
+    output.show(release.summary(published), print_tables, release, found, published)
 
 
 def _published(release: TablesRelease, said: dict[str, Any]) -> PublishedTables:
