@@ -20,7 +20,7 @@ from kanon_sql.engine.base import named_once
 from kanon_sql.engine.sources.encodings import as_utf8, encoding_of, is_utf8
 from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, Layout
 from kanon_sql.engine.sources.lines import read_by_library
-from kanon_sql.engine.sources.reading import FileRead, Files, columns_of_types, read_csv, read_from
+from kanon_sql.engine.sources.reading import FileRead, Files, read_csv, read_from
 from kanon_sql.engine.sources.records import PACKED, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
@@ -118,7 +118,7 @@ def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
     if reader == JSON and read.as_text and loose:
         types = {column.name: "VARCHAR" if column.name in loose else column.type for column in columns}
         engine.run(sql.drop(relation), "read once more")
-        create = make_from_file(engine, reader, read.pattern, relation, settings | {"columns": columns_of_types(types)})
+        create = make_from_file(engine, reader, read.pattern, relation, settings | {"columns": types})
         columns = engine.columns(relation)
     require_names(engine, reader, sql.literal(glob.escape(str(read.files[0]))), columns, read.path.name)
     if reader == "read_parquet":
@@ -154,18 +154,19 @@ def read_as_text(
 ) -> tuple[exp.Create, tuple[Column, ...]] | None:
     """Read some columns of CSV files as they are written, by the statement that read them before.
 
-    Returns None if the files are not CSV, or a directory gives a column.
+    Returns None if the files are not CSV, or a pipe, or a directory gives a column.
     """
-    again = create.copy()
+    again, pattern = create.copy(), _pattern(path, layout)
+    files = matching(pattern)
     reads = [found for found in again.find_all(exp.Anonymous) if found.name == CSV]
     of_file = {column.this.name for read in reads for column in read.find_all(exp.PropertyEQ)}
-    if not isinstance(again, exp.Create) or not of_file.issuperset(names):
+    is_there = all(file.is_file() for file in files)
+    if not isinstance(again, exp.Create) or not of_file.issuperset(names) or not is_there:
         return None
     for star in again.find_all(exp.Star):
         replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
         star.set("replace", replaced or None)
-    pattern = _pattern(path, layout)
-    with as_utf8(engine, path, pattern, matching(pattern), layout) as (copied, *_):
+    with as_utf8(engine, path, pattern, files, layout) as (copied, *_):
         for read in reads if copied != pattern else []:
             read.expressions[0].replace(sql.literal(copied))
         engine.run(sql.drop(again.this), f"read {path.name} again")

@@ -62,19 +62,19 @@ _DECIMALS = {"point": ".", "comma": ","}
 
 def read_from(reader: str, place: str | exp.Expr, settings: Mapping[str, Any]) -> exp.Table:
     """Return the relation of files: ``reader(place, setting = value, ...)``, without settings that are None."""
-    given = [
-        exp.EQ(this=exp.var(name), expression=sql.literal(value))
-        for name, value in settings.items()
-        if value is not None
-    ]
-    return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(place), *given]))
+    given = {name: value for name, value in settings.items() if value is not None}
+    if types := given.get("columns"):
+        pairs = [exp.PropertyEQ(this=sql.literal(name), expression=sql.literal(kind)) for name, kind in types.items()]
+        given["columns"] = exp.Struct(expressions=pairs)
+    assigned = [exp.EQ(this=exp.var(name), expression=sql.literal(value)) for name, value in given.items()]
+    return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(place), *assigned]))
 
 
 def text_reader(
     path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True, delimiter: str = ","
 ) -> exp.Table:
     """Return the relation of a file of text with these columns."""
-    settings: dict[str, Any] = {"columns": columns_of_types(types)}
+    settings: dict[str, Any] = {"columns": types}
     if csv:
         settings |= {
             "header": header,
@@ -88,12 +88,6 @@ def text_reader(
             "new_line": "\\n",  # else another end of a line in a name could be taken for that of lines
         }
     return read_from(CSV if csv else "read_json", str(path), settings)
-
-
-def columns_of_types(types: Mapping[str, str]) -> exp.Struct:
-    """Return the argument ``columns`` of a function that reads files: each name with its type."""
-    pairs = [exp.PropertyEQ(this=sql.literal(name), expression=sql.literal(kind)) for name, kind in types.items()]
-    return exp.Struct(expressions=pairs)
 
 
 @dataclass(frozen=True)
@@ -320,7 +314,7 @@ class _Reading(Files):
             "auto_detect": False,
             "header": layout.header is not False,
             "delim": layout.delim,
-            "columns": columns_of_types(dict.fromkeys(part.names, "VARCHAR")),
+            "columns": dict.fromkeys(part.names, "VARCHAR"),
             "skip": part.skip or None,
             "quote": layout.quote,
             "escape": layout.quote if layout.escape is None else layout.escape,
