@@ -59,36 +59,26 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
     if not profile.rows:
         yield "The table has no rows: the roles are proposed by names and types alone."
     if not profile.quasi_identifiers:
-        yield (
-            "No quasi-identifier was found: neither names nor values say that others could know a column. "
-            "If you know better, "
-            + ("name the columns with --qi." if policy is None else f"add a column to quasi_identifiers in {policy}.")
-        )
+        how = "name the columns with --qi." if policy is None else f"add a column to quasi_identifiers in {policy}."
+        none_found = "No quasi-identifier was found: neither names nor values say that others could know a column."
+        yield f"{none_found} If you know better, {how}"
     if profile.subsets is not None and profile.subsets.largest < min(_TRIPLES, len(profile.quasi_identifiers)):
-        yield (
-            "There are too many quasi-identifiers for all triples: "
-            f"combinations of up to {profile.subsets.largest} were looked at."
-        )
+        looked_at = f"combinations of up to {profile.subsets.largest} were looked at."
+        yield f"There are too many quasi-identifiers for all triples: {looked_at}"
     if profile.sampled:
         yield (
             f"Unique, separation and patterns are of a sample of {profile.rows_looked_at:,} of {profile.rows:,} rows. "
             "In a sample more are unique than in the table: take these figures as upper bounds (--sample 0: all rows)."
         )
     if profile.entity is not None and profile.entity_proposed:
-        said = f"{profile.entity} names the person in several rows: k"
-        option = shlex.join(["--entity", profile.entity])
-        yield (
-            f"{said} should count people ({option})."
-            if policy is None
-            else f"{said} counts people by it (entity in {policy})."
-        )
+        should = f"should count people ({shlex.join(['--entity', profile.entity])})."
+        k = should if policy is None else f"counts people by it (entity in {policy})."
+        yield f"{profile.entity} names the person in several rows: k {k}"
     for column in profile.prepared:
         if column.reason is not None:
             rules = " ".join(shlex.join(["--prepare", f"{written_name(column.name)}={rule}"]) for rule in column.rules)
-            done = (
-                f"read so here; for kanon anonymize, add: {rules}" if policy is None else f"see [prepare] in {policy}."
-            )
-            yield f"{column.name}: {column.reason}; {done}"
+            here = f"read so here; for kanon anonymize, add: {rules}"
+            yield f"{column.name}: {column.reason}; {here if policy is None else f'see [prepare] in {policy}.'}"
     yield from profile.undecided
     yield from _told(profile)
     by_hint: dict[str, list[str]] = {}
@@ -102,23 +92,20 @@ def _told(profile: Profile) -> Iterable[str]:
     columns = {column.name: column for column in profile.columns}
     for found in profile.dependencies:
         one, other = columns[found.column], columns[found.told]
-        arrow = (
-            f"{found.column} and {found.told} tell each other"
-            if found.both_ways
-            else f"{found.column} tells {found.told}"
-        )
+        both = f"{found.column} and {found.told} tell each other"
+        arrow = both if found.both_ways else f"{found.column} tells {found.told}"
         pair = {one.role, other.role}
         if "quasi-identifying" in pair and pair & _AS_IT_IS:
-            hidden = one if one.role == "quasi-identifying" else other
-            shown = other if hidden is one else one
+            hidden, shown = (one, other) if one.role == "quasi-identifying" else (other, one)
             if hidden.name == found.told or found.both_ways:
                 yield f"{arrow}: if {shown.name} is published as it is, it gives {hidden.name} away."
         elif "sensitive" in pair and pair & _AS_IT_IS:
             yield f"{arrow}: one is sensitive, so the other is too, or should be left out."
         elif len(pair) == 1:
             yield f"{arrow}: what one of them hides, the other shows."
-    ages = [column.name for column in profile.columns if column.kind == "age" and column.role == "quasi-identifying"]
-    births = [column.name for column in profile.columns if column.kind in _BIRTH and column.role == "quasi-identifying"]
+    quasi = [column for column in profile.columns if column.role == "quasi-identifying"]
+    ages = [column.name for column in quasi if column.kind == "age"]
+    births = [column.name for column in quasi if column.kind in _BIRTH]
     if ages and births:
         yield f"{births[0]} and {ages[0]} tell each other: keep one of them."
 
