@@ -47,7 +47,6 @@ from kanon_sql.policy.settings import (
     settings_by_section,
     settings_in,
     settings_of,
-    threshold,
     toml_document,
     toml_of,
 )
@@ -568,7 +567,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     population = checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
         columns=named,
-        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
+        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy)),
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,

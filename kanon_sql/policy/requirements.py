@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.options import ModelOption, model_options
+from kanon_sql.policy.settings import checked
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -104,11 +105,8 @@ def _with_variants(
     return tuple(models)
 
 
-def from_settings(settings: Mapping[str, Any], checked: Callable[[Any, str], float]) -> tuple[PrivacyModel, ...]:
-    """Return the models that a section [privacy] requires, but for k.
-
-    ``checked`` returns a number of the file, or raises an error that says where it stands.
-    """
+def from_settings(settings: Mapping[str, Any]) -> tuple[PrivacyModel, ...]:
+    """Return the models that a section [privacy] requires, but for k."""
     models: list[PrivacyModel] = []
     for name, option in model_options().items():
         if (setting := settings.get(name)) is None:
@@ -119,7 +117,9 @@ def from_settings(settings: Mapping[str, Any], checked: Callable[[Any, str], flo
         for column, value in by_column.items():
             where = f"privacy.{name}" + (f".{column}" if column else "")
             listed = value if isinstance(value, list) else [value]
-            models.append(_made(option, [checked(number, where) for number in listed], column, where))
+            if any(number is None or checked(number, float, where) != number for number in listed):  # NaN
+                raise UsageError(f"{where} must be a number.")
+            models.append(_made(option, [float(number) for number in listed], column, where))
     _require_one_each(models, "[privacy]")
 
     def texts_of(variant: str) -> list[str]:

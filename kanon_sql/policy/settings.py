@@ -6,7 +6,6 @@ kanon.toml, its line in ``kanon settings`` and the sentence of its error.
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -199,12 +198,6 @@ def checked(value: Any, kind: type | tuple[str, ...], where: str) -> Any:  # noq
     if value is not None and not is_one:
         raise PolicyError(f"{where} must be {' or '.join(kind) if isinstance(kind, tuple) else _KINDS[kind]}.")
     return value
-
-
-def threshold(value: Any, where: str) -> float:  # noqa: ANN401 - as above
-    if value is None or math.isnan(checked(value, float, where)):
-        raise PolicyError(f"{where} must be a number.")
-    return float(value)
 
 
 def toml_of(document: Mapping[str, Mapping[str, Any]]) -> str:
