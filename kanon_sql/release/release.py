@@ -338,11 +338,12 @@ class Release(Made[Policy]):
         if destination.out is not None:
             check_file(source, destination.out, replace=destination.replace)
             require_apart(self.policy.key_file, [destination.out], "the release")
-            publication = for_file(publication, source, destination.out, destination)
         if destination.in_place:
             check_destination(source, destination)
             require_apart(self.policy.key_file, [destination.backup or None], "the backup")
             source.make_writable()
+        if (file := source.file if destination.in_place else destination.out) is not None:
+            publication = for_file(publication, source, file, destination)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             published = put(source, publication, self.expected, destination, ledger)
         self.seconds.update(published.seconds)
