@@ -66,14 +66,6 @@ class TableReference:
     rows: int
     unmatched: int
 
-    @property
-    def note_on_unmatched(self) -> str:
-        """The number of rows that refer to nothing, as a sentence."""
-        return (
-            f"{self.table}.{', '.join(self.columns)}: {counted(self.unmatched, 'row')} of {self.rows:,} with a value "
-            f"that {self.to_table} does not have."
-        )
-
 
 @dataclass(frozen=True)
 class TableProfile:
@@ -133,7 +125,12 @@ class DatabaseProfile:
                 f"No path to a person was found from {', '.join(without)}. That is no proof that their rows are about "
                 "nobody: a table may name people by columns whose names do not say so."
             )
-        return (*said, *(one.note_on_unmatched for one in self.references if one.unmatched))
+        for one in self.references:
+            if one.unmatched:
+                rows = f"{counted(one.unmatched, 'row')} of {one.rows:,}"
+                column = f"{one.table}.{', '.join(one.columns)}"
+                said.append(f"{column}: {rows} with a value that {one.to_table} does not have.")
+        return tuple(said)
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
