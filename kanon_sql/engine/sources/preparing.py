@@ -58,8 +58,7 @@ _ARGUMENTS = {
 _CODE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOST_DIGITS = 38
 _NAMES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN", "VARCHAR")
-_TYPES = {exp.DataType.build(name, dialect="duckdb"): name for name in _NAMES}
-"""The types of casts but DECIMAL, with their names in DuckDB."""
+"""The types of casts but DECIMAL, by their names in DuckDB."""
 
 # Classes of characters are written out, and patterns end in \z, so that all engines read them alike.
 _SPACE = r"[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
@@ -100,7 +99,7 @@ def type_of_cast(text: str) -> str | None:
     try:
         kind = exp.DataType.build(text, dialect="duckdb")
         if text.isalpha():
-            return _TYPES.get(kind)
+            return next((name for name in _NAMES if exp.DataType.build(name, dialect="duckdb") == kind), None)
         digits, decimals = (int(size.name) for size in kind.expressions)
     except (SqlglotError, ValueError):
         return None
