@@ -79,8 +79,7 @@ def encoding_of(path: Path, file: Path) -> str:
         tried = list(islice(others, _LINES_TRIED))
     matches = from_bytes(b"".join(line for _, line in tried))
     found = [name for match in matches for name in (match.encoding, *match.could_be_from_charset)]
-    usual = [name for name in _USUAL if name in found]
-    likely = [*usual, *(name for name in dict.fromkeys(found) if name not in usual)][:_SHOWN]
+    likely = [*dict.fromkeys([*(name for name in _USUAL if name in found), *found])][:_SHOWN]
     shown = [f"{name} ({_USUAL[name]})" if name in _USUAL else name for name in likely]
     which = f" It may be {', '.join(shown)}." if shown else ""
     raise SourceError(f"{path} is not UTF-8 (line {tried[0][0]:,}).{which} {_STATE}.")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
-    Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # the names of columns, and the rows
+    Rows = tuple[Sequence[str], Iterable[Sequence[Any]], str | None]  # names of columns, rows, the sheet of several
 
 _EXACT = 2**53  # up to which a floating-point number stands for one whole number
 _BIGINT = 2**63
@@ -46,17 +46,15 @@ def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], 
 
     Rows without any value are no rows.
     """
-    sheet: str | None = None
-    names: Sequence[str]
-    rows: Iterable[Sequence[Any]]
     with ExitStack() as opened:
         match READERS.get(suffix := read.suffix or path.suffix.lower()):
             case "excel":
-                names, rows, sheet = read_sheet(path, read)
+                found: Rows = read_sheet(path, read)
             case "statistics":
-                names, rows = _of_statistics(path, suffix, labels=bool(read.labels))
+                found = _of_statistics(path, suffix, labels=bool(read.labels))
             case _:
-                names, rows, sheet = _of_sqlite(opened.enter_context(_sqlite(path)), path, read.sheet)
+                found = _of_sqlite(opened.enter_context(_sqlite(path)), path, read.sheet)
+        names, rows, sheet = found
         named_once(names, str(path))
         kinds: dict[str, set[str]] = {name: set() for name in names}
         written = opened.enter_context(lines.open("w", encoding="utf-8"))
@@ -68,7 +66,7 @@ def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], 
                     kinds[name].add(kind)
             if texts:
                 written.write(json.dumps(texts) + "\n")
-    return {name: _type(found) for name, found in kinds.items()}, sheet
+    return {name: _type(own) for name, own in kinds.items()}, sheet
 
 
 def _read(value: Any) -> tuple[str, str]:  # noqa: ANN401, PLR0911 - one line for each kind of value
@@ -136,7 +134,7 @@ def _of_statistics(path: Path, suffix: str, *, labels: bool) -> Rows:
         frame, _ = read(str(path), **({"apply_value_formats": True, "formats_as_category": False} if labels else {}))
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError, ValueError):
         raise SourceError(f"{path} cannot be read as {path.suffix}. Was it written to its end?") from None
-    return [str(name) for name in frame.columns], frame.astype(object).itertuples(index=False, name=None)
+    return [str(name) for name in frame.columns], frame.astype(object).itertuples(index=False, name=None), None
 
 
 @contextmanager
@@ -149,7 +147,7 @@ def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
         raise SourceError(f"{path} cannot be read as an SQLite database ({type(error).__name__}).") from None
 
 
-def _of_sqlite(connection: sqlite3.Connection, path: Path, wanted: str | None) -> tuple[*Rows, str]:
+def _of_sqlite(connection: sqlite3.Connection, path: Path, wanted: str | None) -> Rows:
     """Read a table; a text in a column that was declared as a date or time is one if it is written as in ISO 8601."""
     listed = sql.statement("catalog/tables_of_sqlite").sql(dialect="sqlite")
     tables = [("", "main", name, 1) for (name,) in connection.execute(listed)]
