@@ -195,8 +195,8 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
     with within(policy.time_limit, begun):
         if policy.time_limit is not None and prepared.source.engine.in_transaction():
             raise UsageError(
-                "The connection has a transaction open, and stopping a statement when time is up would undo it: commit "
-                "it or roll it back first, or leave time_limit out."
+                "The connection has a transaction open, which the end of a time limit would undo: commit it or roll it "
+                "back first, or leave time_limit out."
             )
         key = _key_of(policy, prepared.source)
         policy = replace(with_seed(policy), models=prepared.resolved(policy.models))

@@ -273,8 +273,8 @@ def _find(release: TablesRelease) -> None:
     release.counts, release.people_out = tuple(release.rows.counts()), release.rows.people_out()
     if release.people_out < k:
         raise NoSolutionError(
-            f"Fewer than {k:,} people would be left in the tables, so that none is released. Ask for a smaller "
-            "k, allow less to be suppressed (--max-suppressed), or take more people."
+            f"Fewer than {k:,} people would be left in the tables, so that none is released: lower k, lower "
+            "--max-suppressed, or take more people."
         )
 
 

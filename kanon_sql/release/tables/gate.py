@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 
 def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> None:
-    """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one.
-
-    ``levels`` are those of the quasi-identifiers, by the names that these have where rows are put together.
-
-    Raises:
-        UsageError: naming both columns.
-    """
+    """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one."""
     for member in opened.members:
         if member.roles is not None and (found := next(_found_beside(opened, member, levels), None)) is not None:
             raise UsageError(found.said(opened.place))

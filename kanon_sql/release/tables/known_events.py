@@ -262,12 +262,11 @@ class KnownEvents:
         """Return the exact cost of a node if it is no more than ``most``, else some cost above it or impossible."""
         rounds = self._rounds_at(node)
         self._begun = None  # it goes on
-        items = rounds.items
-        cost = self._cost(node, items, rounds.left)
+        cost = self._cost(node, rounds.items, rounds.left)
         for left in rounds.run(self.opened.policy.km):
             if cost > most or cost == IMPOSSIBLE:  # and what is left out further costs more
                 break
-            cost = self._cost(node, items, left)
+            cost = self._cost(node, rounds.items, left)
         return cost
 
     def left(self, node: Node) -> tuple[Numbers, Numbers]:

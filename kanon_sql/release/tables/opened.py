@@ -447,13 +447,11 @@ def _require_no_keys(opened: OpenedTables, member: Member, refers: Mapping[tuple
         if owner is None and (folded(column.name) not in names or _is_key_of_its_own(member, column)):
             continue
         why = f"refers to {owner}" if owner is not None else "is called like a key of people or of their events"
-        of_people = (
-            f"say that it is how the rows of {member.name} reach a person (person = ...), name it in identifying"
-        )
-        ways_on = "keep a view without it" if member.roles is None else of_people
+        of_people = f"name it as the way of {member.name} to a person (person = ...) or in identifying"
+        fix = "keep a view without it" if member.roles is None else of_people
         raise UsageError(
-            f"Column {column.name!r} of {member.name} would be published as it is, and {why}: {ways_on}, or drop the "
-            'table (rows = "dropped").'
+            f"Column {column.name!r} of {member.name} would be published as it is, and {why}: {fix}, or drop the table "
+            '(rows = "dropped").'
         )
 
 

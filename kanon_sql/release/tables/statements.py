@@ -91,11 +91,10 @@ class ReleasedRows:
     people_in: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        new, events = self.opened.engine.temporary_name, self.opened.events
-        people = [] if self.opened.people is None else [self.opened.people]
+        new = self.opened.engine.temporary_name
         self.people, self._events, self._too_rare = (new(f"kanon_{name}") for name in ("people", "events", "too_rare"))
-        self._rows = {member.name: new("kanon_rows") for member in (*people, *events)}
-        self._left = {member.name: new("kanon_left") for member in events}
+        self._rows = {member.name: new("kanon_rows") for member in self.opened.members if member.roles is not None}
+        self._left = {member.name: new("kanon_left") for member in self.opened.events}
         self.kinds = {one.name: new("kanon_kinds") for one in self._with_kinds if self._is_numbered(one)}
         self._made = Temporary(self.opened.engine)
 
@@ -108,11 +107,7 @@ class ReleasedRows:
         return bool(member.hierarchies) and (self.opened.policy.km > 1 or self.opened.is_referred_to(member))
 
     def make(self) -> None:
-        """Find the people and events that are released.
-
-        Raises:
-            UsageError: the connection profiles its statements, and so would write the key down.
-        """
+        """Find the people and events that are released, unless the connection profiles its statements and their key."""
         require_unprofiled(self.opened.engine)
         self._make_people()
         for member in self.opened.events:

@@ -126,8 +126,8 @@ class TablesSearch:
             if suppressed > limit:  # it is all rows, or none
                 raise NoSolutionError(
                     f"{part.name} has rows of fewer than {k:,} people ({counted(suppressed, 'row')} in all), so that "
-                    f"none could be released, and {limit:,} may be suppressed. Ask for a smaller k, allow more to be "
-                    'suppressed (--max-suppressed), or leave the table out (rows = "dropped").'
+                    f"none could be released, and {limit:,} may be suppressed: lower k, raise --max-suppressed, or "
+                    'leave the table out (rows = "dropped").'
                 )
         try:
             with until(deadline):
