@@ -114,8 +114,9 @@ class ReleasedRows:
             self._make_rows(member)
         self._leave_out_alone()
         if self.opened.policy.km > 1 and self._with_kinds:
-            self._make_events()
-            while sum(self._leave_out(events) for events in range(1, self.opened.policy.km + 1)):
+            events = [sql.query("tables/events", relations={_ROWS: self._left[one.name]}) for one in self._with_kinds]
+            self._made.make(self._events, sql.union_all(events), "which kinds of events each person has")
+            while sum(self._leave_out(number) for number in range(1, self.opened.policy.km + 1)):
                 pass
             self._leave_out_rows()
 
@@ -278,10 +279,6 @@ class ReleasedRows:
         return [EVENT] if self._is_numbered(member) else [THROUGH, *member.labels]
 
     # 4. Several events known
-
-    def _make_events(self) -> None:
-        events = [sql.query("tables/events", relations={_ROWS: self._left[one.name]}) for one in self._with_kinds]
-        self._made.make(self._events, sql.union_all(events), "which kinds of events each person has")
 
     def _leave_out(self, events: int) -> int:
         """Leave out what is too rare in combinations of so many events; return of how many people and kinds."""
