@@ -11,7 +11,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.errors import SourceError, VerificationError, counted
 from kanon_sql.release.append.lock import print_of_release
-from kanon_sql.release.append.store import batches_of, forget_batches, keep_waiting, remember_batch, waiting_table
+from kanon_sql.release.append.store import batches_of, keep_waiting, remember_batch, waiting_table
 from kanon_sql.release.publish.publisher import StagedSink
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.sql import build as sql
@@ -96,10 +96,8 @@ class AppendSink(StagedSink):
         if ledger is not None:
             ledger.remember("table", self.target, rows, written=self.staging)
         keep_waiting(engine, self.target, self.still_waiting, self.suppressed)
-        if self.renewed:
-            forget_batches(engine, self.target)
         batch = replace(self.batch, release=print_of_release(engine, self.target, self.columns))
-        remember_batch(engine, self.target, batch, rows, self.suppressed)
+        remember_batch(engine, self.target, batch, rows, self.suppressed, renewed=self.renewed)
         self.undo()
 
     def _insert(self) -> exp.Expr:

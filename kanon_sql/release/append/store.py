@@ -43,11 +43,6 @@ def batches_of(engine: DuckDBEngine, release: exp.Table) -> list[Batch]:
     return [Batch(*row) for row in rows]
 
 
-def forget_batches(engine: Engine, release: exp.Table) -> None:
-    """Forget the batches that were appended to a table that is another release now."""
-    engine.run(sql.statement("append/forget", values=_named(release)), "forget batches of a release that is gone")
-
-
 def keep_waiting(engine: Engine, release: exp.Table, rows: exp.Table, number: int) -> None:
     """Put so many rows in the place of those that wait to be appended to a release.
 
@@ -61,8 +56,13 @@ def keep_waiting(engine: Engine, release: exp.Table, rows: exp.Table, number: in
         engine.run(sql.drop(waiting), "no rows wait")
 
 
-def remember_batch(engine: Engine, release: exp.Table, batch: Batch, rows_appended: int, rows_waiting: int) -> None:
-    """Remember a batch that was appended to a release, after ``keep_waiting``, which makes the schema."""
+def remember_batch(
+    engine: Engine, release: exp.Table, batch: Batch, rows_appended: int, rows_waiting: int, *, renewed: bool
+) -> None:
+    """Remember a batch that was appended to a release, after ``keep_waiting``, which makes the schema.
+
+    Batches of a table that is another release now (``renewed``) are forgotten.
+    """
     values = {
         **_named(release),
         "made_at": datetime.now(UTC).replace(tzinfo=None).isoformat(sep=" "),
@@ -73,6 +73,8 @@ def remember_batch(engine: Engine, release: exp.Table, batch: Batch, rows_append
         "batch": batch.rows,
         "fingerprint": batch.release,
     }
+    if renewed:
+        engine.run(sql.statement("append/forget", values=_named(release)), "forget batches of a release that is gone")
     engine.run(sql.statement("append/create"), "the table of batches")
     engine.run(sql.statement("append/record", values=values), "remember the batch")
 

@@ -152,27 +152,25 @@ def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
         return None
     if entry.kind == "view":
         return fingerprint.of_view(engine, target) == entry.fingerprint
-    columns, names = engine.columns(target), entry.quasi_identifiers
-    return any(
-        all(find_column(name, columns) is not None for name in [*names, *members])
-        and fingerprint.of_rows(engine, target, names, "is the earlier release what it was?", members)
-        == entry.fingerprint
-        for members in _different(entry.sensitive, [])
-    )
+    # 0.1.0 took the fingerprint of quasi-identifiers alone.
+    of_members = [entry.sensitive, []] if entry.sensitive else [[]]
+    return any(_print_now(engine, entry, members) == entry.fingerprint for members in of_members)
+
+
+def _print_now(engine: DuckDBEngine, entry: Entry, members: list[str]) -> str | None:
+    """Return the fingerprint of the table of a release; None if it has other columns."""
+    target, names = _target_of(entry), entry.quasi_identifiers
+    columns = engine.columns(target)
+    if any(find_column(name, columns) is None for name in [*names, *members]):
+        return None
+    return fingerprint.of_rows(engine, target, names, "is the earlier release what it was?", members)
 
 
 def _appended(engine: DuckDBEngine, entry: Entry) -> int | None:
     """Return how many batches were appended to a table, where it is what they made of it; else None."""
     target = _target_of(entry)
     batches = batches_of(engine, target) if entry.kind == "table" and engine.kind_of(target) == "TABLE" else []
-    columns = engine.columns(target) if batches else ()
-    names = [*entry.quasi_identifiers, *entry.sensitive]
-    if not batches or any(find_column(name, columns) is None for name in names):
-        return None
-    found = fingerprint.of_rows(
-        engine, target, entry.quasi_identifiers, "is the release what was appended to it?", entry.sensitive
-    )
-    return len(batches) if found == batches[-1].release else None
+    return len(batches) if batches and _print_now(engine, entry, entry.sensitive) == batches[-1].release else None
 
 
 def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
@@ -187,15 +185,11 @@ def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
         columns = engine.columns(source)
         return any(
             fingerprint.of_source(engine, source, names) == entry.source_fingerprint
-            for names in _different(entry.fingerprinted_source, entry.quasi_identifiers)
-            if names == entry.quasi_identifiers or all(find_column(name, columns) is not None for name in names)
+            for names in dict.fromkeys(map(tuple, (entry.fingerprinted_source, entry.quasi_identifiers)))
+            if [*names] == entry.quasi_identifiers or all(find_column(name, columns) is not None for name in names)
         )
     except KanonError:
         return None
-
-
-def _different(*lists: list[str]) -> list[list[str]]:
-    return [names for place, names in enumerate(lists) if names not in lists[:place]]
 
 
 def _target_of(entry: Entry) -> exp.Table:
