@@ -272,10 +272,7 @@ def append_to(
             made = publish(sink, ledger, dry_run=dry_run)
         except SourceError as error:
             if engine.is_shared and "conflict" in str(error).lower():
-                raise InUseError(
-                    f"Rows were appended to {release.name} by another cursor meanwhile; nothing was changed by this "
-                    "one. Run it again."
-                ) from None
+                raise InUseError(f"Another cursor appended rows to {release.name} meanwhile: run it again.") from None
             raise
     (rows_released,) = engine.row(sql.select_count(target), "how many rows does the release have?")
     return Appended(
@@ -321,9 +318,8 @@ def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -
     """Raise if several rows of a batch are of one person, also by a column of the new rows that the lock lacks."""
     if again_there := repeated_values(batch, lock.one_each):
         raise UsageError(
-            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two rows of "
-            f"{release.name} had: k would count a person twice. Publish a new release whose lock names the person "
-            "(--entity); or one that counts rows (--count rows)."
+            f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two of "
+            f"{release.name} had: publish a release whose lock names the person (--entity), or counts rows (--count rows)."
         )
     if (refused := refused_of(people_are_counted(new, lock.policy))) is not None:
         raise UsageError(refused.said(new.name))

@@ -90,25 +90,18 @@ def require_lockable(policy: Policy, source: Source) -> None:
         raise UnsuitableError("A lock is for a release in a DuckDB database: leave --lock out.")
     if ALGORITHMS[policy.algorithm].kind not in {_FULL_DOMAIN, _LOCAL}:
         raise UnsuitableError(
-            f"{policy.algorithm} cuts the values of this table into parts: use --algorithm optimal or local, or leave "
-            "--lock out."
+            f"{policy.algorithm} cuts the values of this table into parts: use --algorithm optimal or local."
         )
     if others := [model.name for model in policy.models if not isinstance(model, _UNITE)]:
-        raise UnsuitableError(
-            f"A lock is for k-anonymity, l-diversity and alpha-k-anonymity: {others[0]} compares a class with rows "
-            "outside of it, which change with each append. Leave --lock out, or that model."
-        )
+        why = "compares a class with rows outside of it, which change with each append"
+        raise UnsuitableError(f"{others[0]} {why}: leave --lock out, or that model.")
     if policy.columns.pseudonymize:
-        raise UnsuitableError(
-            "Pseudonyms tie new rows to those before, which is not checked: leave --lock out, or --pseudonymize."
-        )
+        raise UnsuitableError("Pseudonyms tie new rows to earlier ones: leave --lock out, or --pseudonymize.")
     for column, texts in policy.publish.items():
         for rule in parse_publish_rules(column, texts):
             if rule.kind in _OF_OTHER_ROWS:
-                raise UnsuitableError(
-                    f"Column {column!r} is published by {rule.text}, which needs a key or compares rows with one "
-                    "another, and new rows come without the others: leave --lock out, or that rule."
-                )
+                why = "needs a key, or the other rows, which new rows come without"
+                raise UnsuitableError(f"{rule.text} of column {column!r} {why}: leave --lock out, or that rule.")
 
 
 def require_lock_file(path: Path, source: Source, policy: Policy, *, replace: bool) -> None:

@@ -205,9 +205,9 @@ def _constraints(
             own = tuple(called[folded(name)] for name in columns)
             found.append(ConstraintFacts(kind, own, expression, refers))
         elif (schema, table) not in going:
+            key = f"a foreign key to {here['name']!r} ({', '.join(columns)})"
             raise UsageError(
-                f"Table {schema}.{table} has a foreign key to {here['name']!r} ({', '.join(columns)}), whose rows "
-                "would be gone or changed: drop that key, or that table, first."
+                f"Table {schema}.{table} has {key}, whose rows go or change: drop that key or table first."
             )
     return tuple(found)
 

@@ -237,10 +237,8 @@ def _require_same_definition(one: Replaced, made: TableFacts) -> None:
     other += [constraint.name for constraint in set(one.constraints) - set(made.constraints)]
     other += [f"index {index.name}" for index in made.indexes if index not in facts.indexes]
     if other:
-        raise UsageError(
-            f"What {facts.name!r} asks of its columns cannot be carried over unchanged ({', '.join(other)}): drop it "
-            "first. Nothing was changed."
-        )
+        why = f"cannot be carried over unchanged ({', '.join(other)}): drop it first. Nothing was changed."
+        raise UsageError(f"What {facts.name!r} asks of its columns {why}")
 
 
 class _DataFileSink(FileSink):
@@ -269,10 +267,8 @@ def _file_of(source: Source) -> Path:
         raise UsageError(f"{source.address.shown} is only read, never written: give --out FILE instead of --in-place.")
     file = source.database or source.file
     if file is None:
-        raise UsageError(
-            f"{source.name} cannot be anonymized in place: a new file takes the place of the old one. Open the "
-            "database by its path, or make a table of the release."
-        )
+        why = "open its database by its path, or make a table of the release"
+        raise UsageError(f"{source.name} cannot be anonymized in place: {why}.")
     if not file.is_file():
         raise UsageError(f"{file} is not one file: name the file that is to be anonymized in place.")
     return file

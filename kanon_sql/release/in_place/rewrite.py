@@ -438,10 +438,10 @@ def _copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
             for statement in statements:
                 engine.run(statement, "definitions of the new database")
     except SourceError as error:
-        raise SourceError(
-            f"{error} DuckDB cannot copy every definition: a type that is another name of a list of values (ENUM), for "
-            "one. Nothing was changed."
-        ) from None
+        why = (
+            "DuckDB cannot copy every definition, such as a type that is another name of an ENUM. Nothing was changed."
+        )
+        raise SourceError(f"{error} {why}") from None
 
 
 def _make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
@@ -450,10 +450,8 @@ def _make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
         for statement in statements:
             engine.run(statement, "triggers")
     except SourceError:
-        raise UsageError(
-            "A trigger of another table cannot be made again: it uses a column that is gone, or takes labels for "
-            "numbers. Change or drop it first. Nothing was changed."
-        ) from None
+        why = "it uses a column that is gone, or takes labels for numbers. Change or drop it first"
+        raise UsageError(f"A trigger of another table cannot be made again: {why}. Nothing was changed.") from None
 
 
 def require_no_lists(new: Engine, listed: frozenset[str]) -> None:

@@ -272,10 +272,11 @@ def require_types(publication: Publication, format_name: str) -> None:
         require_size(0, len(publication.published_types))
     for name, kind in publication.published_types.items():
         if any(pattern.search(kind) for pattern in unknown) or (format_name == EXCEL and not can_hold(kind)):
-            raise UsageError(
-                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
-                "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
-            )
+            raise _unfit(name, f"is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged")
+
+
+def _unfit(name: str, why: str) -> UsageError:
+    return UsageError(f"Column {name!r} {why}: cast it to VARCHAR in a view, drop it, or write another format.")
 
 
 def _as_text_written(query: exp.Select, publication: Publication, format_name: str) -> exp.Select:
@@ -419,31 +420,21 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
     than readers keep; or the null of JSON, which cannot be told from NULL.
     """
     types = publication.published_types
-    for name in publication.quasi_identifiers:
-        if types[name] == "JSON":
-            raise UsageError(
-                f"Column {name!r} is of type JSON, which a file of JSON has without its white space, so that "
-                "other values are alike there than in the table: cast it to VARCHAR in a view, or write another format."
-            )
-    rows = _as_text(path, "json", types)
+    if named := [name for name in publication.quasi_identifiers if types[name] == "JSON"]:
+        raise _unfit(named[0], "is of type JSON, whose white space a file of JSON loses, and with it differences")
 
     def is_no_number(value: exp.Column) -> exp.Expr:
-        return exp.func("REGEXP_MATCHES", sql.cast(value, "VARCHAR"), sql.literal(_NO_NUMBER), dialect="duckdb")
+        return sql.matches(sql.cast(value, "VARCHAR"), _NO_NUMBER)
+
+    def is_null(value: exp.Column) -> exp.Expr:
+        return sql.cast(value, "VARCHAR").eq("null")
 
     no_number = [name for name, kind in types.items() if _MAY_BE_NO_NUMBER.search(kind)]
-    for name, count in _counted(engine, no_number, is_no_number, rows):
-        raise UsageError(
-            f"Column {name!r} has NaN or infinity in {count:,} rows of the release, which JSON does not have: cast "
-            "it to VARCHAR in a view, drop it, or write another format."
-        )
+    rows = _as_text(path, "json", types)
+    _require_none(engine, no_number, is_no_number, rows, "has NaN or infinity in {} rows, which JSON does not have")
     nothing = [name for name, kind in types.items() if kind == "JSON"]
-    for name, count in _counted(
-        engine, nothing, lambda value: sql.cast(value, "VARCHAR").eq("null"), publication.source
-    ):
-        raise UsageError(
-            f"Column {name!r} is the null of JSON in {count:,} rows, which in a file of JSON is the NULL of SQL: make "
-            "it NULL in a view, drop it, or write another format."
-        )
+    source, why = publication.source, "is the null of JSON in {} rows, which a file of JSON has for the NULL of SQL"
+    _require_none(engine, nothing, is_null, source, why)
     _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "who reads JSON")
 
 
@@ -468,19 +459,17 @@ def _require_short(engine: Engine, publication: Publication, types: re.Pattern[s
         )
         return exp.GT(this=exp.Length(this=digits), expression=sql.literal(most))
 
-    for name, count in _counted(engine, names, is_long, publication.source):
-        raise UsageError(
-            f"Column {name!r} has numbers of more than {most} digits in {count:,} rows, and {reader} gets other ones: "
-            "cast it to VARCHAR in a view, drop it, or write another format."
-        )
+    why = f"has numbers of more than {most} digits in {{}} rows, and {reader} gets other ones"
+    _require_none(engine, names, is_long, publication.source, why)
 
 
-def _counted(
-    engine: Engine, names: list[str], condition: Callable[[exp.Column], exp.Expr], rows: exp.Table
-) -> list[tuple[str, int]]:
-    """Return the columns that meet a condition in some rows, each with the number of these."""
-    if not names:
-        return []
-    found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
-    counts = engine.row(exp.select(*found).from_(rows.copy()), "values that others do not have")
-    return [(name, count) for name, count in zip(names, counts, strict=True) if count]
+def _require_none(
+    engine: Engine, names: list[str], condition: Callable[[exp.Column], exp.Expr], rows: exp.Table, why: str
+) -> None:
+    """Raise if a column meets a condition in some rows; ``why`` has a place for their number."""
+    if names:
+        found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
+        counts = engine.row(exp.select(*found).from_(rows.copy()), "values that others do not have")
+        for name, count in zip(names, counts, strict=True):
+            if count:
+                raise _unfit(name, why.format(f"{count:,}"))

@@ -96,10 +96,7 @@ class Taken:
         query = exp.select(sql.count_rows()).from_(source.copy())
         (rows,) = self.bench.searching.row(query, "does the table have as many rows as it had?")
         if rows != expected.rows_in:
-            raise VerificationError(
-                f"The table has {rows:,} rows and had {expected.rows_in:,} when it was searched. Nothing was kept; run "
-                "it again."
-            )
+            raise VerificationError(f"The table has {rows:,} rows and had {expected.rows_in:,} before: run it again.")
         return replace(expected, rows_in=None)
 
 

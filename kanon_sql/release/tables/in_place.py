@@ -55,10 +55,7 @@ def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts
     engine, opened = release.opened.engine, release.opened
     people = [member for member in opened.members if member.roles is not None]
     if views := [member.name for member in people if engine.kind_of(member.relation) != "TABLE"]:
-        raise UsageError(
-            f"{', '.join(map(repr, views))} {'is a view' if len(views) == 1 else 'are views'}, without rows of their "
-            "own: name the tables behind them in the policy, or give the release another place."
-        )
+        raise UsageError(f"{views[0]!r} is a view: name the tables behind it, or give the release another place.")
     gone = [table for table in opened.dropped if engine.kind_of(table) == "TABLE"]
     places = [opened.place_of(table) for table in (*(one.relation for one in people), *gone)]
     going = frozenset(places)

@@ -50,8 +50,7 @@ class SeveralTables(Released[PublishedTables]):
     def __init__(self, found: FoundTables) -> None:
         if found.gone:
             raise UsageError(
-                f"The tables of {found.opened.place} were anonymized in place: the rows that they had are gone. Open "
-                "it again."
+                f"{found.opened.place} was anonymized in place: the rows that they had are gone. Open it again."
             )
         self.found, self.opened, self.engine = found, found.opened, found.opened.engine
         self.members = {member.name: member for member in found.opened.members}
@@ -113,8 +112,7 @@ def put_in_place(found: FoundTables, backup: Path | None, *, dry_run: bool, igno
     file, tables = found.opened.file, SeveralTables(found)
     if file is None:
         raise UsageError(
-            f"The tables of {found.opened.place} cannot be anonymized in place: a new file takes the place of the old "
-            "one, which must be a DuckDB file that is named by its path. Give the release another place."
+            f"{found.opened.place} is not a DuckDB file named by its path: give the release another place."
         )
     check_backup(file, backup)
     require_apart(found.policy.key_file, [backup], "the backup")
@@ -239,10 +237,7 @@ class _DirectorySink(Sink[PublishedTables]):
         self.path, self.format_name = path, format_name
         released.require_own_names()
         if wrong := [one.name for one in released.members.values() if not _is_name_of_file(one.relation.name)]:
-            raise UsageError(
-                f"{wrong[0]!r} cannot be the name of a file: release the tables to a database (--out) or to a schema "
-                "(--into-schema)."
-            )
+            raise UsageError(f"{wrong[0]!r} cannot be the name of a file: use --out or --into-schema.")
 
     @contextmanager
     def opened(self) -> Iterator[None]:
