@@ -319,7 +319,7 @@ def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -
     if again_there := repeated_values(batch, lock.one_each):
         raise UsageError(
             f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two of "
-            f"{release.name} had: publish a release whose lock names the person (--entity), or counts rows (--count rows)."
+            f"{release.name} had: publish one whose lock names the person (--entity), or counts rows (--count rows)."
         )
     if (refused := refused_of(people_are_counted(new, lock.policy))) is not None:
         raise UsageError(refused.said(new.name))

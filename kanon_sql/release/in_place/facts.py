@@ -232,8 +232,7 @@ def _collations(engine: Engine, here: dict[str, str]) -> dict[str, str]:
 
 def triggers_of(engine: Engine) -> tuple[Trigger, ...]:
     """Return the triggers of all tables."""
-    rows = engine.rows(sql.statement("in_place/triggers"), "triggers of the database")
-    return tuple(Trigger(*row) for row in rows)
+    return tuple(Trigger(*row) for row in engine.rows(sql.statement("in_place/triggers"), "triggers of the database"))
 
 
 def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tuple[str, ...]:
@@ -351,10 +350,10 @@ def try_views(
 ) -> None:
     """Read every view over tables in the new database, and bind all others; refuse if one fails that worked before."""
     with opened() as new:
-        failing = [(view, _is_read) for view in over if not _is_read(new, view)]
-        others = [view for view in views_of(new) if (view.schema, view.name) not in {(v.schema, v.name) for v in over}]
-        failing += [(view, _is_bound) for view in others if not _is_bound(new, view)]
-    if broken := [view.name for view, works in failing if works(old, view)]:
+        read = {(view.schema, view.name) for view in over}
+        others = [view for view in views_of(new) if (view.schema, view.name) not in read]
+        failing = [view for view in (*over, *others) if not _works(new, view, is_read=view in over)]
+    if broken := [view.name for view in failing if _works(old, view, is_read=view in over)]:
         as_before = f"{', '.join(map(repr, tables))} as {'it was' if len(tables) == 1 else 'they were'}"
         raise UsageError(
             f"Views would fail without {as_before} ({', '.join(broken)}): they use columns that are gone, or take "
@@ -362,22 +361,16 @@ def try_views(
         )
 
 
-def _is_read(engine: Engine, view: ViewFacts) -> bool:
+def _works(engine: Engine, view: ViewFacts, *, is_read: bool) -> bool:
+    """Return True if all that a view names is there, and its rows can be read."""
     relation = sql.relation(view.name, view.schema)
     try:
-        row = unused_name("kanon_row", [column.name for column in engine.columns(relation)])
-        hashed = sql.named(exp.Anonymous(this="HASH", expressions=[sql.column(row)]), row)
-        every = exp.select(hashed).from_(sql.aliased(relation, row)).subquery("rows")
-        engine.row(exp.select(exp.Count(this=sql.column(row))).from_(every), f"does the view {view.name} work?")
-    except SourceError:
-        return False
-    return True
-
-
-def _is_bound(engine: Engine, view: ViewFacts) -> bool:
-    """Return True if all that a view names is there."""
-    try:
-        engine.columns(sql.relation(view.name, view.schema))
+        columns = engine.columns(relation)
+        if is_read:
+            row = unused_name("kanon_row", [column.name for column in columns])
+            hashed = sql.named(exp.Anonymous(this="HASH", expressions=[sql.column(row)]), row)
+            every = exp.select(hashed).from_(sql.aliased(relation, row)).subquery("rows")
+            engine.row(exp.select(exp.Count(this=sql.column(row))).from_(every), f"does the view {view.name} work?")
     except SourceError:
         return False
     return True

@@ -314,7 +314,12 @@ def siblings_of(
         if not {folded(name) for name in other.columns} & here.keys():
             continue
         columns = engine.columns(sql.relation(other.name, other.schema))
-        same = [c for c in columns if folded(c.name) in here and _is_alike(c, here[folded(c.name)])]
+        same = [
+            column
+            for column in columns
+            if (own := here.get(folded(column.name))) is not None
+            and (column.type == own.type or column.family == own.family != "other")
+        ]
         if tells([folded(column.name) for column in same]):
             found[_shown(other, facts)] = tuple(column.name for column in same)
     return found
@@ -368,10 +373,6 @@ def _others(facts: TableFacts) -> list[OtherTable]:
 
 def _shown(other: OtherTable, facts: TableFacts) -> str:
     return other.name if other.schema == facts.schema else f"{other.schema}.{other.name}"
-
-
-def _is_alike(one: Column, other: Column) -> bool:
-    return one.type == other.type or one.family == other.family != "other"
 
 
 def _rows(engine: Engine, relation: exp.Table) -> int:
