@@ -229,10 +229,7 @@ def release_plan_of(
     stands_alone: bool = False,
     dialect: str = "duckdb",
 ) -> Plan:
-    """Return the statements from source to release; of what they must write out, values of published rows only.
-
-    What the dialect cannot say of the rule of a hierarchy is written out. See ``plan_of`` for the other arguments.
-    """
+    """Return the plan of a release; what its dialect cannot compute is written out, of published rows only."""
     # The view that has pseudonyms, or columns published by rules, is made after the hierarchies.
     own = None if (publication.pseudonyms or publication.rules) is not None else publication.source
     keeps_lookups = destination.into is not None and destination.kind != "table"

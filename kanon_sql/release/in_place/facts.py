@@ -155,10 +155,7 @@ def facts_of(source: Source) -> TableFacts:
 def facts_of_table(
     engine: Engine, schema: str, name: str, going: frozenset[tuple[str, str]] = frozenset()
 ) -> TableFacts:
-    """Return what stands around a table; refuse where other tables or views of ours rest on its rows.
-
-    ``going`` has the schema and name of tables that will not be there any more.
-    """
+    """Return what stands around a table; refuse if tables that are not ``going``, or our views, rest on it."""
     here = {"schema": schema, "name": name}
     tables, views = tables_of(engine), views_of(engine)
     columns = engine.rows(sql.statement("in_place/columns", values=here), "columns of the table")
@@ -191,12 +188,9 @@ def facts_of_table(
 def _constraints(
     engine: Engine, here: dict[str, str], names: Sequence[str], going: frozenset[tuple[str, str]]
 ) -> tuple[ConstraintFacts, ...]:
-    """Return the constraints of a table; refuse where a table that stays has a foreign key to it.
-
-    A constraint may write a column in another case: it is called by its own name.
-    """
+    """Return the constraints of a table; refuse if a table that stays has a foreign key to it."""
     found = []
-    called = {folded(name): name for name in names}
+    called = {folded(name): name for name in names}  # a constraint may write a column in another case
     for schema, table, kind, columns, expression, referenced, there in engine.rows(
         sql.statement("in_place/constraints", values=here), "constraints of the table"
     ):

@@ -358,10 +358,7 @@ def _telling(source: Source, publication: Publication) -> Callable[[Sequence[str
 
 
 def telling(quasi_identifiers: Iterable[Column], hidden: Iterable[Column]) -> Callable[[Sequence[str]], bool]:
-    """Return a function: do some columns, of folded names, lead to rows of the release or name people?
-
-    ``hidden`` are columns whose raw values are not published.
-    """
+    """Return a function: do columns of folded names lead to rows of the release, or name people (``hidden``)?"""
     generalized, secret = ({folded(column.name) for column in columns} for columns in (quasi_identifiers, hidden))
     return lambda columns: bool(secret & {*columns} or (generalized & {*columns} and len(columns) > 1))
 

@@ -264,10 +264,7 @@ def _replaced(
 
 
 def _altered_views(facts: TableFacts, same: Sequence[str], published: set[str]) -> tuple[str, ...]:
-    """Return the views and macros over a table that say something else now, each with what that may be.
-
-    That is a view which reads an altered column by its name, with a star, or from such a view.
-    """
+    """Return macros over a table, and views that read an altered column: by its name, a star, or such a view."""
     altered = {folded(column.name) for column in facts.columns if column.name not in same}
     gone = {folded(column.name) for column in facts.columns if column.name not in published}
     found: dict[str, str] = {}

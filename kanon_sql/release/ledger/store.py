@@ -100,10 +100,7 @@ class Entry:
 
     @property
     def hold_out(self) -> dict[str, Any] | None:
-        """The rows that it was made of, if others were held out: ``fingerprint`` of ``columns``, and held-out ``rows``.
-
-        The columns are those that the release is made from: the published ones and the one that names the person.
-        """
+        """The ``fingerprint`` of its ``columns`` and the person in other rows than held-out ones, and how many these are."""
         apart: dict[str, Any] | None = self.policy.get(HOLD_OUT)
         return apart
 
@@ -225,9 +222,6 @@ def remembered_policy(
 ) -> dict[str, Any]:
     """Return what is remembered of a policy: names of columns, models with their bounds, how it was searched.
 
-    ``time_zone`` is that of labels and texts, if the table has columns of one. ``prepared`` are digests of the rules by
-    which columns were prepared.
-
     The seed is left out: no check needs it, and a ledger should say no more of how rows came to stand where they stand,
     and of what was drawn, than it must.
     """
@@ -290,10 +284,7 @@ def _require_readable(engine: DuckDBEngine) -> None:
 
 @contextmanager
 def alone(engine: DuckDBEngine) -> Iterator[None]:
-    """Keep other runs from the ledger until the end, and read it as it is now.
-
-    A DuckDB file is open for writing here alone; in a warehouse, others may have written since its rows were searched.
-    """
+    """Keep other runs from the ledger until the end, and read it as it is now: others write to that of a warehouse."""
     _require_readable(engine)
     with engine.alone(_ledger_table(), sql.query("ledger/entries")):
         yield

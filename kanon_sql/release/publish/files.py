@@ -363,10 +363,7 @@ def plain_copy(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
 def file_as_rows(
     path: Path, format_name: str, types: Mapping[str, str], publication: Publication | None = None
 ) -> exp.Subquery:
-    """Return a file as a subquery: read as text, so that nothing is guessed, then cast to what it must be.
-
-    Without a publication it is a plain CSV or Parquet file.
-    """
+    """Return a file, plain without a publication, as a subquery: read as text, so that nothing is guessed, and cast."""
     if format_name == "parquet":
         reader = read_from("read_parquet", str(path), {})
         query = exp.select(*map(sql.column, types))

@@ -435,10 +435,7 @@ class ViewSink(TableSink):
 
 
 class FrameSink(StagedSink):
-    """A data frame, by a temporary table: ``frame`` is what ``fetch`` makes of it.
-
-    A dry run has the target under whose name the ledger checks the release.
-    """
+    """A data frame: what ``fetch`` makes of a temporary table. A dry run has the target that the ledger checks."""
 
     kind = "data frame"
     temporary = True

@@ -63,10 +63,7 @@ def put(
     destination: Destination,
     ledger: Ledger | None = None,
 ) -> Published:
-    """Put a release where a destination says.
-
-    A dry run makes, verifies and checks all of it, for a table or a view as a temporary table, and removes it.
-    """
+    """Put a release where a destination says; a dry run makes, verifies and checks all of it, and removes it."""
     released = OneTable(source, publication, expected)
     if ledger is not None and destination.out is not None and not destination.dry_run:
         ledger.open()

@@ -153,10 +153,7 @@ def _tables_of_view(warehouse: Warehouse, view: exp.Table) -> list[exp.Table]:
 
 
 def _verified(bench: Workbench, publication: Publication, staging: exp.Table, expected: Expected) -> Verification:
-    """Return what is found in a release that the warehouse has; its classes are fetched by one scan of it.
-
-    By another one, the values of columns that are published by rules, each by itself.
-    """
+    """Fetch the classes of a release by one scan, values of columns with rules by another one, and verify them."""
     lookups = readable_lookups(publication.hierarchies)
     columns = bench.mirror(staging).columns
     if (rules := publication.rules) is not None:
@@ -176,10 +173,7 @@ def _verified(bench: Workbench, publication: Publication, staging: exp.Table, ex
 def _named(
     bench: Workbench, warehouse: Warehouse, staging: exp.Table, target: exp.Table, kind: RelationKind
 ) -> Iterator[None]:
-    """Give what was verified its name, for good if what is done inside ends well.
-
-    Where there are no transactions, what is replaced stands aside meanwhile, and comes back if anything fails.
-    """
+    """Give what was verified its name. Without transactions, what it replaces stands aside until all is well."""
     existing = warehouse.kind_of(target)
     if existing is not None and warehouse.all_or_nothing:
         warehouse.drop(target, existing)

@@ -55,10 +55,7 @@ if TYPE_CHECKING:
 
 
 class Taken:
-    """A release that the warehouse makes and the workbench takes over in batches, as a temporary table.
-
-    ``publication`` has the types that its columns have on the workbench.
-    """
+    """A release that the warehouse makes and the workbench takes over in batches, with its own types of columns."""
 
     def __init__(self, source: Source, publication: Publication) -> None:
         self.bench, self.warehouse, self._made = source.workbench, source.workbench.warehouse, publication
@@ -177,10 +174,7 @@ def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
 
 
 def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, live: bool = False) -> Publication:
-    """Carry over what a publishing statement joins, and return what is published as the warehouse makes it.
-
-    With ``live`` it is for a view, which must know what to do with values that come later.
-    """
+    """Carry over what a publishing statement joins; if ``live``, for a view, which meets values that come later."""
     for hierarchy in joined_hierarchies(publication):
         if hierarchy.stored is None:
             _carry_hierarchy(bench, warehouse, publication, hierarchy)

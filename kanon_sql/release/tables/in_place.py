@@ -48,10 +48,7 @@ def tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[Publishe
 
 
 def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts]]:
-    """Return the facts of the tables that are replaced, by their names in the policy, and of those that go.
-
-    A table that is kept stays where it is, like all that the policy does not name.
-    """
+    """Return the facts of the tables that are replaced, by name, and of those that go; kept ones stay."""
     engine, opened = release.opened.engine, release.opened
     people = [member for member in opened.members if member.roles is not None]
     if views := [member.name for member in people if engine.kind_of(member.relation) != "TABLE"]:

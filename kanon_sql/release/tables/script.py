@@ -56,10 +56,7 @@ def tables_script(release: FoundTables, found: slice, schema: str, *, everything
 
 
 def _with_published_values(release: FoundTables, found: slice) -> tuple[FoundTables, slice]:
-    """Return the release made with lookups of the values of released rows, and the statements that find its rows.
-
-    That is the release itself if no lookup is written out. A release with other rows is refused.
-    """
+    """Make the release with lookups of released values, if some are written out; refuse one with other rows."""
     engine, written = release.opened.engine, []
 
     def with_published_values(member: Member, column: Column, hierarchy: Hierarchy) -> Hierarchy:
