@@ -100,7 +100,7 @@ class Entry:
 
     @property
     def hold_out(self) -> dict[str, Any] | None:
-        """The ``fingerprint`` of its ``columns`` and the person in other rows than held-out ones, and how many these are."""
+        """A fingerprint of its columns and the person in the rows that were not held out, and how many these others are."""
         apart: dict[str, Any] | None = self.policy.get(HOLD_OUT)
         return apart
 
