@@ -100,7 +100,7 @@ class Entry:
 
     @property
     def hold_out(self) -> dict[str, Any] | None:
-        """A fingerprint of its columns and the person in the rows that were not held out, and how many these others are."""
+        """How many ``rows`` were held out, and the ``fingerprint`` of ``columns`` in the others; None if none were."""
         apart: dict[str, Any] | None = self.policy.get(HOLD_OUT)
         return apart
 
