@@ -100,8 +100,8 @@ def require_lockable(policy: Policy, source: Source) -> None:
     for column, texts in policy.publish.items():
         for rule in parse_publish_rules(column, texts):
             if rule.kind in _OF_OTHER_ROWS:
-                why = "needs a key, or the other rows, which new rows come without"
-                raise UnsuitableError(f"{rule.text} of column {column!r} {why}: leave --lock out, or that rule.")
+                why = "needs a key, or compares rows with one another: leave --lock out, or that rule"
+                raise UnsuitableError(f"{rule.text} of column {column!r} {why}.")
 
 
 def require_lock_file(path: Path, source: Source, policy: Policy, *, replace: bool) -> None:
