@@ -443,7 +443,7 @@ def test_backups_that_cannot_be(hospital: Path) -> None:
     refused(hospital, "the file itself", backup=hospital)
     refused(hospital, "does not exist", SourceError, backup=hospital.parent / "nowhere" / "b.duckdb")
     refused(hospital, "is a directory", SourceError, backup=hospital.parent)
-    refused(hospital, "backup=FILE to keep a copy of their file, or backup=False", backup=None)
+    refused(hospital, "backup=FILE to keep a copy of them, or backup=False", backup=None)
 
 
 @pytest.mark.thorough
@@ -525,7 +525,7 @@ def test_the_ledger_is_asked(hospital: Path) -> None:
         (["--in-place", "--no-backup", "--out", "x.csv"], "--in-place"),
         (["--backup", "x", "--into", "y"], "give --in-place"),
         (["--no-backup", "--into", "y"], "give --in-place"),
-        (["--in-place"], "add --backup FILE to keep a copy of their file, or --no-backup"),
+        (["--in-place"], "add --backup FILE to keep a copy of them, or --no-backup"),
         (["--in-place", "--dry-run"], "add --backup FILE"),
         (["--in-place", "--backup", "x", "--no-backup"], "do not go together"),
         (["--dry-run"], "--into"),

@@ -205,7 +205,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same(clinic: Path) -> None:
         for again in (lambda: release.in_place(backup=False), release.verified, lambda: release.to_schema("released")):
             with pytest.raises(UsageError, match="the rows that they had are gone"):
                 again()
-        with pytest.raises(UsageError, match="leaves nothing"):
+        with pytest.raises(UsageError, match="report of a release in place is not for"):
             report_tables(release, done)
     assert tried.in_place is not None
     assert done.in_place is not None
@@ -429,7 +429,7 @@ def test_backups_that_cannot_be(clinic: Path) -> None:
     taken.write_text("x")
     refused(clinic, "exists already", backup=taken)
     refused(clinic, "the file itself", backup=clinic)
-    refused(clinic, "backup=FILE to keep a copy of their file, or backup=False", backup=None)
+    refused(clinic, "backup=FILE to keep a copy of them, or backup=False", backup=None)
     refused(clinic, "does not exist", SourceError, backup=clinic.parent / "nowhere" / "b.duckdb")
 
 
