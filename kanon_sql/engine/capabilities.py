@@ -23,6 +23,9 @@ _CALLED: dict[Place, str] = {
 }
 
 
+_PARQUET = "leave it out, or export the table to a Parquet file first"
+
+
 class Capability(NamedTuple):
     """A row.
 
@@ -34,7 +37,7 @@ class Capability(NamedTuple):
     """
 
     where: str
-    way_on: str = "leave it out, or export the table to a Parquet file first"
+    way_on: str = _PARQUET
     of_several: str = "leave it out, or release that table by itself"
     settings: tuple[str, ...] = ()
 
@@ -83,7 +86,10 @@ SETTINGS: dict[str, Capability] = {
     "prepare": Capability("+-++", settings=("prepare",)),
     "a new column by an expression": Capability("+---", "make it in a view there, and name that"),
     "publish": Capability("+-++", settings=("publish",)),
-    "publish: hash, redact, shift-dates": Capability("+---"),
+    "publish: hash, shift-dates": Capability(
+        "+---", f"{_PARQUET}: the key of pseudonyms would be in statements, which servers may log"
+    ),
+    "publish: redact": Capability("+---", f"{_PARQUET}: regular expressions of servers find something else"),
     "pseudonymize": Capability("+---", of_several="person and key become pseudonyms", settings=("pseudonymize",)),
     "a table (--into)": Capability("+-++", of_several="give --into-schema NAME", settings=("into",)),
     "a schema, a directory (--into-schema, --out-dir)": Capability(

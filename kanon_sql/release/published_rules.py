@@ -255,14 +255,12 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
 
 
 def refuse_in_warehouse(source: Source, policy: Policy) -> None:
-    """Raise where a table is in a warehouse and a rule cannot be used there.
-
-    The key of keyed rules would be in statements, which servers may log; patterns of redact are those of DuckDB.
-    """
+    """Raise where a table is in a warehouse and a rule cannot be used there."""
     for name, texts in policy.publish.items():
         for rule in parse_publish_rules(name, texts):
             if rule.kind in {*KEYED, "redact"}:
-                source.require("publish: hash, redact, shift-dates", f"The rule {rule.text} of column {name!r}")
+                row = "publish: redact" if rule.kind == "redact" else "publish: hash, shift-dates"
+                source.require(row, f"The rule {rule.text} of column {name!r}")
 
 
 # The value of a column by its rule
