@@ -1,7 +1,7 @@
 """Settings of a policy, each declared once; and what other values of a kanon.toml must be.
 
-A setting is a field of ``SetPolicy`` or ``Destination`` that is made by ``setting``. From it come its keyword, its option, its place in
-kanon.toml, its line in ``kanon settings`` and the sentence of its error.
+A setting is a field of ``SetPolicy`` or ``Destination`` that is made by ``setting``. From it come its keyword, its
+option, its place in kanon.toml, its line in ``kanon settings`` and the sentence of its error.
 """
 
 from __future__ import annotations
