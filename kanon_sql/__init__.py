@@ -78,10 +78,11 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.clean import Cleaned, clean
     from kanon_sql.release.ledger.earlier import Remembered, forget, ledger
     from kanon_sql.release.prepared_table import Compared, Comparison, PreparedTable, SatisfyingNode, prepare
-    from kanon_sql.release.publish.publisher import InPlace, Published, PublishedTables
+    from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
     from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables
     from kanon_sql.release.tables.found_people import FoundPeople
+    from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.statements import TableCounts
     from kanon_sql.release.tables.verify import Promise, TablesVerification
     from kanon_sql.risks.estimators.assessment import Risk
@@ -160,7 +161,7 @@ _HOME = {
     "FoundPeople": "release.tables.found_people",
     "TablesAttacked": "evidence.tables",
     "Promise": "release.tables.verify",
-    "PublishedTables": "release.publish.publisher",
+    "PublishedTables": "release.tables.publish",
     "TableCounts": "release.tables.statements",
     "TablesRelease": "release.tables.anonymize",
     "TablesVerification": "release.tables.verify",

@@ -56,9 +56,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.publish.publisher import Published, PublishedTables
+    from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.script import Script
     from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
 
 SqlOfRelease = Annotated[
     Literal["release", "all"] | None,

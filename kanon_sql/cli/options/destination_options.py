@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.report.written import Report
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.publish.publisher import Published, PublishedTables
+    from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.release import Release
     from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
 
 IntoOption = Annotated[str | None, of_setting(DESTINATION["into"])]
 OutOption = Annotated[Path | None, of_setting(DESTINATION["out"])]

@@ -22,8 +22,8 @@ from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
-    from kanon_sql.release.publish.publisher import PublishedTables
     from kanon_sql.release.tables.anonymize import TablesRelease
+    from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.verify import TablesVerification
 
 _STEPS_SHOWN = 12

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from kanon_sql.evidence.report.figures import ReportedAttack
     from kanon_sql.evidence.standards.judge import CheckedStandard
-    from kanon_sql.release.publish.publisher import PublishedTables
     from kanon_sql.release.tables.anonymize import TablesRelease
     from kanon_sql.release.tables.opened import KeyColumn, Member
+    from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.statements import TableCounts
     from kanon_sql.release.tables.verify import Promise
 

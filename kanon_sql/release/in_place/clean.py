@@ -19,7 +19,7 @@ from kanon_sql.release.in_place.rewrite import (
     require_copyable,
     rewrite_of,
 )
-from kanon_sql.release.publish.publisher import Published, Released, publish
+from kanon_sql.release.publish.publisher import Published, Releasing, publish
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -123,7 +123,7 @@ def clean(
     )
 
 
-class _Nothing(Released[Published]):
+class _Nothing(Releasing[Published]):
     """No table: all that is in a database goes on, or is left out."""
 
     published, names = Published, ()

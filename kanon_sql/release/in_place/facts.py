@@ -316,10 +316,10 @@ def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[Vie
 
 def in_order_of_reading(views: Sequence[ViewFacts]) -> list[ViewFacts]:
     """Return views so that each comes after those that it reads."""
-    return ordered(views, lambda view, other: other is not view and view.may_read(other.schema, other.name))
+    return in_turn(views, lambda view, other: other is not view and view.may_read(other.schema, other.name))
 
 
-def ordered(waiting: Sequence[Item], comes_after: Callable[[Item, Item], bool]) -> list[Item]:
+def in_turn(waiting: Sequence[Item], comes_after: Callable[[Item, Item], bool]) -> list[Item]:
     """Return items in an order; those of a circle as they are."""
     found: list[Item] = []
     while waiting:

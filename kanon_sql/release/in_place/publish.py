@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.rewrite import Replaced, Rewrite
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
-    from kanon_sql.release.publish.publisher import OneTable, Published, Released
+    from kanon_sql.release.publish.publisher import OneTable, Published, Releasing
 
 
 def check_in_place(source: Source, backup: Path | None) -> None:
@@ -103,7 +103,7 @@ def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> 
 class TablesInPlace(Generic[Outcome]):
     """Tables whose place a release takes, and what stands around them."""
 
-    released: Released[Outcome]
+    released: Releasing[Outcome]
     name: str  # in messages, with the file
     places: Mapping[str, tuple[str, str]]  # schema and table, by the names of the released tables
     rewrite: Callable[[str], Rewrite]  # returns the statements that make a new database of that name

@@ -29,8 +29,8 @@ from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
 from kanon_sql.release.in_place.facts import (
     ALL_COLUMNS,
     in_order_of_reading,
+    in_turn,
     lookups_left,
-    ordered,
     tables_of,
     triggers_of,
     views_of,
@@ -215,7 +215,7 @@ def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
             other is not table and other.schema == table.schema and folded(other.name) in map(folded, table.referenced)
         )
 
-    return ordered(tables, refers)
+    return in_turn(tables, refers)
 
 
 def _replaced(

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Destination
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
-    from kanon_sql.release.publish.publisher import OneTable, Released
+    from kanon_sql.release.publish.publisher import OneTable, Releasing
 
 DATABASE = "duckdb"
 """The format of files that are databases."""
@@ -177,7 +177,7 @@ class DatabaseSink(Sink[Outcome]):
 
     kind = "database"
 
-    def __init__(self, released: Released[Outcome], path: Path) -> None:
+    def __init__(self, released: Releasing[Outcome], path: Path) -> None:
         super().__init__(released, path, str(path))
         require_no_log(path)
         self.path = path

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.ledger import Ledger, LedgerOutcome
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.warehouse_tables import Taken
-    from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
@@ -197,17 +196,10 @@ class Published(PublishedRelease):
     verification: Verification
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishedTables(PublishedRelease):
-    """Released tables that were made and verified: where they are, and what was found in them."""
-
-    verification: TablesVerification
-
-
 Outcome = TypeVar("Outcome", bound=PublishedRelease)
 
 
-class Released(ABC, Generic[Outcome]):
+class Releasing(ABC, Generic[Outcome]):
     """A table, or several together, of which a sink makes a release."""
 
     published: type[Outcome]
@@ -233,7 +225,7 @@ class Released(ABC, Generic[Outcome]):
         """Return what is found in the released tables; raise unless they are what they should be."""
 
 
-class OneTable(Released[Published]):
+class OneTable(Releasing[Published]):
     """A table; if a warehouse has it, ``take_over`` lets the warehouse make the release."""
 
     published, names = Published, ("",)
@@ -292,7 +284,7 @@ class Sink(ABC, Generic[Outcome]):
     temporary = False  # whether ``make`` makes temporary tables
     outcome: InPlace | None = None
 
-    def __init__(self, released: Released[Outcome], target: exp.Table | Path | None, name: str) -> None:
+    def __init__(self, released: Releasing[Outcome], target: exp.Table | Path | None, name: str) -> None:
         self.released = released
         self.engine, self.target, self.name = released.engine, target, name
 

@@ -50,10 +50,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Listener
     from kanon_sql.measures.base import Cost
-    from kanon_sql.release.publish.publisher import PublishedTables
     from kanon_sql.release.script import Script
     from kanon_sql.release.tables.opened import Member
-    from kanon_sql.release.tables.publish import Format
+    from kanon_sql.release.tables.publish import Format, PublishedTables
     from kanon_sql.release.tables.verify import TablesVerification
     from kanon_sql.search.problem import Stopped
 
@@ -141,7 +140,9 @@ class TablesRelease(FoundTables, Proof):
         Tables that the policy drops go too. The release is of no more use afterwards: its original rows are gone.
         ``backup`` and the errors are those of ``Release.in_place``.
         """
-        return publish.put_in_place(self, decided_backup(backup), dry_run=dry_run, ignore_ledger=ignore_ledger)
+        from kanon_sql.release.tables.in_place import put_in_place
+
+        return put_in_place(self, decided_backup(backup), dry_run=dry_run, ignore_ledger=ignore_ledger)
 
     def verified(self, schema: str = "released") -> TablesVerification:
         """Make the release in memory and verify it there; nothing is published."""

@@ -9,10 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.equality import published_type
+from kanon_sql.engine.keys import require_apart
 from kanon_sql.errors import UsageError
 from kanon_sql.release.in_place.facts import facts_of_table, tables_of
-from kanon_sql.release.in_place.publish import TablesInPlace, siblings_of, telling
+from kanon_sql.release.in_place.publish import (
+    InPlaceSink,
+    TablesInPlace,
+    bytes_used,
+    check_backup,
+    require_room,
+    siblings_of,
+    telling,
+)
 from kanon_sql.release.in_place.rewrite import Substitute, require_copyable, rewrite_of
+from kanon_sql.release.tables.publish import SeveralTables, publish_tables
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -23,13 +33,26 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.release.in_place.facts import TableFacts
     from kanon_sql.release.in_place.rewrite import Rewrite
-    from kanon_sql.release.publish.publisher import PublishedTables
     from kanon_sql.release.tables.opened import Member, OpenedTables
-    from kanon_sql.release.tables.publish import SeveralTables
+    from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.statements import FoundTables
 
 
-def tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[PublishedTables]:
+def put_in_place(found: FoundTables, backup: Path | None, *, dry_run: bool, ignore_ledger: bool) -> PublishedTables:
+    """Put the release in the place of its tables; see ``TablesRelease.in_place``."""
+    file, tables = found.opened.file, SeveralTables(found)
+    if file is None:
+        raise UsageError(
+            f"{found.opened.place} is not a DuckDB file named by its path: give the release another place."
+        )
+    check_backup(file, backup)
+    require_apart(found.policy.key_file, [backup], "the backup")
+    require_room(file, bytes_used(tables.engine), backup)
+    sink = InPlaceSink(_tables_in_place(tables, file), file, backup, dry_run=dry_run)
+    return publish_tables(found, sink, ignore=ignore_ledger, dry_run=dry_run)
+
+
+def _tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[PublishedTables]:
     """Return the tables whose place the release takes; refuse what cannot go on around them."""
     found, opened = tables.found, tables.opened
     replaced, left_out = _facts(found)

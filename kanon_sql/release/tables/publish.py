@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
-from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import JointReleaseError, UsageError, VerificationError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
@@ -25,7 +25,7 @@ from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.ledger.store import OF_SEVERAL_TABLES, Entry, KeptHierarchy, remembered_policy
 from kanon_sql.release.publish.files import DatabaseSink, file_as_rows, finish_file, plain_copy, require_elsewhere
-from kanon_sql.release.publish.publisher import PublishedTables, Released, Sink, publish, require_unused
+from kanon_sql.release.publish.publisher import PublishedRelease, Releasing, Sink, publish, require_unused
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -42,7 +42,14 @@ MEMORY = "memory"
 """The database that a connection to a file has beside it."""
 
 
-class SeveralTables(Released[PublishedTables]):
+@dataclass(frozen=True, kw_only=True)
+class PublishedTables(PublishedRelease):
+    """Released tables that were made and verified: where they are, and what was found in them."""
+
+    verification: TablesVerification
+
+
+class SeveralTables(Releasing[PublishedTables]):
     """Tables that are released together; raises if their rows are gone."""
 
     published = PublishedTables
@@ -79,7 +86,7 @@ class SeveralTables(Released[PublishedTables]):
 def to_schema(found: FoundTables, name: str, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
     """Make the tables of a schema of the database that they are made from; see ``TablesRelease.to_schema``."""
     of_place = _SchemaInWarehouse if isinstance(found.opened.engine, Workbench) else SchemaSink
-    return _publish(found, of_place(SeveralTables(found), name, replace=replace), ignore=ignore_ledger)
+    return publish_tables(found, of_place(SeveralTables(found), name, replace=replace), ignore=ignore_ledger)
 
 
 def preview(found: FoundTables, name: str) -> TablesVerification:
@@ -94,34 +101,17 @@ def to_database(found: FoundTables, path: Path, *, replace: bool, ignore_ledger:
     tables = SeveralTables(found)
     tables.require_own_names()
     require_elsewhere(path, Path(found.opened.place), replace=replace)
-    return _publish(found, DatabaseSink(tables, path), ignore=ignore_ledger)
+    return publish_tables(found, DatabaseSink(tables, path), ignore=ignore_ledger)
 
 
 def to_directory(found: FoundTables, path: Path, *, format_name: Format, ignore_ledger: bool) -> PublishedTables:
     """Write the tables as files of a new directory; see ``TablesRelease.to_directory``."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} exists already and is not an empty directory: give another name.")
-    return _publish(found, _DirectorySink(SeveralTables(found), path, format_name), ignore=ignore_ledger)
+    return publish_tables(found, _DirectorySink(SeveralTables(found), path, format_name), ignore=ignore_ledger)
 
 
-def put_in_place(found: FoundTables, backup: Path | None, *, dry_run: bool, ignore_ledger: bool) -> PublishedTables:
-    """Put the release in the place of its tables; see ``TablesRelease.in_place``."""
-    from kanon_sql.release.in_place.publish import InPlaceSink, bytes_used, check_backup, require_room
-    from kanon_sql.release.tables.in_place import tables_in_place
-
-    file, tables = found.opened.file, SeveralTables(found)
-    if file is None:
-        raise UsageError(
-            f"{found.opened.place} is not a DuckDB file named by its path: give the release another place."
-        )
-    check_backup(file, backup)
-    require_apart(found.policy.key_file, [backup], "the backup")
-    require_room(file, bytes_used(tables.engine), backup)
-    sink = InPlaceSink(tables_in_place(tables, file), file, backup, dry_run=dry_run)
-    return _publish(found, sink, ignore=ignore_ledger, dry_run=dry_run)
-
-
-def _publish(
+def publish_tables(
     found: FoundTables, sink: Sink[PublishedTables], *, ignore: bool, dry_run: bool = False
 ) -> PublishedTables:
     with LedgerOfTables(found, ignore=ignore) as ledger:
