@@ -21,21 +21,42 @@ from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.database import is_called_after, opened_database, profile_of_tables
 from kanon_sql.policy.profile.profiler import POLICY_FILE, profile_of
+from kanon_sql.policy.profile.result import (
+    HEAD,
+    PROPOSED,
+    ROLES,
+    column_lines,
+    commented,
+    hierarchy_lines,
+    search_lines,
+    section_lines,
+    source_lines,
+    toml_key,
+    toml_line,
+    toml_value,
+)
 from kanon_sql.policy.profile.words import without_rules
-from kanon_sql.policy.profile.written import policy_of_tables
-from kanon_sql.policy.tables import Through, parse_tables_policy
+from kanon_sql.policy.schema import FIRST_LINE
+from kanon_sql.policy.tables import OF_TABLES, Through, parse_tables_policy
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.open_source import OpenDatabase
+    from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile, TableReference
     from kanon_sql.policy.profile.result import Profile
     from kanon_sql.policy.tables import Rows
 
 
+_LISTS_OF_TABLES = (
+    *(f"{name}: {text}" for name, (_, text) in ROLES.items()),
+    f"proposed: {PROPOSED}",
+    "person, key: published as pseudonyms, by which tables join.",
+)
 _OR_EACH = "or write a policy for each table by itself."
 
 
@@ -341,3 +362,54 @@ def write_tables_proposal(
         parse_tables_policy(policy_of_tables(found.decided(), k=k, schema=schema, origin=seen), path)
     write_whole(path, policy_of_tables(found, k=k, schema=schema, origin=seen), "The policy")
     return origin is not None
+
+
+def policy_of_tables(found: TablesProposal, *, k: int, schema: str, origin: Origin | None) -> str:
+    """Return the policy of the tables of a database."""
+    also = ", from keys, and from references between tables"
+    parts = [
+        FIRST_LINE,
+        *commented(f"What a release of the tables of {found.source} must be, together.", HEAD.format(also=also)),
+        *commented(*_LISTS_OF_TABLES),
+        *source_lines(origin),
+        *section_lines("privacy", {"k": k, "km": OF_TABLES["km"].default}, OF_TABLES),
+        *search_lines(),
+        f"\n[release]\n{toml_line('into_schema', schema).rstrip()}",
+        '  # a schema in the database; or out = "released.duckdb", or out_directory = "released"\n',
+        *(line for one in found.tables for line in _table(one, found.source)),
+    ]
+    return "".join(parts)
+
+
+def _table(one: TableProposal, source: str) -> Iterable[str]:
+    name, rows, profile = one.table.name, counted(one.table.rows, "row"), one.profile
+    yield "\n"
+    if profile is None:
+        yield from commented(
+            f"{name}: {rows}. No way to a person was found. That is no proof that the rows are about nobody: look at "
+            f"the columns ({', '.join(one.table.columns)}).",
+            'Decide: rows = "kept" publishes the table as it is, "dropped" leaves it out. Until then, this file is '
+            "refused.",
+        )
+    else:
+        are = "one for each person" if one.rows == "people" else "events of people"
+        yield from commented(f"{name}: {rows}, {are}.", *one.notes)
+        if one.rows == "undecided":
+            yield from commented(
+                'Decide: rows = "events" where both name the same people; else rows = "dropped", without person, key '
+                "and roles, and a policy of its own for this table. Until then, this file is refused."
+            )
+    yield f"[tables.{toml_key(name)}]\n"
+    yield toml_line("rows", "" if one.rows == "undecided" else one.rows)
+    if profile is None:
+        return
+    if isinstance(one.person, Through):
+        way = ", ".join(f"{key} = {toml_value(value)}" for key, value in one.person.setting().items())
+        yield f"person = {{ {way} }}\n"
+    elif one.person is not None:
+        yield toml_line("person", one.person)
+    if one.key is not None:
+        yield toml_line("key", one.key)
+    yield from column_lines(profile, alone=False)
+    if profile.quasi_identifiers:
+        yield from hierarchy_lines(profile, (source, name), f"tables.{toml_key(name)}.hierarchies")
