@@ -418,7 +418,7 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
     """
     types = publication.published_types
     if named := [name for name in publication.quasi_identifiers if types[name] == "JSON"]:
-        raise _unfit(named[0], "is of type JSON, whose white space a file of JSON loses, and with it differences")
+        raise _unfit(named[0], "is of type JSON, which a file of JSON has without its white space")
 
     def is_no_number(value: exp.Column) -> exp.Expr:
         return sql.matches(sql.cast(value, "VARCHAR"), _NO_NUMBER)
