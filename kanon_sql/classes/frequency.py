@@ -48,18 +48,13 @@ _WEIGHT = "weight"
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a word of a column's codes stands in the keys of the frequency set.
-
-    Attributes:
-        number: number of the word among those of the column's codes.
-        shift: its place in the key.
-    """
+    """Where a word of a column's codes stands in the keys of the frequency set."""
 
     column: int
-    number: int
+    number: int  # number of the word among those of the column's codes
     word: CodeWord
     key: int
-    shift: int
+    shift: int  # its place in the key
 
     def mask(self, level: int) -> int:
         """Return the bits of the key that remain of this column at a level."""
@@ -68,23 +63,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class FrequencySet:
-    """The frequency set of a table, at the bottom of the lattice or rolled up to a node.
-
-    Attributes:
-        placements: where the codes of the columns are.
-        tuples: rows of the frequency set.
-        counts_people: whether members of a class are people.
-        sensitive: the sensitive columns that it has codes of.
-    """
+    """The frequency set of a table, at the bottom of the lattice or rolled up to a node."""
 
     engine: Engine
     relation: exp.Table
-    placements: tuple[Placement, ...]
+    placements: tuple[Placement, ...]  # where the codes of the columns are
     keys: int
     rows: int
-    tuples: int
-    counts_people: bool
-    sensitive: tuple[SensitiveColumn, ...] = ()
+    tuples: int  # rows of the frequency set
+    counts_people: bool  # whether members of a class are people
+    sensitive: tuple[SensitiveColumn, ...] = ()  # the sensitive columns that it has codes of
 
     @property
     def counted(self) -> list[str]:
@@ -301,20 +289,14 @@ def _keys(placements: Sequence[Placement], code_of: Callable[[Placement], exp.Ex
 
 @dataclass(frozen=True)
 class SensitiveColumn:
-    """A sensitive column in the frequency set.
-
-    Attributes:
-        code: the column of the frequency set that holds the codes of its values.
-        shares: the relation of its values.
-        spellings: of how many values they are spellings: texts that differ in case or in spaces around them alone.
-        features: for each distance that a model compares by, what values are compared by.
-    """
+    """A sensitive column in the frequency set."""
 
     column: Column
-    code: str
-    shares: exp.Table
+    code: str  # the column of the frequency set that holds the codes of its values
+    shares: exp.Table  # the relation of its values
     values: int
-    spellings: int
+    spellings: int  # of how many values they are spellings: texts that differ in case or in spaces around them alone
+    # for each distance that a model compares by, what values are compared by
     features: dict[str, exp.Table] = field(default_factory=dict, repr=False)
 
 

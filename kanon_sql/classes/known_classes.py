@@ -40,18 +40,12 @@ _LISTED = 1 << 22  # numbers up to which those that occur are found in such an a
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes by all columns.
+    """Classes by all columns."""
 
-    Attributes:
-        codes: of each column, the labels of the classes as numbers from 0.
-        n: the rows of each class.
-        members: its rows; or the people who are in no other class.
-        movers: the class of each person in several, once for each of her classes; and her number, from 0.
-    """
-
-    codes: Sequence[Numbers]
-    n: Numbers
-    members: Numbers
+    codes: Sequence[Numbers]  # of each column, the labels of the classes as numbers from 0
+    n: Numbers  # the rows of each class
+    members: Numbers  # its rows; or the people who are in no other class
+    # the class of each person in several, once for each of her classes; and her number, from 0
     movers: tuple[Numbers, Numbers] | None = None
 
     def some(self, chosen: Chosen) -> Classes:

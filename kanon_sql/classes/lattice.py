@@ -22,14 +22,11 @@ class Lattice:
 
     Nodes are ordered column by column: ``a`` lies below ``b`` if no level of ``a`` is higher. The lattice is never
     listed; each question costs a few operations, however large it is.
-
-    Attributes:
-        heights: height of the hierarchy of each quasi-identifier; less where higher levels are not allowed.
-        lowest: the node that all nodes to choose from lie at or above; None is the original table.
     """
 
+    # height of the hierarchy of each quasi-identifier; less where higher levels are not allowed
     heights: tuple[int, ...]
-    lowest: Node | None = None
+    lowest: Node | None = None  # the node that all nodes to choose from lie at or above; None is the original table
 
     @cached_property
     def bottom(self) -> Node:

@@ -55,36 +55,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Members:
-    """What classes are made of.
+    """What classes are made of."""
 
-    Attributes:
-        rows: the members: a query that selects nothing yet.
-        classes: what makes a class, each with its name in the answer.
-        n: the rows that a member stands for; None where a member is a row.
-        measure: the measure of a model of rows, over the members.
-        value: the sensitive value of a member, as a model of that column has it.
-        populations: for a model that compares with a population, the relation of its classes under the same names, with
-            their rows as ``n``.
-        null_safe: whether a class may have NULLs in what makes it.
-        taken: names that steps must not have, since a step would hide the table that it is made from.
-        coded: whether they are rows of the frequency set.
-        packing: where its counts stand, if they stand side by side.
-        weight: what a member adds to ``Columns.tuples``; None where that is 1.
-    """
-
-    rows: exp.Select
-    classes: tuple[exp.Expr, ...]
-    n: exp.Expr | None
-    measure: Callable[[RowModel], exp.Expr]
+    rows: exp.Select  # the members: a query that selects nothing yet
+    classes: tuple[exp.Expr, ...]  # what makes a class, each with its name in the answer
+    n: exp.Expr | None  # the rows that a member stands for; None where a member is a row
+    measure: Callable[[RowModel], exp.Expr]  # the measure of a model of rows, over the members
+    # the sensitive value of a member, as a model of that column has it
     value: Callable[[SensitiveModel], exp.Expr] = field(default=lambda model: sql.column(model.sensitive or ""))
     shares: Callable[[SensitiveModel], exp.Table] = field(default=lambda _: sql.relation("shares"))
     features: Callable[[TCloseness], exp.Table] = field(default=lambda _: sql.relation("features"))
+    # for a model that compares with a population, the relation of its classes under the same names, with their rows as
+    # ``n``
     populations: Callable[[PopulationModel], exp.Query] | None = None
-    null_safe: bool = False
+    null_safe: bool = False  # whether a class may have NULLs in what makes it
+    # names that steps must not have, since a step would hide the table that it is made from
     taken: tuple[str, ...] = ()
-    coded: bool = False
-    packing: Packing | None = None
-    weight: exp.Expr | None = None
+    coded: bool = False  # whether they are rows of the frequency set
+    packing: Packing | None = None  # where its counts stand, if they stand side by side
+    weight: exp.Expr | None = None  # what a member adds to ``Columns.tuples``; None where that is 1
 
     @property
     def names(self) -> list[str]:
@@ -108,19 +97,14 @@ class Members:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of the answer are called.
-
-    Attributes:
-        tuples: members of the class, or their weights; None where they are not wanted.
-        bounds: of each model, the rows of a class that could be published at most; None where they are not wanted.
-        kept: whether the answer is kept in a table, for which a sum is wider than it needs to be.
-    """
+    """How the columns of the answer are called."""
 
     n: str
     measures: Sequence[str]
-    tuples: str | None = None
+    tuples: str | None = None  # members of the class, or their weights; None where they are not wanted
+    # of each model, the rows of a class that could be published at most; None where they are not wanted
     bounds: Sequence[str] | None = None
-    kept: bool = False
+    kept: bool = False  # whether the answer is kept in a table, for which a sum is wider than it needs to be
 
 
 class References:

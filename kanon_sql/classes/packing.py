@@ -42,25 +42,16 @@ _MOST = 16  # numbers: each is added up for every tuple
 
 @dataclass(frozen=True)
 class ComparedValues:
-    """What some models compare in a class: values of a column, or features of values.
+    """What some models compare in a class: values of a column, or features of values."""
 
-    Attributes:
-        counts: for each count where it stands, and the share of the table that it has.
-        adding: what a row of a value adds to each number.
-        code: the column of the frequency set that has the codes of the values.
-        packs: the first of the numbers that hold the counts, and the one after the last.
-        by_features: whether features are counted, not single values.
-        scale: what a sum of differences of features is divided by.
-    """
-
-    counts: exp.Table
-    adding: exp.Table
-    code: str
-    packs: tuple[int, int]
+    counts: exp.Table  # for each count where it stands, and the share of the table that it has
+    adding: exp.Table  # what a row of a value adds to each number
+    code: str  # the column of the frequency set that has the codes of the values
+    packs: tuple[int, int]  # the first of the numbers that hold the counts, and the one after the last
     values: int
-    by_features: bool
+    by_features: bool  # whether features are counted, not single values
     total: float
-    scale: float
+    scale: float  # what a sum of differences of features is divided by
 
     @property
     def names(self) -> list[str]:
@@ -79,14 +70,10 @@ class ComparedValues:
 
 @dataclass(frozen=True)
 class Packing:
-    """What is counted side by side.
-
-    Attributes:
-        compared: by the relation of the values' shares or features.
-    """
+    """What is counted side by side."""
 
     width: int
-    compared: dict[str, ComparedValues]
+    compared: dict[str, ComparedValues]  # by the relation of the values' shares or features
 
     @property
     def names(self) -> list[str]:

@@ -20,15 +20,11 @@ if TYPE_CHECKING:
 
 
 class Recoding:
-    """How the cells of a release are recoded.
+    """How the cells of a release are recoded."""
 
-    Attributes:
-        leaves_out_classes: whether the classes of a release are those of one node, and are left out where too small.
-        is_partition: whether the table is cut into parts, all of which are published.
-    """
-
+    # whether the classes of a release are those of one node, and are left out where too small
     leaves_out_classes: ClassVar[bool] = False
-    is_partition: ClassVar[bool] = False
+    is_partition: ClassVar[bool] = False  # whether the table is cut into parts, all of which are published
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -111,24 +107,18 @@ class Multidimensional(Recoding):
 
     State lives in the database (see ``kanon_sql.search.mondrian.boxes``): the cuts, which lead each row to its box, and
     what is published of each box.
-
-    Attributes:
-        cuts: how many cuts led to them; they have the numbers from 1 on, and boxes those after them.
-        orders: for each column of texts, the temporary table of its order; else None.
-        types: for each column, the type of its labels; None where every box has one value of it.
-        nulls: for each column, whether boxes tell that they have NULLs.
-        unread: columns of texts that no cut is about: their values need not be known to find the box of a row.
     """
 
     cutting: Cutting
     boxes: int
-    cuts: int
+    cuts: int  # how many cuts led to them; they have the numbers from 1 on, and boxes those after them
     rounds: int
     cuts_table: exp.Table
     boxes_table: exp.Table
-    orders: tuple[exp.Table | None, ...]
-    types: tuple[str | None, ...]
-    nulls: tuple[bool, ...]
+    orders: tuple[exp.Table | None, ...]  # for each column of texts, the temporary table of its order; else None
+    types: tuple[str | None, ...]  # for each column, the type of its labels; None where every box has one value of it
+    nulls: tuple[bool, ...]  # for each column, whether boxes tell that they have NULLs
+    # columns of texts that no cut is about: their values need not be known to find the box of a row
     unread: frozenset[int] = field(default=frozenset(), kw_only=True)
     is_partition: ClassVar[bool] = True
 
@@ -155,16 +145,12 @@ class Multidimensional(Recoding):
 
 @dataclass(frozen=True)
 class LabelledCombinations(Multidimensional):
-    """A multidimensional recoding with a table of the labels of each combination of values: no cuts are followed.
+    """A multidimensional recoding with a table of the labels of each combination of values: no cuts are followed."""
 
-    Attributes:
-        labels_table: each combination of quasi-identifiers, under their own names, with its labels.
-        labels: for each quasi-identifier, the column with its labels; None where it keeps its values.
-        ranks: where rows that are alike are parted, the columns with the first and the last of them, counted from 1.
-    """
-
-    labels_table: exp.Table
+    labels_table: exp.Table  # each combination of quasi-identifiers, under their own names, with its labels
+    # for each quasi-identifier, the column with its labels; None where it keeps its values
     labels: tuple[str | None, ...]
+    # where rows that are alike are parted, the columns with the first and the last of them, counted from 1
     ranks: tuple[str, str] | None
 
 
@@ -188,26 +174,21 @@ OPTIONS = ("choose", "cut", "labels", "numbers", "pairs")
 
 @dataclass(frozen=True)
 class Cutting:
-    """How Mondrian cuts a table, and how the values of a part are written.
+    """How Mondrian cuts a table, and how the values of a part are written."""
 
-    Attributes:
-        choose: which column: "range" (the part's range of values is widest), "distinct" (it has most of the column's
-            values), "loss" (its cut saves most; mondrian-plus compares all cuts of all columns) or "random".
-        cut: where: "strict" (at the median; equal values stay together), "relaxed" (in half; rows that have the median
-            go to either side) or "node" (columns with a tree: each child of a label is a side).
-        labels: how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range".
-        numbers: how numbers and dates of a part are written: "range", "mean" or "median"; or like texts, as the lowest
-            label of their "tree" over all of them, by which they are cut then.
-        every_cut: whether all places are compared, or only the median of each column.
-        pairs: of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together.
-    """
-
+    # which column: "range" (the part's range of values is widest), "distinct" (it has most of the column's values),
+    # "loss" (its cut saves most; mondrian-plus compares all cuts of all columns) or "random"
     choose: Choose = "range"
+    # where: "strict" (at the median; equal values stay together), "relaxed" (in half; rows that have the median go to
+    # either side) or "node" (columns with a tree: each child of a label is a side)
     cut: Cut = "strict"
+    # how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range"
     labels: Texts = "tree"
+    # how numbers and dates of a part are written: "range", "mean" or "median"; or like texts, as the lowest label of
+    # their "tree" over all of them, by which they are cut then
     numbers: Numbers = "range"
-    every_cut: bool = False
-    pairs: int = 0
+    every_cut: bool = False  # whether all places are compared, or only the median of each column
+    pairs: int = 0  # of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together
     seed: int = 0
 
 

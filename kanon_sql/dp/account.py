@@ -52,19 +52,14 @@ _LEAST = Decimal(1).scaleb(-_DIGITS)
 
 @dataclass(frozen=True)
 class Charge:
-    """What an answer costs each person it is about.
+    """What an answer costs each person it is about."""
 
-    Attributes:
-        question: in words.
-        group: the column and the value of the rows that it is about, if those have no person in common with others.
-        entity: the column that names the people that it protects; None if each row is a person.
-    """
-
-    question: str
+    question: str  # in words
     epsilon: Decimal
     delta: Decimal = ZERO
+    # the column and the value of the rows that it is about, if those have no person in common with others
     group: tuple[str, str] | None = None
-    entity: str | None = None
+    entity: str | None = None  # the column that names the people that it protects; None if each row is a person
 
 
 @dataclass(frozen=True)

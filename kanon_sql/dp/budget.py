@@ -102,23 +102,16 @@ _ATTEMPTS = 40  # to write where another one writes too
 
 @dataclass
 class Budgets:
-    """Where the budget of one table is kept.
-
-    Attributes:
-        key: the place, the schema and the name that the table has there; the place is "" in its own database.
-        named: how the table is named on the command line.
-        kept_in: the options that name what keeps the budget.
-        person: the column whose name says that it names people, if there is one.
-        owned: whether the keeper was opened for this, and is closed with it.
-    """
+    """Where the budget of one table is kept."""
 
     keeper: DuckDBEngine | Warehouse
+    # the place, the schema and the name that the table has there; the place is "" in its own database
     key: tuple[str, str, str]
     table: str
-    named: tuple[str, ...]
-    kept_in: tuple[str, ...] = ()
-    person: str | None = None
-    owned: bool = False
+    named: tuple[str, ...]  # how the table is named on the command line
+    kept_in: tuple[str, ...] = ()  # the options that name what keeps the budget
+    person: str | None = None  # the column whose name says that it names people, if there is one
+    owned: bool = False  # whether the keeper was opened for this, and is closed with it
 
     @property
     def setting(self) -> str:

@@ -32,21 +32,15 @@ Unit = Literal["rows", "people"]
 
 @dataclass(frozen=True)
 class QueriedRows:
-    """A table as a question sees it.
-
-    Attributes:
-        person: the column that names people; None if each row is a person of its own.
-        most_rows: how many rows of a person count.
-        group: the column and the value of its rows, if they are a group.
-    """
+    """A table as a question sees it."""
 
     relation: exp.Table
     name: str
     columns: tuple[Column, ...]
-    person: Column | None
-    most_rows: int
+    person: Column | None  # the column that names people; None if each row is a person of its own
+    most_rows: int  # how many rows of a person count
     conditions: tuple[exp.Expr, ...]
-    group: tuple[str, str] | None
+    group: tuple[str, str] | None  # the column and the value of its rows, if they are a group
 
     def column(self, name: str) -> Column:
         (found,) = resolve_columns([name], self.columns, self.name)

@@ -123,22 +123,15 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
 
 @dataclass(frozen=True)
 class _ReleaseShape:
-    """What is known of a release before a row of the table is read.
-
-    Attributes:
-        values: by name, how a value is copied from the source.
-        empty: a copy of no row, which shows the types.
-        trees: the hierarchies of that copy, which show the heights.
-        node: the levels; None if a mechanism chooses them.
-    """
+    """What is known of a release before a row of the table is read."""
 
     source: Source
     columns: tuple[Column, ...]
     rules: Mapping[str, Rule]
-    values: Mapping[str, exp.Expr]
-    empty: exp.Table
-    trees: tuple[Hierarchy, ...]
-    node: Node | None
+    values: Mapping[str, exp.Expr]  # by name, how a value is copied from the source
+    empty: exp.Table  # a copy of no row, which shows the types
+    trees: tuple[Hierarchy, ...]  # the hierarchies of that copy, which show the heights
+    node: Node | None  # the levels; None if a mechanism chooses them
 
     @property
     def lattice(self) -> Lattice:

@@ -220,18 +220,12 @@ _LAST_DIGIT = Decimal(1).scaleb(-_MOST_DIGITS)
 
 @dataclass(frozen=True)
 class RequestedRelease:
-    """What is requested of a release, as far as it can be checked without a table.
+    """What is requested of a release, as far as it can be checked without a table."""
 
-    Attributes:
-        policy: names the columns that are published, and their hierarchies; nothing else of it counts.
-        levels: the level of each column; None where a mechanism chooses.
-        epsilon_search: what that may spend.
-    """
-
-    policy: Policy
+    policy: Policy  # names the columns that are published, and their hierarchies; nothing else of it counts
     parameters: SafePubParameters
-    levels: Mapping[str, int] | None
-    epsilon_search: Decimal
+    levels: Mapping[str, int] | None  # the level of each column; None where a mechanism chooses
+    epsilon_search: Decimal  # what that may spend
 
     @classmethod
     def of(

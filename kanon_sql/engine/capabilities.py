@@ -27,18 +27,12 @@ _PARQUET = "leave it out, or export the table to a Parquet file first"
 
 
 class Capability(NamedTuple):
-    """A row.
+    """A row."""
 
-    Attributes:
-        where: ``+`` or ``-`` for each place; a space where the question does not arise.
-        way_on: instead, where it is missing.
-        of_several: instead, with several tables.
-        settings: parameters of commands (``COMMAND.PARAMETER`` of one command only) and keys of kanon.toml.
-    """
-
-    where: str
-    way_on: str = _PARQUET
-    of_several: str = "leave it out, or release that table by itself"
+    where: str  # ``+`` or ``-`` for each place; a space where the question does not arise
+    way_on: str = _PARQUET  # instead, where it is missing
+    of_several: str = "leave it out, or release that table by itself"  # instead, with several tables
+    # parameters of commands (``COMMAND.PARAMETER`` of one command only) and keys of kanon.toml
     settings: tuple[str, ...] = ()
 
 

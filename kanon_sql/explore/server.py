@@ -175,19 +175,14 @@ class Publishing:
 
 @dataclass(frozen=True)
 class Shown:
-    """A node that a page shows.
-
-    Attributes:
-        limit: rows that may be suppressed.
-        best: the optimum; None if it is not known yet.
-    """
+    """A node that a page shows."""
 
     state: State
     policy: Policy
     bench: Bench
     figures: NodeFigures
-    limit: int
-    best: Found | None
+    limit: int  # rows that may be suppressed
+    best: Found | None  # the optimum; None if it is not known yet
 
     @property
     def said(self) -> tuple[Any, ...]:

@@ -46,17 +46,11 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Base:
-    """What a state is laid over.
+    """What a state is laid over."""
 
-    Attributes:
-        policy: the policy that the application began with.
-        columns: of the table.
-        roles: of each column under the policy.
-    """
-
-    policy: Policy
-    columns: tuple[Column, ...]
-    roles: Mapping[str, str]
+    policy: Policy  # the policy that the application began with
+    columns: tuple[Column, ...]  # of the table
+    roles: Mapping[str, str]  # of each column under the policy
 
     @classmethod
     def of(cls, policy: Policy, columns: Iterable[Column]) -> Base:
@@ -95,33 +89,22 @@ class Base:
 
 @dataclass(frozen=True)
 class State:
-    """What a page shows.
-
-    Attributes:
-        roles: of each column of the table.
-        rules: hierarchies that were given in place of those of the policy.
-        k: the smallest class.
-        limit: of suppression.
-        levels: the level of quasi-identifiers that a person chose.
-        most: the highest level that the search may choose of some, by pins.
-        count: what k counts where no column names the person.
-        confirmed: whether a person has confirmed the roles that were proposed.
-        measure: shown in the trade-off.
-        risk: shown in the trade-off.
-    """
+    """What a page shows."""
 
     base: Base
-    roles: Mapping[str, str]
-    k: int
-    limit: str
+    roles: Mapping[str, str]  # of each column of the table
+    k: int  # the smallest class
+    limit: str  # of suppression
     algorithm: str
-    count: Count
+    count: Count  # what k counts where no column names the person
+    # hierarchies that were given in place of those of the policy
     rules: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=dict)  # the level of quasi-identifiers that a person chose
+    # the highest level that the search may choose of some, by pins
     most: Mapping[str, int] = field(default_factory=dict)
-    confirmed: bool = False
-    measure: str = "loss"
-    risk: str = "highest"
+    confirmed: bool = False  # whether a person has confirmed the roles that were proposed
+    measure: str = "loss"  # shown in the trade-off
+    risk: str = "highest"  # shown in the trade-off
 
     @classmethod
     def read(cls, base: Base, parameters: Iterable[tuple[str, str]]) -> State:

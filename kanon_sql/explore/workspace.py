@@ -90,16 +90,10 @@ class NodeFigures:
 
 @dataclass(frozen=True)
 class Found:
-    """The release that a policy has, before it is published.
+    """The release that a policy has, before it is published."""
 
-    Attributes:
-        algorithm: that found it.
-        node: of full-domain recoding; else None.
-        sql: the statements that make and check it, which name hierarchies and list no value.
-    """
-
-    algorithm: str
-    node: Node | None
+    algorithm: str  # that found it
+    node: Node | None  # of full-domain recoding; else None
     levels: dict[str, int] | None
     value: float | None
     measures: dict[str, float | None]
@@ -109,7 +103,7 @@ class Found:
     optimal: bool
     gap: float | None
     stopped: str | None
-    sql: str
+    sql: str  # the statements that make and check it, which name hierarchies and list no value
 
     @property
     def title(self) -> str:
@@ -311,20 +305,13 @@ class _StoppedError(Exception):
 
 @dataclass
 class Task:
-    """Work in the background.
-
-    Attributes:
-        result: None until it is done.
-        problem: the message of the error that ended it.
-        doing: the current step.
-        wanted: time of the last request for it, by ``time.monotonic``.
-    """
+    """Work in the background."""
 
     work: Callable[[Callable[[Progress], None]], Any]
-    result: Any = None
-    problem: str | None = None
-    doing: str = ""
-    wanted: float = 0.0
+    result: Any = None  # None until it is done
+    problem: str | None = None  # the message of the error that ended it
+    doing: str = ""  # the current step
+    wanted: float = 0.0  # time of the last request for it, by ``time.monotonic``
     is_queued: bool = False
 
     @property

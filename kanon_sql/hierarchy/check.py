@@ -38,22 +38,16 @@ _MAKE_AGAIN = (
 
 @dataclass(frozen=True)
 class TreeCounts:
-    """What a lookup relation looks like.
+    """What a lookup relation looks like."""
 
-    Attributes:
-        rows: rows of the lookup, that of NULL included.
-        repeated: values with more than one row.
-        several_parents: for each level from 1 to below the root, labels with more than one parent.
-        early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at
-            the next level does not.
-        children: for each level from 0 to below the root, the largest number of its labels under one parent.
-    """
-
-    rows: int
-    repeated: int
-    several_parents: tuple[int, ...]
+    rows: int  # rows of the lookup, that of NULL included
+    repeated: int  # values with more than one row
+    several_parents: tuple[int, ...]  # for each level from 1 to below the root, labels with more than one parent
+    # for each level from 1 to below the root, rows whose label reads like the root and whose label at the next level
+    # does not
     early_roots: tuple[int, ...]
     roots: int
+    # for each level from 0 to below the root, the largest number of its labels under one parent
     children: tuple[int, ...]
 
 

@@ -53,32 +53,21 @@ class StoredHierarchy:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The hierarchy of a quasi-identifier, ready to be joined.
-
-    Attributes:
-        height: number of levels above the values; level ``height`` is the root.
-        relation: the lookup relation with values, levels and codes.
-        root: label of the root.
-        origin: the rule or file as it was given.
-        definition: the query that makes values and levels from the source; None if a file gave them.
-        stored: the table in schema ``kanon`` that holds it, if it was loaded before.
-        chosen: True if it was chosen because none was given.
-        format: of its file.
-        rule: a rule or file that gives a value the same labels in any table; None if there is none.
-    """
+    """The hierarchy of a quasi-identifier, ready to be joined."""
 
     column: Column
-    height: int
-    relation: exp.Table
+    height: int  # number of levels above the values; level ``height`` is the root
+    relation: exp.Table  # the lookup relation with values, levels and codes
     words: tuple[CodeWord, ...]
-    root: str
-    origin: str
+    root: str  # label of the root
+    origin: str  # the rule or file as it was given
+    # the query that makes values and levels from the source; None if a file gave them
     definition: exp.Query | None = None
-    stored: exp.Table | None = None
-    chosen: bool = False
-    format: str | None = None
+    stored: exp.Table | None = None  # the table in schema ``kanon`` that holds it, if it was loaded before
+    chosen: bool = False  # True if it was chosen because none was given
+    format: str | None = None  # of its file
     notes: tuple[str, ...] = ()
-    rule: Rule | None = None
+    rule: Rule | None = None  # a rule or file that gives a value the same labels in any table; None if there is none
 
     @property
     def readable(self) -> exp.Table:
@@ -203,17 +192,11 @@ def _numbered(within: str, by: str) -> exp.Expr:
 
 @dataclass(frozen=True)
 class CodedPaths:
-    """The paths of a tree that was read from a file, with their values and the codes that these have in common.
+    """The paths of a tree that was read from a file, with their values and the codes that these have in common."""
 
-    Attributes:
-        paths: the labels above values, from level 1 to the root.
-        values: for each path its values, in their order.
-        codes: for each word of the codes, what it is in each path.
-    """
-
-    paths: list[tuple[str, ...]]
-    values: list[list[str | None]]
-    codes: list[list[int]]
+    paths: list[tuple[str, ...]]  # the labels above values, from level 1 to the root
+    values: list[list[str | None]]  # for each path its values, in their order
+    codes: list[list[int]]  # for each word of the codes, what it is in each path
     words: tuple[CodeWord, ...]
 
 

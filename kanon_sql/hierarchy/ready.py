@@ -19,43 +19,25 @@ READY = "ready:"
 
 @dataclass(frozen=True)
 class ReadyMade:
-    """A hierarchy that comes with kanon-sql.
+    """A hierarchy that comes with kanon-sql."""
 
-    Attributes:
-        name: what it is called after ``ready:``.
-        title: what it generalizes.
-        levels: what stands at each level, in words.
-        source: where its facts are from.
-        licence: under which they may be used.
-        as_of: the date of the source, where it has one.
-        kinds: the kinds of columns it is for.
-        path: its file; None if it is a rule.
-        rule: its rule; None if it is a file.
-        prefix: by how many first characters values are matched with the file, most first; empty: by all.
-        hide: whether the prefixes are no levels.
-        values: a regular expression for what a value must look like; None: anything.
-        examples: values that show what a rule does.
-        weak: whether its values say so little that it is only for columns whose name agrees.
-        names: parts of the names of columns for which it goes before others of its kind.
-        after: whether others that fit as well go before it.
-    """
-
-    name: str
-    title: str
-    levels: str
-    source: str
-    licence: str
-    as_of: date | None
-    kinds: tuple[str, ...]
-    path: Path | None = None
-    rule: str | None = None
+    name: str  # what it is called after ``ready:``
+    title: str  # what it generalizes
+    levels: str  # what stands at each level, in words
+    source: str  # where its facts are from
+    licence: str  # under which they may be used
+    as_of: date | None  # the date of the source, where it has one
+    kinds: tuple[str, ...]  # the kinds of columns it is for
+    path: Path | None = None  # its file; None if it is a rule
+    rule: str | None = None  # its rule; None if it is a file
+    # by how many first characters values are matched with the file, most first; empty: by all
     prefix: tuple[int, ...] = ()
-    hide: bool = False
-    values: str | None = None
-    examples: tuple[str | int | date, ...] = ()
-    weak: bool = False
-    names: tuple[str, ...] = ()
-    after: bool = False
+    hide: bool = False  # whether the prefixes are no levels
+    values: str | None = None  # a regular expression for what a value must look like; None: anything
+    examples: tuple[str | int | date, ...] = ()  # values that show what a rule does
+    weak: bool = False  # whether its values say so little that it is only for columns whose name agrees
+    names: tuple[str, ...] = ()  # parts of the names of columns for which it goes before others of its kind
+    after: bool = False  # whether others that fit as well go before it
 
     @property
     def has_every_value(self) -> bool:

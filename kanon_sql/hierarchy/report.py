@@ -31,21 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """A hierarchy in numbers.
-
-    Attributes:
-        height: its number of levels above the values; None for a rule whose levels the values decide.
-        leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule.
-        labels: the number of labels at each level from 1, that of NULL not counted; none for a rule.
-        by_prefix: whether its values are prefixes that values of a column are looked up by.
-    """
+    """A hierarchy in numbers."""
 
     name: str
-    height: int | None
-    leaves: int | None
-    labels: tuple[int, ...]
+    height: int | None  # its number of levels above the values; None for a rule whose levels the values decide
+    leaves: int | None  # its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule
+    labels: tuple[int, ...]  # the number of labels at each level from 1, that of NULL not counted; none for a rule
     origin: str
-    by_prefix: bool = False
+    by_prefix: bool = False  # whether its values are prefixes that values of a column are looked up by
     format: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -63,21 +56,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a hierarchy fits a column.
-
-    Attributes:
-        height: its levels; None if it could not be read.
-        values_missing: distinct values of the column without a row; None if it could not be read.
-        rows_missing: rows of the table with such a value; None if it could not be read.
-        problem: what is wrong and what to do; None if it fits.
-    """
+    """Whether a hierarchy fits a column."""
 
     column: str
     origin: str
-    height: int | None
-    values_missing: int | None
-    rows_missing: int | None
-    problem: str | None
+    height: int | None  # its levels; None if it could not be read
+    values_missing: int | None  # distinct values of the column without a row; None if it could not be read
+    rows_missing: int | None  # rows of the table with such a value; None if it could not be read
+    problem: str | None  # what is wrong and what to do; None if it fits
     format: str | None = None
     notes: tuple[str, ...] = ()
 

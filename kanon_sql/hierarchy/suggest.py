@@ -41,15 +41,11 @@ _KNOWN = ("hierarchy", "value", "label")
 
 @dataclass(frozen=True)
 class _Present:
-    """Values of a column, NULL not counted.
-
-    Attributes:
-        labels: different labels that a hierarchy gives them at its first level; None if not counted.
-    """
+    """Values of a column, NULL not counted."""
 
     values: int
     rows: int
-    labels: int | None = None
+    labels: int | None = None  # different labels that a hierarchy gives them at its first level; None if not counted
 
 
 def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:

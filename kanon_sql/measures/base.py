@@ -46,24 +46,15 @@ class CellMeasure:
 
 @dataclass(frozen=True)
 class ClassSizes:
-    """The sizes of the classes of a node.
-
-    Attributes:
-        k: rows that a published class has at least.
-        too_small: rows that a suppressed class has at most.
-        published: classes that satisfy all models.
-        suppressed: rows in the other classes.
-        squares: the sum of the squared sizes of the published classes, in rows.
-        suppressed_squares: the same of the other classes.
-    """
+    """The sizes of the classes of a node."""
 
     rows: int
-    k: int
-    too_small: int
-    published: int
-    suppressed: int
-    squares: int
-    suppressed_squares: int
+    k: int  # rows that a published class has at least
+    too_small: int  # rows that a suppressed class has at most
+    published: int  # classes that satisfy all models
+    suppressed: int  # rows in the other classes
+    squares: int  # the sum of the squared sizes of the published classes, in rows
+    suppressed_squares: int  # the same of the other classes
 
 
 class ClassMeasure:

@@ -37,25 +37,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a measure charges for the levels of each column, in whole numbers of one common unit.
-
-    Attributes:
-        totals: for each column and level, the cost of all rows at that level.
-        largest: for each column and level, the largest cost of a label that has rows.
-        labels: for each column and level, how many labels there are.
-        full: for each column, the cost of a cell at the root.
-        weights: for each column, common units in one unit of the measure.
-        unit: common units in a mean cost of 1 per cell.
-    """
+    """What a measure charges for the levels of each column, in whole numbers of one common unit."""
 
     measure: CellMeasure
     rows: int
-    totals: tuple[tuple[int, ...], ...]
-    largest: tuple[tuple[int, ...], ...]
-    labels: tuple[tuple[int, ...], ...]
-    full: tuple[int, ...]
-    weights: tuple[int, ...]
-    unit: int
+    totals: tuple[tuple[int, ...], ...]  # for each column and level, the cost of all rows at that level
+    largest: tuple[tuple[int, ...], ...]  # for each column and level, the largest cost of a label that has rows
+    labels: tuple[tuple[int, ...], ...]  # for each column and level, how many labels there are
+    full: tuple[int, ...]  # for each column, the cost of a cell at the root
+    weights: tuple[int, ...]  # for each column, common units in one unit of the measure
+    unit: int  # common units in a mean cost of 1 per cell
 
     def generalization(self, node: Node) -> int:
         """Return what all rows cost at a node, before any is suppressed."""
@@ -116,16 +107,12 @@ class Costs:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimized.
+    """What is minimized."""
 
-    Attributes:
-        costs: what cells cost: by the measure that is minimized; or by loss, which then breaks ties in the order of a
-            search and is not what its result is compared by.
-        of_classes: the measure that is minimized, if it is made from the sizes of classes.
-    """
-
+    # what cells cost: by the measure that is minimized; or by loss, which then breaks ties in the order of a search and
+    # is not what its result is compared by
     costs: Costs
-    of_classes: ClassMeasure | None = None
+    of_classes: ClassMeasure | None = None  # the measure that is minimized, if it is made from the sizes of classes
 
     @property
     def name(self) -> str:

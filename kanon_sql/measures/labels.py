@@ -237,23 +237,16 @@ def as_number(value: exp.Expr, column: Column) -> exp.Expr:
 
 @dataclass(frozen=True)
 class Places:
-    """The places of one quasi-identifier.
-
-    Attributes:
-        relation: the temporary table above.
-        null: the place of NULL; None if no row of the table is NULL.
-        different: how many different values the table has.
-        finite: the first and the last place with a number, if some value is infinite or not a number; else None.
-        by_tree: whether numbers and dates are in the order of their tree, too.
-    """
+    """The places of one quasi-identifier."""
 
     labels: Labels
     hierarchy: Hierarchy
-    relation: exp.Table
-    null: int | None
-    different: int
+    relation: exp.Table  # the temporary table above
+    null: int | None  # the place of NULL; None if no row of the table is NULL
+    different: int  # how many different values the table has
+    # the first and the last place with a number, if some value is infinite or not a number; else None
     finite: tuple[int, int] | None = None
-    by_tree: bool = False
+    by_tree: bool = False  # whether numbers and dates are in the order of their tree, too
 
     @property
     def number(self) -> int:

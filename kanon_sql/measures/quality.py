@@ -76,43 +76,29 @@ _PAIRS_IN_A_STATEMENT = 5_000_000
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Sizes of the classes of a release.
+    """Sizes of the classes of a release."""
 
-    Attributes:
-        published: classes that satisfy all models.
-        rows: rows in them.
-        squares: the sum of the squares of their sizes.
-        smallest: rows of the smallest of them; None if there is none.
-        suppressed: rows in the other classes.
-        worst: for each model, the measure of the worst published class; None if there is none.
-        labels: for each column, how many labels of its level the table has; of
-            a table in parts, how many are written; None for a local recoding.
-    """
-
-    published: int
-    rows: int
-    squares: int
-    smallest: int | None
-    suppressed: int
+    published: int  # classes that satisfy all models
+    rows: int  # rows in them
+    squares: int  # the sum of the squares of their sizes
+    smallest: int | None  # rows of the smallest of them; None if there is none
+    suppressed: int  # rows in the other classes
+    # for each model, the measure of the worst published class; None if there is none
     worst: tuple[int | float | None, ...]
+    # for each column, how many labels of its level the table has; of a table in parts, how many are written; None for a
+    # local recoding
     labels: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
 class PartTables:
-    """A table in parts.
+    """A table in parts."""
 
-    Attributes:
-        parts: ``(part, n, measure_0, ...)``, with the measure of each privacy model.
-        cells: for each quasi-identifier, what is published of each part (see ``measures.sets_and_ranges``).
-        tuples: the tuples of codes as places, each with its part.
-        disjoint: whether no combination of values is covered by the labels of two parts.
-    """
-
-    parts: exp.Table
+    parts: exp.Table  # ``(part, n, measure_0, ...)``, with the measure of each privacy model
+    # for each quasi-identifier, what is published of each part (see ``measures.sets_and_ranges``)
     cells: tuple[exp.Table, ...]
-    tuples: exp.Table
-    disjoint: bool
+    tuples: exp.Table  # the tuples of codes as places, each with its part
+    disjoint: bool  # whether no combination of values is covered by the labels of two parts
 
     @property
     def tables(self) -> tuple[exp.Table, ...]:
@@ -598,18 +584,13 @@ def _masks(frequency: FrequencySet) -> list[exp.Column]:
 
 @dataclass(frozen=True)
 class PublishedMeasures:
-    """What was measured in a published table.
+    """What was measured in a published table."""
 
-    Attributes:
-        values: every measure, by name.
-        levels: the level of each column; None for a column whose labels are on several levels, or that has none.
-        by_column: measures of cells, by name: of each column alone.
-    """
-
-    values: Measures
+    values: Measures  # every measure, by name
     counts: ClassCounts
+    # the level of each column; None for a column whose labels are on several levels, or that has none
     levels: tuple[int | None, ...]
-    by_column: dict[str, tuple[float, ...]]
+    by_column: dict[str, tuple[float, ...]]  # measures of cells, by name: of each column alone
 
 
 def measure_published(

@@ -209,26 +209,19 @@ def label_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class Covers:
-    """What the labels of one quasi-identifier cover.
-
-    Attributes:
-        functional: whether no value has two labels, so that looking up a value is an equality join.
-        assumed: whether labels were read on one level that could be read on others too, and would cover more there.
-        nested: whether that is one label at most, and no label but one that covers everything covers on some level less
-            than on the one that was read.
-        spans: of the ranks that labels cover, where it is not functional or ranges are among the labels.
-        ranks: of the places, where there are spans.
-        is_view: whether the relation is a view: it may have as many rows as there are labels times values.
-    """
+    """What the labels of one quasi-identifier cover."""
 
     number: int
     relation: exp.Table
-    functional: bool
-    assumed: bool
+    functional: bool  # whether no value has two labels, so that looking up a value is an equality join
+    assumed: bool  # whether labels were read on one level that could be read on others too, and would cover more there
+    # whether that is one label at most, and no label but one that covers everything covers on some level less than on
+    # the one that was read
     nested: bool
+    # of the ranks that labels cover, where it is not functional or ranges are among the labels
     spans: exp.Table | None = None
-    ranks: exp.Table | None = None
-    is_view: bool = False
+    ranks: exp.Table | None = None  # of the places, where there are spans
+    is_view: bool = False  # whether the relation is a view: it may have as many rows as there are labels times values
 
     def drop(self, engine: Engine) -> None:
         engine.run(sql.drop(self.relation, "VIEW" if self.is_view else "TABLE"), "drop what labels cover")

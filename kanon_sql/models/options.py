@@ -32,46 +32,27 @@ MODULES = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A further option of a model that chooses one of its variants by a word, such as ``--distance ordered``.
+    """A further option of a model that chooses one of its variants by a word, such as ``--distance ordered``."""
 
-    Attributes:
-        name: of the model's field, of the setting and of the option.
-        values: the words.
-        title: of the model, in messages.
-        metavar: what stands for a word in the help.
-        text: the help.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    title: str
-    metavar: str
-    text: str
+    name: str  # of the model's field, of the setting and of the option
+    values: tuple[str, ...]  # the words
+    title: str  # of the model, in messages
+    metavar: str  # what stands for a word in the help
+    text: str  # the help
 
 
 @dataclass(frozen=True)
 class ModelOption:
-    """How a model is required: by its option and its setting.
+    """How a model is required: by its option and its setting."""
 
-    Attributes:
-        name: of the setting in [privacy]; the option of the command line has hyphens for underscores.
-        model: its class; one with a method ``about`` is about a sensitive column, which the option may name.
-        thresholds: the fields of the class that are numbers, in the order in which they are written.
-        metavar: what stands for the thresholds in the help.
-        text: the help.
-        whole: those of the thresholds that are whole numbers.
-        variant: a further option that chooses a variant of the model.
-        is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
-    """
-
-    name: str
-    model: type[Any]
-    thresholds: tuple[str, ...]
-    metavar: str
-    text: str
-    whole: tuple[str, ...] = ()
-    variant: Variant | None = None
-    is_shown: bool = False
+    name: str  # of the setting in [privacy]; the option of the command line has hyphens for underscores
+    model: type[Any]  # its class; one with a method ``about`` is about a sensitive column, which the option may name
+    thresholds: tuple[str, ...]  # the fields of the class that are numbers, in the order in which they are written
+    metavar: str  # what stands for the thresholds in the help
+    text: str  # the help
+    whole: tuple[str, ...] = ()  # those of the thresholds that are whole numbers
+    variant: Variant | None = None  # a further option that chooses a variant of the model
+    is_shown: bool = False  # whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``
 
     @property
     def names_column(self) -> bool:

@@ -37,12 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationModel(PrivacyModel):
-    """A condition on every class and the same class of the population.
+    """A condition on every class and the same class of the population."""
 
-    Attributes:
-        population: the frequency set of the population, once there is one: with the keys of that of the table.
-    """
-
+    # the frequency set of the population, once there is one: with the keys of that of the table
     population: exp.Table | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -33,18 +33,12 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class SensitiveFacts:
-    """How a sensitive column is coded for the search.
+    """How a sensitive column is coded for the search."""
 
-    Attributes:
-        code: the column of the frequency set that holds the code of the value.
-        shares: the relation of the values' shares of the table, by code.
-        values: how many values the table has.
-        features: what the values are compared by, where the distance between values counts; else None.
-    """
-
-    code: str
-    shares: exp.Table
-    values: int
+    code: str  # the column of the frequency set that holds the code of the value
+    shares: exp.Table  # the relation of the values' shares of the table, by code
+    values: int  # how many values the table has
+    # what the values are compared by, where the distance between values counts; else None
     features: exp.Table | None = None
 
 
@@ -84,15 +78,10 @@ class Weighed:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveModel(PrivacyModel, ABC):
-    """A condition on the values of a sensitive column in every class.
+    """A condition on the values of a sensitive column in every class."""
 
-    Attributes:
-        sensitive: the column; may be left out where the policy has only one sensitive column.
-        facts: how it is coded, once it is.
-    """
-
-    sensitive: str | None = None
-    facts: SensitiveFacts | None = field(default=None, repr=False, compare=False)
+    sensitive: str | None = None  # the column; may be left out where the policy has only one sensitive column
+    facts: SensitiveFacts | None = field(default=None, repr=False, compare=False)  # how it is coded, once it is
 
     compares_shares: ClassVar[bool] = False
     """Whether the shares that values have of a class are compared with those that they have of the table."""

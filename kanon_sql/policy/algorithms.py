@@ -10,16 +10,11 @@ Kind = Literal["full-domain", "local", "multidimensional"]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm that searches for a recoding.
-
-    Attributes:
-        place: its module in ``kanon_sql.search``, a colon, and its function, which is imported when it is run.
-        options: the settings of a policy that only some algorithms take, and that it takes.
-    """
+    """An algorithm that searches for a recoding."""
 
     kind: Kind
-    place: str
-    options: tuple[str, ...] = ()
+    place: str  # its module in ``kanon_sql.search``, a colon, and its function, which is imported when it is run
+    options: tuple[str, ...] = ()  # the settings of a policy that only some algorithms take, and that it takes
 
 
 ALGORITHMS: dict[str, Algorithm] = {

@@ -119,11 +119,7 @@ class ByDefault(str):
 
 @dataclass(frozen=True, kw_only=True)
 class SetPolicy:
-    """What is required of tables that are released together, one or several: each ``setting`` says what it is.
-
-    Attributes:
-        directory: where relative paths start from.
-    """
+    """What is required of tables that are released together, one or several: each ``setting`` says what it is."""
 
     count: Count = setting(
         "What k counts, if people have several rows.", "privacy", get_args(Count), default="people", is_shown=True
@@ -225,7 +221,7 @@ class SetPolicy:
         read=Path,
         metavar="FILE",
     )
-    directory: Path = field(default_factory=Path)
+    directory: Path = field(default_factory=Path)  # where relative paths start from
 
     @property
     def asked(self) -> dict[str, Any]:

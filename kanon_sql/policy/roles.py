@@ -49,26 +49,18 @@ class NamedColumns:
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns of a table by role; each column is in exactly one of the first five.
+    """The columns of a table by role; each column is in exactly one of the first five."""
 
-    Attributes:
-        quasi_identifiers: in the order in which they were given; others are in the order of the table.
-        identifying: never published as they are; the entity column is one of them.
-        dropped: not published because the rest was to be dropped.
-        pseudonymized: those of the identifying ones that are published as pseudonyms.
-        proposed: those that are published in a role that ``kanon init`` proposed, and no person has confirmed.
-        without_role: those that are published as they are, and that no person gave a role.
-    """
-
-    quasi_identifiers: tuple[Column, ...]
+    quasi_identifiers: tuple[Column, ...]  # in the order in which they were given; others are in the order of the table
     sensitive: tuple[Column, ...]
     insensitive: tuple[Column, ...]
-    identifying: tuple[Column, ...]
-    dropped: tuple[Column, ...]
+    identifying: tuple[Column, ...]  # never published as they are; the entity column is one of them
+    dropped: tuple[Column, ...]  # not published because the rest was to be dropped
     entity: Column | None = None
-    pseudonymized: tuple[Column, ...] = ()
+    pseudonymized: tuple[Column, ...] = ()  # those of the identifying ones that are published as pseudonyms
+    # those that are published in a role that ``kanon init`` proposed, and no person has confirmed
     proposed: tuple[Column, ...] = ()
-    without_role: tuple[Column, ...] = ()
+    without_role: tuple[Column, ...] = ()  # those that are published as they are, and that no person gave a role
 
     @property
     def left_out(self) -> list[str]:

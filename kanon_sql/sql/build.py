@@ -53,25 +53,18 @@ def _parsed(name: str, part: str | None) -> exp.Expr:
 
 
 class Bindings(TypedDict, total=False):
-    """What a file leaves open, and what is meant.
+    """What a file leaves open, and what is meant."""
 
-    Attributes:
-        values: what stands for each placeholder ``$name``; every placeholder must be given.
-        tables: for tables that the file names, those that are meant; columns are still qualified by its name.
-        relations: for tables whose columns the file does not qualify, what is meant: a table, or a subquery.
-        steps: for steps of the file, the queries that take their place, each with its name.
-        joins: for a table that the file joins, all that are joined so, each with its condition.
-        names: for names in the file, other names.
-        part: the step that is wanted, if not the whole statement.
-    """
-
-    values: Mapping[str, Given]
+    values: Mapping[str, Given]  # what stands for each placeholder ``$name``; every placeholder must be given
+    # for tables that the file names, those that are meant; columns are still qualified by its name
     tables: Mapping[str, exp.Table]
+    # for tables whose columns the file does not qualify, what is meant: a table, or a subquery
     relations: Mapping[str, exp.Expr]
-    steps: Mapping[str, Steps]
+    steps: Mapping[str, Steps]  # for steps of the file, the queries that take their place, each with its name
+    # for a table that the file joins, all that are joined so, each with its condition
     joins: Mapping[str, Sequence[tuple[exp.Expr, exp.Expr]]]
-    names: Mapping[str, str]
-    part: str
+    names: Mapping[str, str]  # for names in the file, other names
+    part: str  # the step that is wanted, if not the whole statement
 
 
 def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:

@@ -58,17 +58,11 @@ _OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class RequestedPolicy:
-    """What the command line says of a policy.
+    """What the command line says of a policy."""
 
-    Attributes:
-        said: by parameter, the value of each option; None was not given.
-        models: what is required of classes beyond k.
-        population: the table or file that some models compare with.
-    """
-
-    said: Mapping[str, Any]
-    models: RequestedModels = field(default_factory=dict)
-    population: str | None = None
+    said: Mapping[str, Any]  # by parameter, the value of each option; None was not given
+    models: RequestedModels = field(default_factory=dict)  # what is required of classes beyond k
+    population: str | None = None  # the table or file that some models compare with
 
     @property
     def file(self) -> Path | None:

@@ -134,22 +134,15 @@ def _bin_of(edges: Sequence[Decimal], column: Column) -> exp.Expr:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedQuestion(Question):
-    """A question about the keys of a column.
-
-    Attributes:
-        keys: values that are counted apart.
-        bins: edges of bins of numbers, instead.
-        hierarchy: a hierarchy file, a ready: one, a mapping or a data frame, whose labels are the keys, instead.
-        level: of the hierarchy; 0 is the values that it lists.
-        directory: where the path of a hierarchy starts from.
-    """
+    """A question about the keys of a column."""
 
     column: str
-    keys: Sequence[str] | None = None
-    bins: Sequence[Number] | None = None
+    keys: Sequence[str] | None = None  # values that are counted apart
+    bins: Sequence[Number] | None = None  # edges of bins of numbers, instead
+    # a hierarchy file, a ready: one, a mapping or a data frame, whose labels are the keys, instead
     hierarchy: Any = None
-    level: int | None = None
-    directory: Path | None = None
+    level: int | None = None  # of the hierarchy; 0 is the values that it lists
+    directory: Path | None = None  # where the path of a hierarchy starts from
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -34,15 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedQuestion(Question):
-    """A question about a column of numbers.
+    """A question about a column of numbers."""
 
-    Attributes:
-        column: the column; rows without a value do not count.
-        bounds: the least and the greatest value that count, from what is known of such values and not from the table:
-            values beyond are cut to them.
-    """
-
-    column: str
+    column: str  # the column; rows without a value do not count
+    # the least and the greatest value that count, from what is known of such values and not from the table: values
+    # beyond are cut to them
     bounds: tuple[Number, Number]
 
     def __post_init__(self) -> None:

@@ -40,42 +40,30 @@ class LabelCount:
 
 @dataclass(frozen=True)
 class DescribedColumn:
-    """A column of the original, and what became of it.
-
-    Attributes:
-        hierarchy: by which a quasi-identifier was generalized; ``chosen`` here if none was given.
-        level: its level in the output, of ``height``; None if cells have several.
-    """
+    """A column of the original, and what became of it."""
 
     name: str
     type: str
     role: str
     published: str
-    hierarchy: str | None = None
+    hierarchy: str | None = None  # by which a quasi-identifier was generalized; ``chosen`` here if none was given
     chosen: bool = False
     height: int | None = None
-    level: int | None = None
+    level: int | None = None  # its level in the output, of ``height``; None if cells have several
 
 
 @dataclass(frozen=True)
 class Attribute(DescribedColumn):
-    """A column of a table that was released by itself.
+    """A column of a table that was released by itself."""
 
-    Attributes:
-        labels: different labels in the output.
-        loss: what was measured of this column alone, 0 to 1; None if that cannot be.
-        hidden: whether the original's rows by label are not shown, or not all of them.
-        rule: by which a column that is kept is published; None if it is published as it is.
-        rows_alone: of a column that is published as it is, or by a rule without a key, rows of the output that no other
-            row is like in it and in the labels of all quasi-identifiers; None of other columns.
-    """
-
-    labels: int | None = None
-    loss: float | None = None
+    labels: int | None = None  # different labels in the output
+    loss: float | None = None  # what was measured of this column alone, 0 to 1; None if that cannot be
     distribution: tuple[LabelCount, ...] = ()
-    hidden: bool = False
+    hidden: bool = False  # whether the original's rows by label are not shown, or not all of them
+    # of a column that is published as it is, or by a rule without a key, rows of the output that no other row is like
+    # in it and in the labels of all quasi-identifiers; None of other columns
     rows_alone: int | None = None
-    rule: str | None = None
+    rule: str | None = None  # by which a column that is kept is published; None if it is published as it is
 
 
 @dataclass(frozen=True)
@@ -110,28 +98,21 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Search:
-    """How the release was searched for.
-
-    Attributes:
-        time_limit: in seconds.
-        optimal: whether it is proven that no release of its kind is better.
-        gap: how much less any could cost, as a share; None if that is not known.
-        time_zone: of labels and texts; None if no column has one.
-    """
+    """How the release was searched for."""
 
     algorithm: str
     measure: str
     max_suppressed: float | str
-    time_limit: float | None
-    optimal: bool
-    gap: float | None
+    time_limit: float | None  # in seconds
+    optimal: bool  # whether it is proven that no release of its kind is better
+    gap: float | None  # how much less any could cost, as a share; None if that is not known
     stopped: str | None
     nodes_tested: int
     lattice_size: int
     steps: int | None
     rounds: int | None
     seed: int
-    time_zone: str | None
+    time_zone: str | None  # of labels and texts; None if no column has one
 
     @property
     def is_of_parts(self) -> bool:

@@ -102,37 +102,26 @@ _NEARLY_EACH = 0.5  # different values by rows, from which on few of them may be
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a published table, by its name and values; numbers are of different values.
-
-    Attributes:
-        kind: what it is taken for; None if nothing says it.
-        role: that ``kanon profile`` would propose.
-        named: the kinds that its name suggests; ``words`` are those of its name.
-        shown: values that are not hidden.
-        inside: by what is looked for inside of texts, values that have it.
-        looks: the kinds that most of its values, as a whole, look like.
-        not_years: values that are more than years, decades, or ranges or sets of years; ``small`` are words, or
-            numbers of up to three digits, of them.
-        distinctness: values by rows that have one.
-        is_pseudonyms: whether all values are written like the pseudonyms of kanon.
-        is_closed: whether its values cannot be looked into: bytes, lists, JSON.
-    """
+    """A column of a published table, by its name and values; numbers are of different values."""
 
     column: Column
-    kind: str | None
-    role: ProposedRole
-    named: tuple[str, ...]
+    kind: str | None  # what it is taken for; None if nothing says it
+    role: ProposedRole  # that ``kanon profile`` would propose
+    named: tuple[str, ...]  # the kinds that its name suggests; ``words`` are those of its name
     words: frozenset[str]
-    shown: int
+    shown: int  # values that are not hidden
+    # by what is looked for inside of texts, values that have it
     inside: Mapping[str, int] = field(default_factory=dict)
-    looks: frozenset[str] = frozenset()
+    looks: frozenset[str] = frozenset()  # the kinds that most of its values, as a whole, look like
+    # values that are more than years, decades, or ranges or sets of years; ``small`` are words, or numbers of up to
+    # three digits, of them
     not_years: int = 0
     small: int = 0
     long_numbers: int = 0
-    distinctness: float = 0.0
-    is_pseudonyms: bool = False
+    distinctness: float = 0.0  # values by rows that have one
+    is_pseudonyms: bool = False  # whether all values are written like the pseudonyms of kanon
     is_of_states: bool = False
-    is_closed: bool = False
+    is_closed: bool = False  # whether its values cannot be looked into: bytes, lists, JSON
 
     @property
     def name(self) -> str:

@@ -98,28 +98,22 @@ class CheckedStandard:
 
 @dataclass(frozen=True)
 class Facts:
-    """What verdicts rest on, besides the columns of the table.
-
-    Attributes:
-        smallest: members of the smallest class, at least; None if that is not known, and ``unknown`` says why.
-        at_most: ... at most; None if it has exactly so many.
-        rows_by_choice: whether rows were counted although they may be of fewer people.
-        fewest_values: for each sensitive column, different values in the class with the fewest; None if not known.
-        policy: whether the policy is satisfied; None if none was given.
-        naming: columns of the table that the policy calls identifying, and the one that names the person.
-        classes: whether there are classes, since quasi-identifiers were named.
-    """
+    """What verdicts rest on, besides the columns of the table."""
 
     rows: int
+    # members of the smallest class, at least; None if that is not known, and ``unknown`` says why
     smallest: int | None = None
+    # ... at most; None if it has exactly so many.
     at_most: int | None = None
     members: Literal["people", "rows"] = "rows"
     unknown: str = ""
-    rows_by_choice: bool = False
+    rows_by_choice: bool = False  # whether rows were counted although they may be of fewer people
+    # for each sensitive column, different values in the class with the fewest; None if not known
     fewest_values: Mapping[str, int | None] | None = None
-    policy: bool | None = None
+    policy: bool | None = None  # whether the policy is satisfied; None if none was given
+    # columns of the table that the policy calls identifying, and the one that names the person
     naming: tuple[str, ...] = ()
-    classes: bool = False
+    classes: bool = False  # whether there are classes, since quasi-identifiers were named
 
 
 Found = tuple[Verdict, str, str]

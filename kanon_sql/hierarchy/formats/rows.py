@@ -33,22 +33,14 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class HierarchyRows:
-    """The rows of a hierarchy file, leaf first, all of the same length.
+    """The rows of a hierarchy file, leaf first, all of the same length."""
 
-    Attributes:
-        values: the leaves; None is the row that the file gives to NULL.
-        paths: the different paths, in the order of the rows; there are far fewer than values in a long file.
-        path_of: for each row, the number of its path.
-        header: whether the first line was taken as a header.
-        notes: changes to the rows that a person should know.
-    """
-
-    values: list[str | None]
-    paths: list[Path]
-    path_of: list[int]
-    header: bool = False
+    values: list[str | None]  # the leaves; None is the row that the file gives to NULL
+    paths: list[Path]  # the different paths, in the order of the rows; there are far fewer than values in a long file
+    path_of: list[int]  # for each row, the number of its path
+    header: bool = False  # whether the first line was taken as a header
     format: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # changes to the rows that a person should know
 
     @property
     def height(self) -> int:

@@ -101,15 +101,11 @@ _POWERS = (1, 1, 2)  # powers of ten from one to the next, for each level
 
 @dataclass(frozen=True)
 class StepRule(BuiltRule):
-    """Steps of 1, 2 and 5; then powers of ten; then of a hundred. Negative numbers have the same, mirrored.
+    """Steps of 1, 2 and 5; then powers of ten; then of a hundred. Negative numbers have the same, mirrored."""
 
-    Attributes:
-        start: the first bound above 0, a power of ten; what lies between 0 and it has one label, and 0 its own.
-        form: how steps are written; None if the values decide.
-    """
-
+    # the first bound above 0, a power of ten; what lies between 0 and it has one label, and 0 its own
     start: Decimal = Decimal(1)
-    form: LabelForm | None = None
+    form: LabelForm | None = None  # how steps are written; None if the values decide
     families: ClassVar = NUMBERS
     needs: ClassVar = "extremes"
 

@@ -48,21 +48,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IntervalRule(BuiltRule):
-    """Numeric intervals, wider at each level.
+    """Numeric intervals, wider at each level."""
 
-    Attributes:
-        widths: of the intervals of each level; each a multiple of the one before.
-        bottom: values below it share one label at all levels but the root.
-        top: values from it on share one label at all levels but the root.
-        origin: a bound that intervals of all widths have in common.
-        form: how intervals are written; None if the values decide.
-    """
-
-    widths: tuple[Decimal, ...]
-    bottom: Decimal | None = None
-    top: Decimal | None = None
-    origin: Decimal = Decimal(0)
-    form: LabelForm | None = None
+    widths: tuple[Decimal, ...]  # of the intervals of each level; each a multiple of the one before
+    bottom: Decimal | None = None  # values below it share one label at all levels but the root
+    top: Decimal | None = None  # values from it on share one label at all levels but the root
+    origin: Decimal = Decimal(0)  # a bound that intervals of all widths have in common
+    form: LabelForm | None = None  # how intervals are written; None if the values decide
     families: ClassVar = NUMBERS
     needs: ClassVar = "extremes"
 

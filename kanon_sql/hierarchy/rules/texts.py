@@ -62,16 +62,11 @@ def _are_numbers(words: list[str]) -> bool:
 
 @dataclass(frozen=True)
 class MaskRule(BuiltRule):
-    """Characters replaced by ``*``, from one side.
+    """Characters replaced by ``*``, from one side."""
 
-    Attributes:
-        side: where masking begins.
-        counts: how many characters are masked at each level; empty: one more at each level.
-        length: characters of all labels, and of the longest value at most; None if the longest value decides.
-    """
-
-    side: Literal["right", "left"] = "right"
-    counts: tuple[int, ...] = ()
+    side: Literal["right", "left"] = "right"  # where masking begins
+    counts: tuple[int, ...] = ()  # how many characters are masked at each level; empty: one more at each level
+    # characters of all labels, and of the longest value at most; None if the longest value decides
     length: int | None = None
     needs: ClassVar = "longest"
 
@@ -120,15 +115,10 @@ class MaskRule(BuiltRule):
 
 @dataclass(frozen=True)
 class CutRule(BuiltRule):
-    """Codes of different lengths without their last characters, in capitals and without dots, hyphens and spaces.
+    """Codes of different lengths without their last characters, in capitals and without dots, hyphens and spaces."""
 
-    Attributes:
-        counts: how many characters are left out at each level.
-        letters: whether at the last level below the root only the letters stay that the code begins with.
-    """
-
-    counts: tuple[int, ...]
-    letters: bool = False
+    counts: tuple[int, ...]  # how many characters are left out at each level
+    letters: bool = False  # whether at the last level below the root only the letters stay that the code begins with
 
     def __post_init__(self) -> None:
         rising = bool(self.counts) and rises(self.counts, above=0)
@@ -169,13 +159,9 @@ _FEWER = 4  # a level has at most this part of the labels of the one below it
 
 @dataclass(frozen=True)
 class PrefixesRule(BuiltRule):
-    """Texts that begin alike.
+    """Texts that begin alike."""
 
-    Attributes:
-        lengths: characters of the prefix at each level, falling; empty: as the data ask for.
-    """
-
-    lengths: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()  # characters of the prefix at each level, falling; empty: as the data ask for
     families: ClassVar = frozenset({"text"})
     needs: ClassVar = "longest"
 
@@ -239,20 +225,13 @@ class PrefixRule:
     """A CSV file of levels that is looked up by the first characters of a value.
 
     Values are compared in capitals, without dots, hyphens and spaces.
-
-    Attributes:
-        path: the file; its values are prefixes.
-        lengths: of the prefixes that stand below the file's levels, longest first; the last is looked up.
-        hide: whether the prefixes are no levels.
-        values: a regular expression for values, as they are compared; None: anything.
-        name: of a ready-made hierarchy; None for another file.
     """
 
-    path: Path
-    lengths: tuple[int, ...]
-    hide: bool = False
-    values: str | None = None
-    name: str | None = None
+    path: Path  # the file; its values are prefixes
+    lengths: tuple[int, ...]  # of the prefixes that stand below the file's levels, longest first; the last is looked up
+    hide: bool = False  # whether the prefixes are no levels
+    values: str | None = None  # a regular expression for values, as they are compared; None: anything
+    name: str | None = None  # of a ready-made hierarchy; None for another file
 
     def __post_init__(self) -> None:
         falls = bool(self.lengths) and rises(self.lengths[::-1], above=0)

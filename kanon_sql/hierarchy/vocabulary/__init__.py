@@ -242,18 +242,13 @@ _SECTIONS = ("identifying", "quasi", "sensitive", "insensitive")
 
 
 class _Phrase(NamedTuple):
-    """A phrase of one language for one kind.
+    """A phrase of one language for one kind."""
 
-    Attributes:
-        kind: the kind that it suggests.
-        place: where it must stand: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person),
-            ``start``, or ``compound`` (after another word of compounds, as in ``Behandlungstag``).
-        head_first: whether the language says first what a thing is, as in ``date de naissance``.
-    """
-
-    kind: str
+    kind: str  # the kind that it suggests
+    # where it must stand: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person),
+    # ``start``, or ``compound`` (after another word of compounds, as in ``Behandlungstag``)
     place: str
-    head_first: bool
+    head_first: bool  # whether the language says first what a thing is, as in ``date de naissance``
 
 
 @dataclass(frozen=True)

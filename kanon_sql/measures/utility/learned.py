@@ -37,38 +37,25 @@ _ITERATIONS = 1000
 
 @dataclass(frozen=True)
 class PropensityScore:
-    """How well a model distinguishes records of a release from those of its original.
-
-    Attributes:
-        highest: c (1 - c), what pMSE is if all records are distinguished.
-        pairs: whether the regression had products of features.
-        records: how many there were of original and release together.
-    """
+    """How well a model distinguishes records of a release from those of its original."""
 
     logistic: float
     tree: float
-    highest: float
-    pairs: bool
-    records: int
+    highest: float  # c (1 - c), what pMSE is if all records are distinguished
+    pairs: bool  # whether the regression had products of features
+    records: int  # how many there were of original and release together
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """How often a target was predicted, of rows of the original.
-
-    Attributes:
-        tested: rows that were predicted.
-        control: whether these are of people who are not in the release; else they are in it too.
-        most_frequent: the share that the most frequent value of the original has among them.
-        from_original: the share that was predicted rightly by what was learned from other rows of the original.
-        from_release: ... from the release.
-    """
+    """How often a target was predicted, of rows of the original."""
 
     target: str
-    tested: int
-    control: bool
-    most_frequent: float
-    from_original: float
+    tested: int  # rows that were predicted
+    control: bool  # whether these are of people who are not in the release; else they are in it too
+    most_frequent: float  # the share that the most frequent value of the original has among them
+    from_original: float  # the share that was predicted rightly by what was learned from other rows of the original
+    # ... from the release.
     from_release: float
 
 

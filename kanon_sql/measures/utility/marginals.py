@@ -44,14 +44,10 @@ _DRAWN = 4  # times as many as are needed
 
 @dataclass(frozen=True)
 class Marginal:
-    """One marginal.
-
-    Attributes:
-        difference: the sum of |p - q| over its cells, from 0 to 2.
-    """
+    """One marginal."""
 
     columns: tuple[str, ...]
-    difference: float
+    difference: float  # the sum of |p - q| over its cells, from 0 to 2
 
     @property
     def score(self) -> float:
@@ -61,15 +57,10 @@ class Marginal:
 
 @dataclass(frozen=True)
 class Marginals:
-    """The marginals of three columns, those that differ most first.
+    """The marginals of three columns, those that differ most first."""
 
-    Attributes:
-        columns_each: columns of each marginal: 3, or all that there are.
-        possible: how many choices of columns there are; more than were looked at, if they were drawn.
-    """
-
-    columns_each: int
-    possible: int
+    columns_each: int  # columns of each marginal: 3, or all that there are
+    possible: int  # how many choices of columns there are; more than were looked at, if they were drawn
     found: tuple[Marginal, ...]
 
     @property
@@ -85,16 +76,11 @@ class Marginals:
 
 @dataclass(frozen=True)
 class QueryErrors:
-    """Relative errors of counting queries.
-
-    Attributes:
-        median: half of the queries have at most this error.
-        ninth_decile: nine in ten have at most this error.
-    """
+    """Relative errors of counting queries."""
 
     queries: int
-    median: float
-    ninth_decile: float
+    median: float  # half of the queries have at most this error
+    ninth_decile: float  # nine in ten have at most this error
 
 
 def marginals_of(

@@ -35,14 +35,10 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Records:
-    """Records, one row each.
+    """Records, one row each."""
 
-    Attributes:
-        places: for each column, the place of each value in the order of the column.
-        numbers: the same as numbers, NaN for what is none; of columns whose values have a distance, None of others.
-    """
-
-    places: tuple[Integers, ...]
+    places: tuple[Integers, ...]  # for each column, the place of each value in the order of the column
+    # the same as numbers, NaN for what is none; of columns whose values have a distance, None of others
     numbers: tuple[Floats | None, ...]
 
     def __len__(self) -> int:

@@ -61,27 +61,19 @@ def checked_spread(name: str) -> Spread:
 
 @dataclass(frozen=True)
 class UtilitySettings:
-    """What of the utility of a release is measured, and how.
+    """What of the utility of a release is measured, and how."""
 
-    Attributes:
-        spread: how the rows of a label are spread over the values that it covers.
-    """
-
-    spread: Spread = "even"
+    spread: Spread = "even"  # how the rows of a label are spread over the values that it covers
     target: str | None = None
 
 
 @dataclass(frozen=True)
 class ComparedColumn:
-    """A column of the original and the column of the release that has its labels; quasi-identifiers come first.
-
-    Attributes:
-        places: its places, of a quasi-identifier; None for a column that is published as it is.
-    """
+    """A column of the original and the column of the release that has its labels; quasi-identifiers come first."""
 
     original: Column
     released: Column
-    places: Places | None = None
+    places: Places | None = None  # its places, of a quasi-identifier; None for a column that is published as it is
 
     @property
     def name(self) -> str:
@@ -95,15 +87,11 @@ class ComparedColumn:
 
 @dataclass(frozen=True)
 class Dimension:
-    """A column in which original and release can be compared: ``kanon_bins_...`` and ``kanon_spread_...``.
-
-    Attributes:
-        values: the temporary table of its values, whose ``value`` is that of the original at each place.
-    """
+    """A column in which original and release can be compared: ``kanon_bins_...`` and ``kanon_spread_...``."""
 
     number: int
     column: ComparedColumn
-    values: exp.Table
+    values: exp.Table  # the temporary table of its values, whose ``value`` is that of the original at each place
     bins: exp.Table
     spread: exp.Table
 

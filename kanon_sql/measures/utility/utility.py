@@ -31,23 +31,17 @@ NEEDS_LEARNING = "needs scikit-learn, which is not here: pip install 'kanon-sql[
 
 @dataclass(frozen=True)
 class Utility:
-    """What a release is still good for.
-
-    Attributes:
-        queries: errors of counting queries; None where there are no rows, or no query is of enough of them.
-        propensity_score: how well a model distinguishes release and original; None where there are no rows, or there is
-            no scikit-learn.
-        prediction: how well a target is predicted; None where none was named, or there are no rows.
-        missing: why there is no ``propensity_score``; None if there is.
-    """
+    """What a release is still good for."""
 
     columns: tuple[str, ...]
     spread: Spread
     marginals: Marginals | None
+    # errors of counting queries; None where there are no rows, or no query is of enough of them
     queries: QueryErrors | None
+    # how well a model distinguishes release and original; None where there are no rows, or there is no scikit-learn
     propensity_score: PropensityScore | None
-    prediction: Prediction | None
-    missing: str | None
+    prediction: Prediction | None  # how well a target is predicted; None where none was named, or there are no rows
+    missing: str | None  # why there is no ``propensity_score``; None if there is
 
     def rounded(self) -> Utility:
         """Return figures with four digits: all that they have would tell what a row that was left out had."""

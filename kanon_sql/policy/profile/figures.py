@@ -60,17 +60,11 @@ _SKEWED = 0.9  # share of the most frequent value, from which on a column is det
 
 @dataclass(frozen=True)
 class Years:
-    """The years in a column of dates.
+    """The years in a column of dates."""
 
-    Attributes:
-        plausible: the share of distinct values whose year is from 1900 to now.
-        long_ago: the share of distinct values that are 18 years old or more.
-        spread: years from the first to the last plausible one.
-    """
-
-    plausible: float = 0.0
-    long_ago: float = 0.0
-    spread: int = 0
+    plausible: float = 0.0  # the share of distinct values whose year is from 1900 to now
+    long_ago: float = 0.0  # the share of distinct values that are 18 years old or more
+    spread: int = 0  # years from the first to the last plausible one
 
 
 @dataclass(frozen=True)

@@ -95,17 +95,12 @@ _PHONES = (
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of values, for the kind of column that it speaks for.
-
-    Attributes:
-        regexp: a whole value matches it, in any case unless ``in_capitals``.
-        alone: whether it is enough by itself; else the name of the column must agree.
-    """
+    """A pattern of values, for the kind of column that it speaks for."""
 
     kind: str
     text: str
-    regexp: str
-    alone: bool = True
+    regexp: str  # a whole value matches it, in any case unless ``in_capitals``
+    alone: bool = True  # whether it is enough by itself; else the name of the column must agree
     in_capitals: bool = False
 
 
@@ -254,20 +249,13 @@ _NUMBER = "[-+]?(0|[1-9][0-9]*|[1-9][0-9]{0,2}([., '][0-9]{3})+)([.,][0-9]+)?"
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the distinct values of a text column are written.
-
-    Attributes:
-        folded: distinct values if capitals, and spaces around them, do not count.
-        written: those that are not empty.
-        dates: by a way of writing dates, those that are written so.
-        numbers: those that are written like numbers.
-    """
+    """How the distinct values of a text column are written."""
 
     spellings: int = 0
-    folded: int = 0
-    written: int = 0
-    dates: Mapping[str, int] = field(default_factory=dict)
-    numbers: int = 0
+    folded: int = 0  # distinct values if capitals, and spaces around them, do not count
+    written: int = 0  # those that are not empty
+    dates: Mapping[str, int] = field(default_factory=dict)  # by a way of writing dates, those that are written so
+    numbers: int = 0  # those that are written like numbers
 
 
 def spelling_aggregates() -> dict[str, exp.Expr]:

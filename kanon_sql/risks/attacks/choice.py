@@ -34,28 +34,18 @@ _Class = tuple[int, Keys]
 
 @dataclass(frozen=True)
 class Choice:
-    """What is known of one sensitive column by one who knows the algorithm.
-
-    Attributes:
-        rows_certain: rows whose value is certain, of classes with several values.
-        rows_certain_right: those for which it is the true one.
-        rows_below: further rows that have fewer possible values than the model promises.
-        held_back: classes that were held back.
-        all_or_none: whether the choice is one that makes no value certain.
-        uncounted: why nothing was counted though the choice may reveal something.
-        reason: why this was not tested; None if it was.
-    """
+    """What is known of one sensitive column by one who knows the algorithm."""
 
     column: str
     algorithm: str
     rows: int
-    rows_certain: int = 0
-    rows_certain_right: int = 0
-    rows_below: int = 0
-    held_back: int = 0
-    all_or_none: bool = False
-    uncounted: str | None = None
-    reason: str | None = None
+    rows_certain: int = 0  # rows whose value is certain, of classes with several values
+    rows_certain_right: int = 0  # those for which it is the true one
+    rows_below: int = 0  # further rows that have fewer possible values than the model promises
+    held_back: int = 0  # classes that were held back
+    all_or_none: bool = False  # whether the choice is one that makes no value certain
+    uncounted: str | None = None  # why nothing was counted though the choice may reveal something
+    reason: str | None = None  # why this was not tested; None if it was
     name: ClassVar[str] = "choice"
 
     @property

@@ -66,28 +66,22 @@ _SETS = 5
 
 @dataclass(frozen=True)
 class Controlled:
-    """What an attack guessed about people in the scope of a release, and about a control group.
-
-    Attributes:
-        column: the column that was inferred; None for other attacks.
-        knows: the columns that the attacker knows; of linkability those of each source; none for singling out.
-        in_release: how many guesses about people of the original were right.
-        baseline: how many guesses were, that anybody makes who knows the published marginals alone.
-        control: how many guesses about the control group were right; of singling out, how many predicates exactly one
-            of its people satisfies.
-        control_people: people of the control group whom predicates were compared with.
-        reason: why it was not made; None if it was.
-    """
+    """What an attack guessed about people in the scope of a release, and about a control group."""
 
     name: Name
-    column: str | None = None
+    column: str | None = None  # the column that was inferred; None for other attacks
+    # the columns that the attacker knows; of linkability those of each source; none for singling out
     knows: tuple[tuple[str, ...], ...] = ()
+    # how many guesses about people of the original were right
     in_release: Rate = field(default_factory=lambda: Rate(0, 0))
+    # how many guesses were, that anybody makes who knows the published marginals alone
     baseline: Rate = field(default_factory=lambda: Rate(0, 0))
+    # how many guesses about the control group were right; of singling out, how many predicates exactly one of its
+    # people satisfies
     control: Rate = field(default_factory=lambda: Rate(0, 0))
     people: int = 0
-    control_people: int = 0
-    reason: str | None = None
+    control_people: int = 0  # people of the control group whom predicates were compared with
+    reason: str | None = None  # why it was not made; None if it was
 
     @cached_property
     def control_estimate(self) -> EstimatedShare:

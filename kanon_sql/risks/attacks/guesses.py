@@ -44,29 +44,20 @@ class _Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """What is known of one sensitive column.
-
-    Attributes:
-        confidence: the share of one value among the candidates that counts as known.
-        rows_certain: rows all whose candidates have one value.
-        rows_certain_right: those for which it is the true one.
-        rows_confident: rows for which one value has at least that share.
-        rows_confident_right: those for which the guess is right.
-        rows_open: rows for which that is possible, and not certain: some of their classes may still be ruled out.
-        people_by_number: people of whom some row has a value for certain, since they have more rows of a class than it
-            has with other values; None where people are not counted, or it is not known who is in which class.
-        baseline: the share of released rows that have the most frequent value: what anybody guesses right.
-    """
+    """What is known of one sensitive column."""
 
     column: str
-    confidence: float
+    confidence: float  # the share of one value among the candidates that counts as known
     rows: int
-    rows_certain: int
-    rows_certain_right: int
-    rows_confident: int
-    rows_confident_right: int
-    rows_open: int = 0
+    rows_certain: int  # rows all whose candidates have one value
+    rows_certain_right: int  # those for which it is the true one
+    rows_confident: int  # rows for which one value has at least that share
+    rows_confident_right: int  # those for which the guess is right
+    rows_open: int = 0  # rows for which that is possible, and not certain: some of their classes may still be ruled out
+    # people of whom some row has a value for certain, since they have more rows of a class than it has with other
+    # values; None where people are not counted, or it is not known who is in which class
     people_by_number: int | None = None
+    # the share of released rows that have the most frequent value: what anybody guesses right
     baseline: float | None = None
     name: ClassVar[str] = "homogeneity"
 
@@ -90,20 +81,15 @@ class Homogeneity:
 
 @dataclass(frozen=True)
 class Background:
-    """What is known of one sensitive column by one who can rule out values.
-
-    Attributes:
-        values: its different values in the original.
-        rows_certain: for each number of values that are ruled out, rows whose value is certain then.
-        rows_open: ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
-        baseline: the share of released rows that have the most frequent value: what anybody guesses right.
-    """
+    """What is known of one sensitive column by one who can rule out values."""
 
     column: str
-    values: int
+    values: int  # its different values in the original
     rows: int
-    rows_certain: dict[int, int]
+    rows_certain: dict[int, int]  # for each number of values that are ruled out, rows whose value is certain then
+    # ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
     rows_open: dict[int, int]
+    # the share of released rows that have the most frequent value: what anybody guesses right
     baseline: float | None = None
     name: ClassVar[str] = "background knowledge"
 

@@ -42,21 +42,14 @@ _ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at 
 
 @dataclass(frozen=True)
 class JointClasses:
-    """How small groups get that are alike in two releases.
-
-    Attributes:
-        smallest: people in the smallest group; rows if no column names people; None if there are no groups.
-        alone: people (or rows) in groups of one.
-        rows_below_k: rows of the original in groups of fewer than k.
-        people_below_k: people in them, each counted once; None if no column names people.
-    """
+    """How small groups get that are alike in two releases."""
 
     groups: int
-    smallest: int | None
-    alone: int
+    smallest: int | None  # people in the smallest group; rows if no column names people; None if there are no groups
+    alone: int  # people (or rows) in groups of one
     groups_below_k: int
-    rows_below_k: int
-    people_below_k: int | None
+    rows_below_k: int  # rows of the original in groups of fewer than k
+    people_below_k: int | None  # people in them, each counted once; None if no column names people
 
     @property
     def below_k(self) -> int:
@@ -66,24 +59,15 @@ class JointClasses:
 
 @dataclass(frozen=True)
 class Known:
-    """What two releases together say of a sensitive column.
-
-    Attributes:
-        least: how many different values a group must have: the l of l-diversity, or 2.
-        rows_certain: rows for which one value is possible.
-        rows_certain_right: those for which it is the true one.
-        rows_certain_together: those for which it is not certain from one of the releases alone.
-        rows_alike: rows in groups of k or more with fewer than ``least`` values, though their classes have as many.
-        joined_by: the columns by which rows were joined, where one release alone has the column.
-    """
+    """What two releases together say of a sensitive column."""
 
     column: str
-    least: int
-    rows_certain: int
-    rows_certain_right: int
-    rows_certain_together: int
-    rows_alike: int
-    joined_by: tuple[str, ...] = ()
+    least: int  # how many different values a group must have: the l of l-diversity, or 2
+    rows_certain: int  # rows for which one value is possible
+    rows_certain_right: int  # those for which it is the true one
+    rows_certain_together: int  # those for which it is not certain from one of the releases alone
+    rows_alike: int  # rows in groups of k or more with fewer than ``least`` values, though their classes have as many
+    joined_by: tuple[str, ...] = ()  # the columns by which rows were joined, where one release alone has the column
 
     @property
     def too_few(self) -> str:
@@ -92,19 +76,14 @@ class Known:
 
 @dataclass(frozen=True)
 class Joint:
-    """What a second release of the same table adds.
-
-    Attributes:
-        k: a smaller group than this is a success of the attack.
-        rows: rows of the original that are in one of the releases, or in both.
-        contradicted: whether one of the releases has rows that the original cannot have. Then nothing is known to fail.
-    """
+    """What a second release of the same table adds."""
 
     other: str
-    k: int
-    rows: int
+    k: int  # a smaller group than this is a success of the attack
+    rows: int  # rows of the original that are in one of the releases, or in both
     classes: JointClasses
     known: tuple[Known, ...]
+    # Whether one of the releases has rows that the original cannot have. Then nothing is known to fail.
     contradicted: bool = False
     name: ClassVar[str] = "joint release"
 

@@ -50,44 +50,30 @@ class LinkedPeople:
 
 @dataclass(frozen=True)
 class Linkage:
-    """What looking people up by their quasi-identifiers gives.
+    """What looking people up by their quasi-identifiers gives."""
 
-    Attributes:
-        k: fewer candidate rows than this, and a person is found.
-        rows_without_class: those that no class covers: suppressed rows, or rows of another table.
-        smallest_single_class: rows of the smallest class that is found alone.
-        smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
-        rows_below_k: rows that find fewer than k candidates, and some.
-        rows_open: rows of which that is possible, and not certain: some of their classes may still be ruled out.
-        fewest_fitting: the fewest rows (people, if they are counted) of the original that a row of the release can be;
-            None for a release without rows, and if the original cannot have its rows.
-        rows_fitting_few: rows of the release that fewer than k can be.
-        fitting_open: whether there may be further ones: in classes of fewer than k, from which some may be ruled out.
-        sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
-        people: the same in people; None if the original does not say who its rows are about.
-        people_tied: people whose rows the pseudonyms of a release tie together, in classes in which fewer than k people
-            have rows together.
-        fewest_tied: the fewest people who have rows in the same classes; None if no column ties rows.
-        of_some: whether the policy requires k of some of the columns alone.
-    """
-
-    k: int
+    k: int  # fewer candidate rows than this, and a person is found
     rows: int
-    rows_without_class: int
+    rows_without_class: int  # those that no class covers: suppressed rows, or rows of another table
     rows_with_one_class: int
     share_with_one_class: float
-    smallest_single_class: int | None
-    smallest: int | None
-    rows_below_k: int
-    rows_open: int
+    smallest_single_class: int | None  # rows of the smallest class that is found alone
+    smallest: int | None  # the fewest candidate rows that a row of the original finds; None if none finds any
+    rows_below_k: int  # rows that find fewer than k candidates, and some
+    rows_open: int  # rows of which that is possible, and not certain: some of their classes may still be ruled out
+    # the fewest rows (people, if they are counted) of the original that a row of the release can be; None for a release
+    # without rows, and if the original cannot have its rows
     fewest_fitting: int | None
-    rows_fitting_few: int
+    rows_fitting_few: int  # rows of the release that fewer than k can be
+    # whether there may be further ones: in classes of fewer than k, from which some may be ruled out
     fitting_open: bool
-    sizes: dict[str, int]
-    people: LinkedPeople | None = None
+    sizes: dict[str, int]  # for ranges of sizes, such as ``5-9``, how many rows find so many candidates
+    people: LinkedPeople | None = None  # the same in people; None if the original does not say who its rows are about
+    # people whose rows the pseudonyms of a release tie together, in classes in which fewer than k people have rows
+    # together
     people_tied: int = 0
-    fewest_tied: int | None = None
-    of_some: bool = False
+    fewest_tied: int | None = None  # the fewest people who have rows in the same classes; None if no column ties rows
+    of_some: bool = False  # whether the policy requires k of some of the columns alone
     name: ClassVar[str] = "linkage"
 
     @property

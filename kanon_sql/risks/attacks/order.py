@@ -58,24 +58,17 @@ _TOO_FEW = "too few rows of the release differ: an order that follows the origin
 
 @dataclass(frozen=True)
 class Order:
-    """What the order of the rows reveals.
+    """What the order of the rows reveals."""
 
-    Attributes:
-        reason: why there is nothing to test; None if there is.
-        rows_distinct: those that are like no other row of the release: an order would give them away one by one.
-        correlation: of score and place among items that chance could exchange; None if there are none.
-        z: how many standard deviations that is from the mean of chance.
-        rows_in_place: those that stand where the original has one that they can be; None if that was not counted.
-        chance: a probability that as many do by chance, or a larger one.
-    """
-
-    reason: str | None
+    reason: str | None  # why there is nothing to test; None if there is
     rows: int
-    rows_distinct: int = 0
+    rows_distinct: int = 0  # those that are like no other row of the release: an order would give them away one by one
+    # of score and place among items that chance could exchange; None if there are none
     correlation: float | None = None
-    z: float = 0.0
+    z: float = 0.0  # how many standard deviations that is from the mean of chance
+    # those that stand where the original has one that they can be; None if that was not counted
     rows_in_place: int | None = None
-    chance: float = 1.0
+    chance: float = 1.0  # a probability that as many do by chance, or a larger one
     name: ClassVar[str] = "order"
 
     @property

@@ -200,19 +200,12 @@ _MOST_PAIRS = 1_000_000
 
 @dataclass(frozen=True)
 class Settled:
-    """The classes that tuples can be in.
+    """The classes that tuples can be in."""
 
-    Attributes:
-        pairs: each tuple with each class that is left to it.
-        exact: whether each of them is possible, by who else must be where.
-        certain: whether no tuple has several.
-        contradicted: whether the rows of the release cannot all be rows of this original, as far as that was seen.
-    """
-
-    pairs: exp.Table
-    exact: bool
-    certain: bool
-    contradicted: bool
+    pairs: exp.Table  # each tuple with each class that is left to it
+    exact: bool  # whether each of them is possible, by who else must be where
+    certain: bool  # whether no tuple has several
+    contradicted: bool  # whether the rows of the release cannot all be rows of this original, as far as that was seen
 
 
 def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered: exp.Table) -> Settled:

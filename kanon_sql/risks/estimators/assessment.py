@@ -124,16 +124,12 @@ def threshold_of(given: str | float) -> Threshold:
 
 @dataclass(frozen=True)
 class RiskSettings:
-    """Settings of the risk of a table.
+    """Settings of the risk of a table."""
 
-    Attributes:
-        threshold: above which members are counted.
-        subsets: columns of the largest subsets of quasi-identifiers to count; None is up to three.
-        sampling_fraction: the share of a population that the table has; without it nothing is estimated.
-    """
-
+    # above which members are counted
     threshold: Threshold = field(default_factory=lambda: threshold_of(DEFAULT_THRESHOLD))
-    subsets: int | None = None
+    subsets: int | None = None  # columns of the largest subsets of quasi-identifiers to count; None is up to three
+    # the share of a population that the table has; without it nothing is estimated
     sampling_fraction: float | None = None
 
     def __post_init__(self) -> None:
@@ -270,18 +266,13 @@ class Prosecutor:
     """Risks of a person who is known to be in the table; None if a table has no rows.
 
     Shares, of all rows or of all people, are None, too, if it is not known who is in which class.
-
-    Attributes:
-        average: over all members: rows, or records of people.
-        above_threshold: rows whose risk is above the threshold, or distinct people who have such a record.
-        uniques: rows that are alone in their class, or distinct people who are alone in one.
     """
 
     highest: float | None
-    average: float | None
-    above_threshold: int
+    average: float | None  # over all members: rows, or records of people
+    above_threshold: int  # rows whose risk is above the threshold, or distinct people who have such a record
     share_above_threshold: float | None
-    uniques: int
+    uniques: int  # rows that are alone in their class, or distinct people who are alone in one
     share_unique: float | None
 
 

@@ -58,17 +58,11 @@ class SubsetRisk:
 
 @dataclass(frozen=True)
 class Subsets:
-    """The classes by subsets of the quasi-identifiers.
+    """The classes by subsets of the quasi-identifiers."""
 
-    Attributes:
-        largest: columns of the largest subsets that were counted; 0 if none was.
-        not_looked_at: subsets that have more columns.
-        found: those that single out most people first.
-    """
-
-    largest: int
-    not_looked_at: int
-    found: tuple[SubsetRisk, ...]
+    largest: int  # columns of the largest subsets that were counted; 0 if none was
+    not_looked_at: int  # subsets that have more columns
+    found: tuple[SubsetRisk, ...]  # those that single out most people first
 
 
 def largest_subsets(size: int | None, width: int) -> int:
@@ -119,36 +113,25 @@ def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
 
 @dataclass(frozen=True)
 class SubsetClasses:
-    """The classes by one subset.
-
-    Attributes:
-        smallest: members of the smallest; None if there is no row.
-        uniques: rows that are alone in their class; or distinct people who are, and classes that name nobody.
-        all_members: all rows; where people are counted, classes whose rows name nobody, each of which is one person.
-        too_small: classes of fewer than ``k`` members.
-        in_too_small: their members; a person counts in each of their classes.
-    """
+    """The classes by one subset."""
 
     classes: int = 0
-    smallest: int | None = None
-    uniques: int = 0
+    smallest: int | None = None  # members of the smallest; None if there is no row
+    uniques: int = 0  # rows that are alone in their class; or distinct people who are, and classes that name nobody
+    # all rows; where people are counted, classes whose rows name nobody, each of which is one person
     all_members: int = 0
-    too_small: int = 0
-    in_too_small: int = 0
+    too_small: int = 0  # classes of fewer than ``k`` members
+    in_too_small: int = 0  # their members; a person counts in each of their classes
 
 
 @dataclass(frozen=True)
 class CodedTuples:
-    """The combinations of quasi-identifiers with codes for their values.
-
-    Attributes:
-        relation: the temporary table: ``value_0``, ... are codes, then ``person`` where people are counted, and ``n``.
-        persons_repeat: whether some person has several combinations, so that a class may have them several times.
-    """
+    """The combinations of quasi-identifiers with codes for their values."""
 
     tuples: Tuples
+    # The temporary table: ``value_0``, ... are codes, then ``person`` where people are counted, and ``n``.
     relation: exp.Table
-    persons_repeat: bool
+    persons_repeat: bool  # whether some person has several combinations, so that a class may have them several times
 
     def drop(self) -> None:
         self.tuples.engine.run(sql.drop(self.relation), "drop the codes of the combinations")

@@ -33,18 +33,14 @@ _SMALL = 0.1  # the sampling fraction up to which Dankar et al. found Pitman's e
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Estimates of how many are unique in the population.
+    """Estimates of how many are unique in the population."""
 
-    Attributes:
-        population: members of the population: those of the table over the sampling fraction.
-        chosen: the one that the rule of Dankar et al. takes; None if there is no estimate at all.
-    """
-
-    population: int
+    population: int  # members of the population: those of the table over the sampling fraction
     sampling_fraction: float
     pitman: Estimate
     zayatz: Estimate
     snb: Estimate
+    # The one that the rule of Dankar et al. takes; None if there is no estimate at all.
     chosen: EstimatorName | None
 
     @property

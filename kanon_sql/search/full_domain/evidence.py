@@ -74,18 +74,16 @@ class Evidence:
     (``kanon_sql.classes.lattice.Marks``). Where a model is not monotone, a mark is what no node below publishes
     (``kanon_sql.classes.of_node``), which may be less. What is lost on the rest only grows upwards, or the sizes of the
     classes do.
-
-    Attributes:
-        proven: no node costs less than this; None until something is proven.
-        sets: evidence of what the cells of disjoint sets of columns cost, if there are any (``of_columns``).
-        promising: the node of the least ``estimate`` that was not measured yet, after its estimate.
     """
 
     problem: Problem
+    # no node costs less than this; None until something is proven
     proven: Cost | None = field(default=None, init=False)
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
+    # the node of the least ``estimate`` that was not measured yet, after its estimate
     promising: tuple[Cost | float, Node] | None = field(default=None, init=False)
+    # evidence of what the cells of disjoint sets of columns cost, if there are any (``of_columns``)
     sets: list[Evidence] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:

@@ -31,13 +31,9 @@ _SHRINKS_TO = 0.5  # of its source: what a roll-up must reach to be made
 
 @dataclass(frozen=True)
 class RollUp:
-    """The frequency set of a node.
+    """The frequency set of a node."""
 
-    Attributes:
-        steps: the node, as steps in the lattice.
-    """
-
-    steps: int
+    steps: int  # the node, as steps in the lattice
     relation: exp.Table
     tuples: int
 

@@ -75,36 +75,22 @@ _WAIT = 0.05  # seconds between looks at the clock while it is solved
 
 @dataclass(frozen=True)
 class _ArrayColumn:
-    """One quasi-identifier at each of its levels.
+    """One quasi-identifier at each of its levels."""
 
-    Attributes:
-        label: for each level, the number of the label of each tuple.
-        cost: for each level, what a row costs there by the number of the label.
-    """
-
-    label: tuple[Numbers, ...]
-    cost: tuple[Numbers, ...]
+    label: tuple[Numbers, ...]  # for each level, the number of the label of each tuple
+    cost: tuple[Numbers, ...]  # for each level, what a row costs there by the number of the label
 
 
 @dataclass(frozen=True)
 class _Classes:
-    """Labels under which the k dearest rows are dearer than k rows cost.
+    """Labels under which the k dearest rows are dearer than k rows cost."""
 
-    Attributes:
-        number: of the class that each of the dearest tuples is in, from 0, ascending.
-        tuples: the dearest tuples of each.
-        rows: how many of their rows are among the k.
-        cost: of each class, what a row costs.
-        dearer: what the k rows are dearer by.
-        excess: what all rows are dearer by that are dearer than they cost, and the k at least.
-    """
-
-    number: Numbers
-    tuples: Numbers
-    rows: Numbers
-    cost: Numbers
-    dearer: Numbers
-    excess: Numbers
+    number: Numbers  # of the class that each of the dearest tuples is in, from 0, ascending
+    tuples: Numbers  # the dearest tuples of each
+    rows: Numbers  # how many of their rows are among the k
+    cost: Numbers  # of each class, what a row costs
+    dearer: Numbers  # what the k rows are dearer by
+    excess: Numbers  # what all rows are dearer by that are dearer than they cost, and the k at least
 
 
 def prove(

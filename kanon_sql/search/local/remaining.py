@@ -47,14 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Publishable:
-    """What could be published at a node.
-
-    Attributes:
-        tuples: tuples of the frequency set; None where that is not known.
-    """
+    """What could be published at a node."""
 
     rows: int
-    tuples: int | None
+    tuples: int | None  # tuples of the frequency set; None where that is not known
 
 
 @dataclass(frozen=True)

@@ -55,18 +55,13 @@ _NO_END = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of tuples, groups or parts; each is one column of both arrays.
+    """What is known of tuples, groups or parts; each is one column of both arrays."""
 
-    Attributes:
-        ends: of some quasi-identifiers, the least place and the greatest one with its sign changed: what is known of
-            several is the least of both.
-        bits: values as bits, of several quasi-identifiers in one word.
-        size: more than any place.
-    """
-
+    # of some quasi-identifiers, the least place and the greatest one with its sign changed: what is known of several is
+    # the least of both
     ends: Array
-    bits: Numbers
-    size: int
+    bits: Numbers  # values as bits, of several quasi-identifiers in one word
+    size: int  # more than any place
 
     def take(self, which: Numbers) -> _Known:
         return replace(self, ends=self.ends.take(which, axis=1), bits=self.bits.take(which, axis=1))
@@ -111,19 +106,14 @@ class _Known:
 
 @dataclass(frozen=True)
 class _ArrayColumn:
-    """One quasi-identifier.
+    """One quasi-identifier."""
 
-    Attributes:
-        number: as the cuts have it, from 1.
-        null: the place that is cut from all others; None where there is none.
-        nodes: for each level, the first and the last place under the label of a place, where cuts are made at nodes.
-        cost: what a row of each group costs in this column; None where every row costs the same.
-    """
-
-    number: int
+    number: int  # as the cuts have it, from 1
     places: Numbers
-    null: int | None
+    null: int | None  # the place that is cut from all others; None where there is none
+    # for each level, the first and the last place under the label of a place, where cuts are made at nodes
     nodes: tuple[tuple[Numbers, Numbers], ...] | None
+    # what a row of each group costs in this column; None where every row costs the same
     cost: Callable[[_Known], Costs] | None
 
 
@@ -140,21 +130,17 @@ class _Cuts:
 
 @dataclass(frozen=True)
 class _Groups:
-    """The groups of one column: rows of a part at one place, by part and place.
-
-    Attributes:
-        up_to: rows of each group and those before it.
-        before: ... of each and those before it.
-        after: ... of each and those after it.
-    """
+    """The groups of one column: rows of a part at one place, by part and place."""
 
     part: Numbers
     place: Numbers
     rows: Numbers
-    up_to: Numbers
+    up_to: Numbers  # rows of each group and those before it
     total: Numbers
     known: _Known
+    # ... of each and those before it.
     before: _Known
+    # ... of each and those after it.
     after: _Known
 
 

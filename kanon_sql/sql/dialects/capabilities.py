@@ -18,45 +18,31 @@ Barrier = Literal["secure view", "security_barrier", "none"]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a dialect can say.
+    """What a dialect can say."""
 
-    Attributes:
-        name: as people and sqlglot write it.
-        title: the name of the product.
-        temporary: what stands for a temporary table; plain tables are dropped at the end of a script.
-        changes: how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads what it replaces; or by
-            numbered tables behind a view.
-        equality: whether a join on IS NOT DISTINCT FROM is fast as it is, needs a condition before it that can be
-            hashed, or is one of texts where types are not known.
-        settings: statements that a recursive query needs before it.
-        time_zone: what the statement that sets the time zone of the session begins with.
-        hints: whether common table expressions may be said to be materialized.
-        filters: whether an aggregate may have FILTER.
-        adds_wide: whether whole numbers of 128 bits are added about as fast as those of 64.
-        views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
-        barrier: how a view keeps functions and conditions of its readers away from the rows that it leaves out.
-        quotes: whether every name is quoted, because other words are reserved than those that we know.
-        types: names of types that sqlglot writes otherwise, by its own names for them.
-        no_types: types that there are not.
-        not_in_names: characters that names of columns may not have.
-    """
-
-    name: str
-    title: str
-    temporary: Temporary = "table"
+    name: str  # as people and sqlglot write it
+    title: str  # the name of the product
+    temporary: Temporary = "table"  # what stands for a temporary table; plain tables are dropped at the end of a script
+    # how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads what it replaces; or by numbered tables
+    # behind a view
     changes: Changes = "replace"
+    # whether a join on IS NOT DISTINCT FROM is fast as it is, needs a condition before it that can be hashed, or is one
+    # of texts where types are not known
     equality: Equality = "as it is"
-    settings: tuple[str, ...] = ()
-    time_zone: str = "SET TIME ZONE"
-    hints: bool = False
-    filters: bool = False
-    adds_wide: bool = False
+    settings: tuple[str, ...] = ()  # statements that a recursive query needs before it
+    time_zone: str = "SET TIME ZONE"  # what the statement that sets the time zone of the session begins with
+    hints: bool = False  # whether common table expressions may be said to be materialized
+    filters: bool = False  # whether an aggregate may have FILTER
+    adds_wide: bool = False  # whether whole numbers of 128 bits are added about as fast as those of 64
+    # whether a release may be a view: it reads tables that are called after it, with a dot in their names
     views: bool = False
+    # how a view keeps functions and conditions of its readers away from the rows that it leaves out
     barrier: Barrier = "none"
-    quotes: bool = False
+    quotes: bool = False  # whether every name is quoted, because other words are reserved than those that we know
+    # names of types that sqlglot writes otherwise, by its own names for them
     types: dict[str, str] = field(default_factory=dict)
-    no_types: frozenset[str] = frozenset()
-    not_in_names: str = ""
+    no_types: frozenset[str] = frozenset()  # types that there are not
+    not_in_names: str = ""  # characters that names of columns may not have
 
 
 _FEW_TYPES = frozenset({"BIT", "TIME", "TIME_NS", "TIMETZ", "INTERVAL", "JSON", "UUID", "VARBINARY", "ARRAY", "LIST"})
