@@ -170,7 +170,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-cases", type=int, help="how many cases the fuzz test draws")
     parser.addoption("--fuzz-seed", type=int, default=0, help="of these cases: others for each number")
     parser.addoption("--thorough", action="store_true", help="run what the quick suite leaves out, and nothing else")
-    parser.addoption("--all-examples", action="store_true", help="with --thorough: all examples, not an eighth")
+    parser.addoption("--all-examples", action="store_true", help="with --thorough: all examples, not a tenth")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -166,21 +166,13 @@ class InPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRelease:
-    """A release that was made and verified.
+    """A release that was made and verified."""
 
-    Attributes:
-        destination: name of the table, view or schema, or path of the file or directory.
-        kind: table, view, file, data frame, schema, database, directory, or in place.
-        seconds: of ``publish`` and ``verify``, and of ``ledger`` if there are earlier releases.
-        ledger: the outcome in the ledger of its database; None if there is none.
-        in_place: the outcome for the tables and their file, if the release took their place.
-    """
-
-    destination: str
-    kind: str
-    seconds: dict[str, float]
-    ledger: LedgerOutcome | None = None
-    in_place: InPlace | None = None
+    destination: str  # name of the table, view or schema, or path of the file or directory
+    kind: str  # table, view, file, data frame, schema, database, directory, or in place
+    seconds: dict[str, float]  # of ``publish`` and ``verify``, and of ``ledger`` if there are earlier releases
+    ledger: LedgerOutcome | None = None  # the outcome in the ledger of its database; None if there is none
+    in_place: InPlace | None = None  # the outcome for the tables and their file, if the release took their place
     dry_run: bool = False
 
     @property
