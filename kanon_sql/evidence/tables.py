@@ -23,7 +23,7 @@ from kanon_sql.policy.gate import entity_names_people, judge_roles
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.found_people import found_people
-from kanon_sql.release.tables.opened import open_originals, open_released
+from kanon_sql.release.tables.opened import keys_published, open_originals, open_released
 from kanon_sql.release.tables.statements import PSEUDONYM_TYPE
 from kanon_sql.release.tables.verify import ReleasedTables
 from kanon_sql.risks.attacks.verdicts import Verdict, Verdicts, part_of
@@ -127,6 +127,8 @@ def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVeri
         for one in judge_roles(member.source, Policy(columns=member.columns))
         if one.refused
     ]
+    kept = (member for member in opened.members if member.roles is None)
+    keys = (f"{found}." for member in kept for found in keys_published(opened, member, {}))
     return replace(
         as_released(opened).verified(promise=promise),
         identifying=tuple(
@@ -139,7 +141,7 @@ def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVeri
         schema=opened.schema,
         others=opened.not_in_policy,
         elsewhere=opened.elsewhere,
-        findings=(*of_roles, *_people_refused(opened)),
+        findings=(*of_roles, *_people_refused(opened), *keys),
     )
 
 

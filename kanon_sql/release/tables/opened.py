@@ -6,7 +6,6 @@ is published of the events that it goes through: a prescription with its own qua
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -18,8 +17,9 @@ from sqlglot import exp
 from kanon_sql.engine.base import Closing, Column, closed_on_error, resolve_columns
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
+from kanon_sql.engine.sources.data_files import read_file
+from kanon_sql.engine.sources.layout import Layout
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
-from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -434,8 +434,8 @@ def _declared_references(database: OpenDatabase, opened: OpenedTables) -> Mappin
     }
 
 
-def _require_no_keys(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> None:
-    """Raise if columns that are published as they are have the names of keys, or refer to one.
+def keys_published(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield the columns of a table that would be published as they are, and have the names of keys or refer to one.
 
     A table that is kept may have a key of its own of such a name, if that says no more than a number ("id").
     """
@@ -447,12 +447,14 @@ def _require_no_keys(opened: OpenedTables, member: Member, refers: Mapping[tuple
         if owner is None and (folded(column.name) not in names or _is_key_of_its_own(member, column)):
             continue
         why = f"refers to {owner}" if owner is not None else "is called like a key of people or of their events"
+        yield f"Column {column.name!r} of {member.name} would be published as it is, and {why}"
+
+
+def _require_no_keys(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> None:
+    if (found := next(keys_published(opened, member, refers), None)) is not None:
         of_people = f"name it as the way of {member.name} to a person (person = ...) or in identifying"
         fix = "keep a view without it" if member.roles is None else of_people
-        raise UsageError(
-            f"Column {column.name!r} of {member.name} would be published as it is, and {why}: {fix}, or drop the table "
-            '(rows = "dropped").'
-        )
+        raise UsageError(f'{found}: {fix}, or drop the table (rows = "dropped").')
 
 
 def _is_key_of_its_own(member: Member, column: Column) -> bool:
@@ -581,12 +583,9 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
     file = next((one for one in files if one.is_file()), None)
     if file is None:
         raise UsageError(f"{directory} has no file of the table {name}: {names[-1]}.csv or .parquet.")
-    if file.suffix == ".csv":
-        with file.open(newline="", encoding="utf-8") as text:
-            reader = text_reader(file, dict.fromkeys(next(csv.reader(text), []), "VARCHAR"), csv=True)
-    else:
-        reader = read_from("read_parquet", str(file), {})
-    engine.run(sql.create_table(sql.relation(file.stem), exp.select("*").from_(reader)), f"read {file.name}")
+    staged = engine.temporary_name("kanon_file")
+    read_file(engine, file, staged, usual=Layout(header=True), as_text=True)
+    engine.run(sql.create_table(sql.relation(file.stem), exp.select("*").from_(staged)), f"read {file.name}")
     return file
 
 

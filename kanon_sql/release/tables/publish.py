@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import JointReleaseError, UsageError, VerificationError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
@@ -24,7 +25,15 @@ from kanon_sql.policy.roles import Roles
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.ledger.store import OF_SEVERAL_TABLES, Entry, KeptHierarchy, remembered_policy
-from kanon_sql.release.publish.files import DatabaseSink, file_as_rows, finish_file, plain_copy, require_elsewhere
+from kanon_sql.release.publish.files import (
+    DATABASE,
+    DatabaseSink,
+    check_format,
+    file_as_rows,
+    finish_file,
+    plain_copy,
+    require_elsewhere,
+)
 from kanon_sql.release.publish.publisher import PublishedRelease, Releasing, Sink, publish, require_unused
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
 from kanon_sql.sql import build as sql
@@ -100,6 +109,9 @@ def to_database(found: FoundTables, path: Path, *, replace: bool, ignore_ledger:
     """Make the tables of a new DuckDB file; see ``TablesRelease.to_database``."""
     tables = SeveralTables(found)
     tables.require_own_names()
+    if check_format(path) != DATABASE:
+        raise UsageError(f"{path} would hold one table: name a DuckDB file (FILE.duckdb), or a directory (--out-dir).")
+    require_apart(found.policy.key_file, [path], "the release")
     require_elsewhere(path, Path(found.opened.place), replace=replace)
     return publish_tables(found, DatabaseSink(tables, path), ignore=ignore_ledger)
 
@@ -170,7 +182,8 @@ class SchemaSink(Sink[PublishedTables]):
 
     def make_tables(self) -> None:
         for target in self.targets.values() if self.replace else ():
-            self.engine.run(sql.drop(target), "drop the table of that name")
+            if (kind := self.engine.kind_of(target)) is not None:
+                self.engine.run(sql.drop(target, kind), "drop what is replaced")
         super().make()
 
     def take_name(self, rows: Mapping[str, int], ledger: Ledger | None) -> None:

@@ -142,3 +142,54 @@ def test_released_visits_are_not_people(tmp_path: Path) -> None:
     found = kanon_of.check_tables(path, tmp_path / "kanon.toml")
     assert not found.holds
     assert "people are to be counted by visit_id, and its name says" in found.problems()[-1]
+
+
+def test_a_released_table_that_is_kept_shows_no_keys(tmp_path: Path) -> None:
+    path = made(tmp_path, PATIENTS, VISITS, "CREATE TABLE wards AS SELECT 'w' || i AS ward FROM range(3) r(i)")
+    text = (tmp_path / "kanon.toml").read_text() + '[tables.wards]\nrows = "kept"\n'
+    (tmp_path / "kanon.toml").write_text(text)
+    with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
+        release.to_schema("rel")
+    assert kanon_of.check_tables(path, tmp_path / "kanon.toml", schema="rel").holds
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE rel.wards")
+        connection.execute("CREATE VIEW rel.wards AS SELECT patient_id FROM visits")
+    found = kanon_of.check_tables(path, tmp_path / "kanon.toml", schema="rel")
+    assert not found.holds
+    assert [one for one in found.problems() if "'patient_id' of wards" in one]
+
+
+def test_files_of_a_release_are_never_the_key_file_or_of_another_format(tmp_path: Path) -> None:
+    path, key = made(tmp_path, PATIENTS, VISITS), tmp_path / "key.db"
+    key.write_text("0" * 64)
+    text = (tmp_path / "kanon.toml").read_text() + f'[release]\nkey_file = "{key}"\n'
+    (tmp_path / "kanon.toml").write_text(text)
+    with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
+        with pytest.raises(KanonError, match="is the key file and cannot be the release too"):
+            release.to_database(key, replace=True)
+        with pytest.raises(KanonError, match=r"o\.csv would hold one table"):
+            release.to_database(tmp_path / "o.csv")
+    assert key.read_text() == "0" * 64
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_view_is_replaced_by_a_released_table(tmp_path: Path) -> None:
+    path = made(tmp_path, PATIENTS, VISITS, "CREATE SCHEMA rel", "CREATE VIEW rel.visits AS SELECT 1 AS a")
+    with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
+        release.to_schema("rel", replace=True)
+    assert kanon_of.check_tables(path, tmp_path / "kanon.toml", schema="rel").holds
+
+
+def test_released_files_are_read_as_any_file_is(tmp_path: Path) -> None:
+    path = made(tmp_path, PATIENTS, VISITS)
+    with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
+        release.to_directory(tmp_path / "rel")
+    file = tmp_path / "rel" / "patients.csv"
+    text = file.read_text()
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        file.write_text(text, encoding=encoding)
+        assert kanon_of.check_tables(tmp_path / "rel", tmp_path / "kanon.toml").holds
+    for content in ("", "\n"):
+        file.write_text(content)
+        with pytest.raises(KanonError, match=r"patients\.csv"):
+            kanon_of.check_tables(tmp_path / "rel", tmp_path / "kanon.toml")
