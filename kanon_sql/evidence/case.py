@@ -110,30 +110,45 @@ def as_lists(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 class CaseSettings(TypedDict, total=False):
-    """The settings that judges take; each refuses those that it does not use."""
+    """The settings that judges take; each refuses those that it does not use.
 
-    # What the table was made from: a table in the same database, a path, or a data frame. People are counted by it
-    # where the table does not say who its rows are about. May be left out where a policy file names it.
+    Attributes:
+        original: what the table was made from: a table in the same database, a path, or a data frame. People are
+            counted by it where the table does not say who its rows are about. May be left out where a policy file
+            names it.
+        original_table: the name of the original, where ``original`` is a database.
+        quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
+        identifying: columns that the table must not have.
+        sensitive: columns that models and attacks are about.
+        insensitive: columns that are published as they are, though they may identify people by name or values.
+        hierarchies: those that the table was made with, as for ``anonymize``.
+        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
+        k: the smallest class; 5 if neither this nor ``models`` says so.
+        models: what every class must satisfy, beside ``k``.
+        entity: the column that names the person: people are counted, not rows.
+        count: "people" (default), of which nothing is verified in a table with several rows of one person and no
+            entity; or "rows", also where several are of one person.
+        time_zone: that of the release, as for ``anonymize``.
+        policy: a Policy or the path of a kanon.toml, instead of the columns, hierarchies, models, entity, count and
+            time zone.
+        resources: limits of memory and threads; a connection has settings of its own.
+    """
+
     original: Any
-    original_table: str | None  # the name of the original, where ``original`` is a database
-    quasi_identifiers: Sequence[str]  # columns whose values together make a class; NULL is a value like any other
-    identifying: Sequence[str]  # columns that the table must not have
-    sensitive: Sequence[str]  # columns that models and attacks are about
-    # columns that are published as they are, though they may identify people by name or values
+    original_table: str | None
+    quasi_identifiers: Sequence[str]
+    identifying: Sequence[str]
+    sensitive: Sequence[str]
     insensitive: Sequence[str]
-    hierarchies: Hierarchies | None  # those that the table was made with, as for ``anonymize``
-    # rules by which the columns of the original were prepared, as for ``anonymize``
+    hierarchies: Hierarchies | None
     prepare: Mapping[str, str | Sequence[str]] | None
-    k: int | None  # the smallest class; 5 if neither this nor ``models`` says so
-    models: Sequence[PrivacyModel] | None  # what every class must satisfy, beside ``k``
-    entity: str | None  # the column that names the person: people are counted, not rows
-    # "people" (default), of which nothing is verified in a table with several rows of one person and no entity; or
-    # "rows", also where several are of one person
+    k: int | None
+    models: Sequence[PrivacyModel] | None
+    entity: str | None
     count: Count
-    time_zone: str  # that of the release, as for ``anonymize``
-    # a Policy or the path of a kanon.toml, instead of the columns, hierarchies, models, entity, count and time zone
+    time_zone: str
     policy: Policy | str | os.PathLike[str] | None
-    resources: Resources | None  # limits of memory and threads; a connection has settings of its own
+    resources: Resources | None
 
 
 _OF_TABLES = {"original", "original_table", "prepare", "policy", "resources"}
