@@ -14,7 +14,7 @@ from kanon_sql.policy.publish_rules import rules_that_help
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, ReportedAttack
+    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, ReportedAttack, Search
     from kanon_sql.measures.utility.utility import Utility
 
 NOTHING = "\N{EN DASH}"
@@ -115,6 +115,12 @@ def percentage(share: float) -> str:
     if 0 < share < _LEAST_SHARE:
         return "< 0.01 %"
     return f"{share:.2%}".replace("%", " %")
+
+
+def suppression_limit(asked: Search) -> str:
+    """Return the limit of suppression of a release."""
+    limit = asked.max_suppressed
+    return limit if isinstance(limit, str) else percentage(limit)
 
 
 def four_digits(value: float | None) -> str:
