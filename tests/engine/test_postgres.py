@@ -226,6 +226,13 @@ def test_who_may_not_is_told_so(database: str) -> None:
         run(database, "DROP OWNED BY poor", "DROP ROLE poor")
 
 
+def test_columns_that_differ_in_case_only_are_refused(database: str) -> None:
+    """A set published the values of code under the name of "Code": to DuckDB they are one column."""
+    run(database, 'CREATE TABLE twins AS SELECT id, name AS code, sex AS "Code" FROM people')
+    with pytest.raises(UsageError, match="two columns that SQL cannot tell apart, 'code' and 'Code'"):
+        kanon_of.anonymize(database, "twins", quasi_identifiers=["id"], rest="drop")
+
+
 def test_others_may_write_meanwhile(database: str) -> None:
     with kanon_of.anonymize(database, "people", **ROLES, models=[kanon_of.KAnonymity(2)]) as made:
         run(database, "DELETE FROM people WHERE id > 200")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from sqlglot import exp
 
-from kanon_sql.engine.base import chosen_table, closed_on_error
+from kanon_sql.engine.base import chosen_table, closed_on_error, named_once
 from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.addresses import (
@@ -104,6 +104,7 @@ class Source:
     def __post_init__(self) -> None:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
+        named_once([column.name for column in self.columns], self.name)  # warehouses tell names apart by their case
         self.engine.require_time_zone(self.columns, self.name)
 
     @property
