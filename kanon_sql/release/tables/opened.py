@@ -6,6 +6,7 @@ is published of the events that it goes through: a prescription with its own qua
 
 from __future__ import annotations
 
+import csv
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,8 @@ from sqlglot import exp
 from kanon_sql.engine.base import Closing, Column, closed_on_error, resolve_columns
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.equality import looked_up, require_identity
-from kanon_sql.engine.sources.data_files import read_file
-from kanon_sql.engine.sources.layout import Layout
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
+from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -583,9 +583,18 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
     file = next((one for one in files if one.is_file()), None)
     if file is None:
         raise UsageError(f"{directory} has no file of the table {name}: {names[-1]}.csv or .parquet.")
-    staged = engine.temporary_name("kanon_file")
-    read_file(engine, file, staged, usual=Layout(header=True), as_text=True)
-    engine.run(sql.create_table(sql.relation(file.stem), exp.select("*").from_(staged)), f"read {file.name}")
+    if file.suffix == ".csv":  # as ``plain_copy`` writes it: nothing is guessed
+        try:
+            with file.open(newline="", encoding="utf-8-sig") as text:
+                header = next(csv.reader(text), [])
+        except UnicodeDecodeError:
+            header = []
+        if not all(header) or not header:
+            raise UsageError(f"{file} is not a CSV file of a release: it needs a header with all names, in UTF-8.")
+        reader = text_reader(file, dict.fromkeys(header, "VARCHAR"), csv=True)
+    else:
+        reader = read_from("read_parquet", str(file), {})
+    engine.run(sql.create_table(sql.relation(file.stem), exp.select("*").from_(reader)), f"read {file.name}")
     return file
 
 

@@ -180,16 +180,21 @@ def test_a_view_is_replaced_by_a_released_table(tmp_path: Path) -> None:
     assert kanon_of.check_tables(path, tmp_path / "kanon.toml", schema="rel").holds
 
 
-def test_released_files_are_read_as_any_file_is(tmp_path: Path) -> None:
-    path = made(tmp_path, PATIENTS, VISITS)
+def test_released_files_are_read_as_they_are_written(tmp_path: Path) -> None:
+    odd = "SELECT CASE WHEN i < 3 THEN 'a;b|c' END AS \" lead\" FROM range(5) r(i)"
+    path = made(tmp_path, PATIENTS, VISITS, f"CREATE TABLE wards AS {odd}")
+    text = (tmp_path / "kanon.toml").read_text() + '[tables.wards]\nrows = "kept"\n'
+    (tmp_path / "kanon.toml").write_text(text)
     with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
         release.to_directory(tmp_path / "rel")
     file = tmp_path / "rel" / "patients.csv"
     text = file.read_text()
-    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+    for encoding in ("utf-8", "utf-8-sig"):
         file.write_text(text, encoding=encoding)
-        assert kanon_of.check_tables(tmp_path / "rel", tmp_path / "kanon.toml").holds
-    for content in ("", "\n"):
-        file.write_text(content)
-        with pytest.raises(KanonError, match=r"patients\.csv"):
+        found = kanon_of.check_tables(tmp_path / "rel", tmp_path / "kanon.toml")
+        assert found.holds
+        assert found.rows["wards"] == 5
+    for content in (b"", b"\n", b"patient_id,\n", text.encode("utf-16")):
+        file.write_bytes(content)
+        with pytest.raises(KanonError, match=r"patients\.csv is not a CSV file of a release"):
             kanon_of.check_tables(tmp_path / "rel", tmp_path / "kanon.toml")
