@@ -208,7 +208,7 @@ class TablesPolicy(SetPolicy):
     def _require_names(self) -> None:
         names = [folded(table.name) for table in self.tables]
         if twice := [table.name for table in self.tables if names.count(folded(table.name)) > 1]:
-            raise UsageError(f"Table {twice[0]!r} is in the policy twice: names differ in more than case.")
+            raise UsageError(f"Table {twice[0]!r} is in the policy twice: names must differ in more than case.")
         people = [table.name for table in self.tables if table.rows == "people"]
         if len(people) > 1:
             raise UsageError(f'rows = "people" is said of {" and ".join(people)}: keep it for one, and say "events".')

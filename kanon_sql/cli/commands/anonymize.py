@@ -251,7 +251,7 @@ def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any], output:
         require("the script, of several tables", "PostgreSQL", "A script of tables that are released together")
     require_apart(requested.file, written, "what is written", "the policy")
     reported = ReportRequest(said["report_file"], said["asked_by"], replace=said["replace_existing"])
-    reported.check([source, requested.file, policy.out, policy.key_file])
+    reported.check([source, requested.file, policy.out, policy.out_directory, policy.key_file])
     published = None
     with output.talk() as talk:
         with anonymize_tables(said["source"], policy, progress=talk) as release:
@@ -261,11 +261,15 @@ def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any], output:
                 say_of_script(script, output.sql, talk)
                 print_sql(script.text)
                 return
-            if policy.in_place or not said["dry_run"]:
+            if any(written) or policy.into_schema or policy.in_place:
                 published = _published(release, said)
+                found = published.verification
                 with interrupted_after(f"the release is there: {published.destination}"):
                     reported.of_tables(release, published, talk)
-            found = release.verified() if published is None else published.verification
+            else:
+                found = release.verified()
+            if said["dry_run"] and not policy.in_place:
+                published = None
         talk.end()
         if published is not None and published.not_remembered is not None:
             talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
@@ -273,15 +277,16 @@ def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any], output:
 
 
 def _published(release: TablesRelease, said: dict[str, Any]) -> PublishedTables:
-    policy, ignore, replaces = release.policy, said["ignore_ledger"], said["replace_existing"]
+    policy, replaces = release.policy, said["replace_existing"]
+    how = {"ignore_ledger": said["ignore_ledger"], "dry_run": said["dry_run"]}
     if policy.in_place:
-        return release.in_place(backup=policy.backup, dry_run=said["dry_run"], ignore_ledger=ignore)
+        return release.in_place(backup=policy.backup, **how)
     if policy.into_schema is not None:
-        return release.to_schema(policy.into_schema, replace=replaces, ignore_ledger=ignore)
+        return release.to_schema(policy.into_schema, replace=replaces, **how)
     if policy.out is not None:
-        return release.to_database(policy.out, replace=replaces, ignore_ledger=ignore)
+        return release.to_database(policy.out, replace=replaces, **how)
     formatted: Literal["csv", "parquet"] = said["file_format"] or "csv"
-    return release.to_directory(policy.out_directory or "", format_name=formatted, ignore_ledger=ignore)
+    return release.to_directory(policy.out_directory or "", format_name=formatted, **how)
 
 
 def _require_place(destination: Destination, lookups: Path | None) -> None:

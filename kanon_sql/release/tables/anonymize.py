@@ -101,32 +101,47 @@ class TablesRelease(FoundTables, Proof):
         """How much less any recoding of this kind could lose, as a share of what this one does."""
         return self.gap_above(0) or 0.0
 
-    def to_schema(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> PublishedTables:
+    def to_schema(
+        self, name: str, *, replace: bool = False, ignore_ledger: bool = False, dry_run: bool = False
+    ) -> PublishedTables:
         """Make the release tables of a schema of its database.
 
         Args:
             name: of the schema, which is made if there is none.
             replace: whether tables of these names may be replaced.
             ignore_ledger: whether to publish whatever earlier releases there are; it is remembered all the same.
+            dry_run: whether to make and check everything, and then to leave nothing.
 
         Raises:
             UsageError: a name is taken.
             JointReleaseError: there is an earlier release of one of the tables.
             VerificationError: the output failed verification; it was taken back.
         """
-        return publish.to_schema(self, name, replace=replace, ignore_ledger=ignore_ledger)
+        return publish.to_schema(self, name, replace=replace, ignore_ledger=ignore_ledger, dry_run=dry_run)
 
     def to_database(
-        self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+        dry_run: bool = False,
     ) -> PublishedTables:
         """Make the release the tables of a new DuckDB file; it raises as ``to_schema`` does."""
-        return publish.to_database(self, Path(path), replace=replace, ignore_ledger=ignore_ledger)
+        how = {"ignore_ledger": ignore_ledger, "dry_run": dry_run}
+        return publish.to_database(self, Path(path), replace=replace, **how)
 
     def to_directory(
-        self, path: str | os.PathLike[str], *, format_name: Format = "csv", ignore_ledger: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format_name: Format = "csv",
+        ignore_ledger: bool = False,
+        dry_run: bool = False,
     ) -> PublishedTables:
         """Write the release as files of a new or empty directory; it raises as ``to_schema`` does."""
-        return publish.to_directory(self, Path(path), format_name=format_name, ignore_ledger=ignore_ledger)
+        how = {"ignore_ledger": ignore_ledger, "dry_run": dry_run}
+        return publish.to_directory(self, Path(path), format_name=format_name, **how)
 
     def in_place(
         self,

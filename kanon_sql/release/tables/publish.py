@@ -17,7 +17,7 @@ from sqlglot import exp
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.warehouse.workbench import Workbench
-from kanon_sql.errors import JointReleaseError, UsageError, VerificationError, command_line
+from kanon_sql.errors import JointReleaseError, SourceError, UsageError, VerificationError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
@@ -92,10 +92,14 @@ class SeveralTables(Releasing[PublishedTables]):
         return verification
 
 
-def to_schema(found: FoundTables, name: str, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
+def to_schema(
+    found: FoundTables, name: str, *, replace: bool, ignore_ledger: bool, dry_run: bool = False
+) -> PublishedTables:
     """Make the tables of a schema of the database that they are made from; see ``TablesRelease.to_schema``."""
     of_place = _SchemaInWarehouse if isinstance(found.opened.engine, Workbench) else SchemaSink
-    return publish_tables(found, of_place(SeveralTables(found), name, replace=replace), ignore=ignore_ledger)
+    sink: SchemaSink = of_place(SeveralTables(found), name, replace=replace)
+    sink = _PreviewSink(SeveralTables(found), name) if dry_run else sink
+    return publish_tables(found, sink, ignore=ignore_ledger, dry_run=dry_run)
 
 
 def preview(found: FoundTables, name: str) -> TablesVerification:
@@ -105,7 +109,9 @@ def preview(found: FoundTables, name: str) -> TablesVerification:
     return published.verification
 
 
-def to_database(found: FoundTables, path: Path, *, replace: bool, ignore_ledger: bool) -> PublishedTables:
+def to_database(
+    found: FoundTables, path: Path, *, replace: bool, ignore_ledger: bool, dry_run: bool = False
+) -> PublishedTables:
     """Make the tables of a new DuckDB file; see ``TablesRelease.to_database``."""
     tables = SeveralTables(found)
     tables.require_own_names()
@@ -113,23 +119,28 @@ def to_database(found: FoundTables, path: Path, *, replace: bool, ignore_ledger:
         raise UsageError(f"{path} would hold one table: name a DuckDB file (FILE.duckdb), or a directory (--out-dir).")
     require_apart(found.policy.key_file, [path], "the release")
     require_elsewhere(path, Path(found.opened.place), replace=replace)
-    return publish_tables(found, DatabaseSink(tables, path), ignore=ignore_ledger)
+    return publish_tables(found, DatabaseSink(tables, path), ignore=ignore_ledger, dry_run=dry_run)
 
 
-def to_directory(found: FoundTables, path: Path, *, format_name: Format, ignore_ledger: bool) -> PublishedTables:
+def to_directory(
+    found: FoundTables, path: Path, *, format_name: Format, ignore_ledger: bool, dry_run: bool = False
+) -> PublishedTables:
     """Write the tables as files of a new directory; see ``TablesRelease.to_directory``."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} exists already and is not an empty directory: give another name.")
-    return publish_tables(found, _DirectorySink(SeveralTables(found), path, format_name), ignore=ignore_ledger)
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    sink = _DirectorySink(SeveralTables(found), path, format_name)
+    return publish_tables(found, sink, ignore=ignore_ledger, dry_run=dry_run)
 
 
 def publish_tables(
     found: FoundTables, sink: Sink[PublishedTables], *, ignore: bool, dry_run: bool = False
 ) -> PublishedTables:
     with LedgerOfTables(found, ignore=ignore) as ledger:
-        if sink.kind in {"schema", "in place"}:
+        if sink.kind == "in place" or (sink.kind == "schema" and not dry_run):
             ledger.make_writable()
-        else:
+        elif not dry_run:
             ledger.open()
         published = publish(sink, ledger, dry_run=dry_run)
     found.seconds.update(published.seconds)

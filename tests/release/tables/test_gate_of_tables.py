@@ -198,3 +198,23 @@ def test_released_files_are_read_as_they_are_written(tmp_path: Path) -> None:
         file.write_bytes(content)
         with pytest.raises(KanonError, match=r"patients\.csv is not a CSV file of a release"):
             kanon_of.check_tables(tmp_path / "rel", tmp_path / "kanon.toml")
+
+
+def test_a_dry_run_refuses_what_the_run_would(tmp_path: Path) -> None:
+    path = made(tmp_path, PATIENTS, VISITS)
+    with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
+        for dry_run in (True, False):
+            with pytest.raises(KanonError, match="has the tables that are to be anonymized"):
+                release.to_schema("main", dry_run=dry_run)
+            with pytest.raises(KanonError, match=r"directory .*nodir does not exist"):
+                release.to_directory(tmp_path / "nodir" / "x", dry_run=dry_run)
+        release.to_schema("rel", dry_run=True)
+        release.to_database(tmp_path / "o.duckdb", dry_run=True)
+        release.to_directory(tmp_path / "files", dry_run=True)
+        release.to_schema("rel")
+        with pytest.raises(KanonError, match="has an earlier release"):
+            release.to_schema("again", dry_run=True)
+    with duckdb.connect(str(path)) as connection:
+        schemas = connection.execute("SELECT DISTINCT table_schema FROM information_schema.tables").fetchall()
+    assert {name for (name,) in schemas} == {"main", "rel", "kanon"}
+    assert {file.name for file in tmp_path.iterdir()} == {"clinic.duckdb", "kanon.toml"}
