@@ -1,4 +1,4 @@
-"""What kanon does with one table, with several tables together, and with a table in a warehouse: every such refusal.
+"""What each command and setting does with one table, several tables, and a table in a warehouse: every such refusal.
 
 docs/reference/capabilities.md shows the table; a test tries each cell of it.
 """

@@ -169,7 +169,7 @@ def test_the_cost_is_that_of_the_release_that_is_published(
     prepared: kanon.PreparedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Estimates guide the search; what is published is measured."""
-    monkeypatch.setattr("kanon_sql.release.anonymize.UNLISTED_SECONDS", 1)
+    monkeypatch.setattr("kanon_sql.search.problem.UNLISTED_SECONDS", 1)
     with prepared.anonymize(models=MODELS, max_suppressed=1) as release:
         out = release.to_pandas()
         frame = made().astype(str)
@@ -200,7 +200,7 @@ def test_without_a_time_limit_such_a_search_ends_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Fails on 0.1.0, which searched until Ctrl-C was pressed."""
-    monkeypatch.setattr("kanon_sql.release.anonymize.UNLISTED_SECONDS", 0.5)
+    monkeypatch.setattr("kanon_sql.search.problem.UNLISTED_SECONDS", 0.5)
     frame = made()
     begin = time.monotonic()
     assert run([*written(frame, tmp_path / "out.csv"), "--max-suppressed", "0.05"]) == 0

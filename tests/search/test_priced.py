@@ -51,7 +51,7 @@ def test_it_loses_less_than_the_others(
     prepared: kanon.PreparedTable, max_suppressed: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On 0.1.0 it lost nearly everything, since it went through the 10,000 nodes next to the bottom."""
-    monkeypatch.setattr("kanon_sql.release.anonymize.UNLISTED_SECONDS", 1)
+    monkeypatch.setattr("kanon_sql.search.problem.UNLISTED_SECONDS", 1)
     asked = {"models": MODELS, "max_suppressed": max_suppressed}
     with (
         prepared.anonymize(algorithm="local", **asked) as local,

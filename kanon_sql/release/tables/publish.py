@@ -116,7 +116,7 @@ def to_database(
     tables = SeveralTables(found)
     tables.require_own_names()
     if check_format(path) != DATABASE:
-        raise UsageError(f"{path} would hold one table: name a DuckDB file (FILE.duckdb), or a directory (--out-dir).")
+        raise UsageError(f"{path} would hold one table: name a DuckDB file, such as FILE.duckdb.")
     require_apart(found.policy.key_file, [path], "the release")
     require_elsewhere(path, Path(found.opened.place), replace=replace)
     return publish_tables(found, DatabaseSink(tables, path), ignore=ignore_ledger, dry_run=dry_run)
