@@ -18,8 +18,6 @@ from kanon_sql.engine.base import written_name
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.policy.policy import K
 from kanon_sql.policy.schema import FIRST_LINE
-from kanon_sql.policy.standards import values_asked_for
-from kanon_sql.policy.tables import OF_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -321,6 +319,8 @@ def _models(profile: Profile) -> Iterable[str]:
         yield "# kanon check and kanon report look at the rules of these, one by one.\n"
         yield f"standards = {_list(profile.standards)}\n"
     sensitive = profile.of_role("sensitive")
+    from kanon_sql.policy.standards import values_asked_for
+
     least = values_asked_for(profile.standards)
     published = [name for name in sensitive if name in profile.named]
     if least > 1 and published:
@@ -347,6 +347,8 @@ def section_lines(section: str, values: Mapping[str, Any], declared: Mapping[str
 
 
 def search_lines() -> Iterable[str]:
+    from kanon_sql.policy.tables import OF_TABLES  # here, as each run of kanon anonymize imports this module
+
     written = {name: one.default for name, one in OF_TABLES.items() if one.section == "search" and one.is_written}
     return section_lines("search", {**written, "time_limit": _SECONDS}, OF_TABLES)
 

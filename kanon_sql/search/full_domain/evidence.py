@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 TUPLES_PER_STATEMENT = 300_000
 """Tuples that are read in about the time that planning a statement takes: of fewer, several nodes are tested together;
 of more, a probe, a table of the classes or telling few people apart is worth a statement of its own."""
-MOST_TOGETHER = 4
-"""Nodes that are tested in one statement: what is tested next depends on them. In a lattice of few times as many, each
-has one that is easy to read."""
+FEWEST_TOGETHER, MOST_TOGETHER = 4, 12
+"""Nodes that are tested in one statement: three times as many as were needed of the last one, since what is tested next
+depends on them. In a lattice of few times as many, each has one that is easy to read."""
 MOST_TUPLES_JOINED = 30_000
 """Tuples that are joined to the masks of nodes; more are grouped in a query for each node, if only rows are counted."""
 
@@ -92,7 +92,7 @@ class Evidence:
         self._joins_masks = (
             problem.frequency.engine.joins_masks
             and known_subsets_of(problem.models) is None
-            and problem.lattice.size >= 25 * MOST_TOGETHER
+            and problem.lattice.size >= MOST_TOGETHER**2
             and problem.shared_tests is None  # which are remembered for each k
             and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
         )
@@ -108,6 +108,7 @@ class Evidence:
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
         self._screens_ahead: dict[Node, int] = {}
+        self._looked_at: list[Node] = []
 
     def expect_many(self) -> None:
         """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
@@ -327,10 +328,14 @@ class Evidence:
         """
         unknown = (node for node in nodes if not self.knows(node))
         if (first := next(unknown, None)) is not None and (several := self._most_together(first)) > 1:
+            if not self.problem.frequency.engine.tests_together:
+                needed = sum(node not in self._ahead for node in self._looked_at)
+                several = min(several, max(FEWEST_TOGETHER, 3 * needed))
             source = self.roll_ups.source(first)
             alike = (node for node in unknown if self.roll_ups.source(node) is source)
-            if len(some := [first, *islice(alike, several - 1)]) > 1:
-                self._test_together(source, some)
+            self._looked_at = [first, *islice(alike, several - 1)]
+            if len(self._looked_at) > 1:
+                self._test_together(source, self._looked_at)
 
     def knows(self, node: Node) -> bool:
         """Return True if a node was tested, or looked at ahead; of one that is not allowed, nothing is to be known."""
@@ -348,7 +353,7 @@ class Evidence:
     def _most_together(self, node: Node) -> int:
         """Return how many nodes, counted where this one is, are worth testing in one statement."""
         if self.problem.frequency.engine.tests_together:
-            return 3 * MOST_TOGETHER  # each statement is a job
+            return MOST_TOGETHER
         tuples = max(1, self.roll_ups.source(node).tuples)
         return max(1, min(MOST_TOGETHER, TUPLES_PER_STATEMENT // tuples)) if self._joins_masks else 1
 
