@@ -276,7 +276,7 @@ def test_too_many_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("solver", "in_tmp")
-@pytest.mark.parametrize(("k", "known", "most", "limit"), [(5, 0.0425, 0.0428, 400), (10, 0.04, 0.0647, 100)])
+@pytest.mark.parametrize(("k", "known", "most", "limit"), [(5, 0.0425, 0.0428, 400), (10, 0.04, 0.0647, 60)])
 def test_adult(adult: Path, kanon: Callable[..., Ended], k: int, known: float, most: float, limit: int) -> None:
     """The optima of the program, by another implementation, are 0.0427 and 0.0646 (docs/local.md).
 
