@@ -304,14 +304,14 @@ def test_a_failure_at_any_moment(work: str, ready: Path, tmp_path: Path) -> None
         shutil.copytree(at_first, ready)
         where = f"at {steps[number]}"
         failed = False
-        with connections_with_steps(), at_step(number, ready, fail):
+        with connections_with_steps(), at_step(number, ready, fail) as taken:
             try:
                 WORK[work](ready)
             except (kanon.KanonError, duckdb.Error, OSError):
                 failed = True
         changed = changed_in(content_of(ready), old, new, size_of)
         assert changed in (orders_of(work)[:-1] if failed else orders_of(work)[-1:]), where
-        assert REMOVES.match(steps[number]) or private_in(ready) == [], where
+        assert REMOVES.match(taken[-1]) or private_in(ready) == [], where
 
 
 @pytest.mark.thorough

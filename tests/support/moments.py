@@ -148,17 +148,21 @@ def states_of(work: Callable[[], object], directory: Path, copies: Path) -> list
 
 
 @contextmanager
-def at_step(number: int, directory: Path, act: Callable[[Exception], object]) -> Iterator[None]:
-    """Call ``act`` before the step of a number of what is done inside, with the error that means it failed."""
-    left = [number]
+def at_step(number: int, directory: Path, act: Callable[[Exception], object]) -> Iterator[list[str]]:
+    """Call ``act`` before the step of a number of what is done inside, with the error that means it failed.
 
-    def reached(_: str, error: Exception) -> None:
-        left[0] -= 1
-        if left[0] == -1:
-            act(error)
+    Yields a list that gets the steps up to that one: threads end in another order each time.
+    """
+    steps: list[str] = []
+
+    def reached(step: str, error: Exception) -> None:
+        if len(steps) <= number:
+            steps.append(step)
+            if len(steps) > number:
+                act(error)
 
     with _watching(directory, reached):
-        yield
+        yield steps
 
 
 def fail(error: Exception) -> None:
