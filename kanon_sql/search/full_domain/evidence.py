@@ -365,26 +365,24 @@ class Evidence:
         if is_joined:
             shape: tuple[Any, ...] = ("nodes", relation.name)
             values: dict[str, Any] = listed(masks)
+            if shape not in self._statements:
+                self._statements[shape] = nodes_query(
+                    relation, problem.frequency.keys, problem.models, with_sizes=with_sizes, packing=self._packing
+                )
         else:
             shape = ("union", relation.name, *(bool(mask) for own in masks for mask in own))
-            named = (
-                (f"{mask_name(key)}_{place}", mask) for place, own in enumerate(masks) for key, mask in enumerate(own)
-            )
-            values = {name: mask for name, mask in named if mask}
-        if shape not in self._statements and is_joined:
-            self._statements[shape] = nodes_query(
-                relation, problem.frequency.keys, problem.models, with_sizes=with_sizes, packing=self._packing
-            )
-        elif shape not in self._statements:
-            tests = []
-            for place, own in enumerate(masks):
-                bound = [
-                    exp.Placeholder(this=f"{mask_name(key)}_{place}") if mask else 0 for key, mask in enumerate(own)
-                ]
-                test = node_query(relation, bound, problem.models, with_sizes=with_sizes)
-                test.set("expressions", [sql.named(sql.literal(place), NODE), *test.selects])
-                tests.append(test)
-            self._statements[shape] = sql.union_all(tests)
+            named = [
+                {f"{mask_name(key)}_{place}": mask for key, mask in enumerate(own)} for place, own in enumerate(masks)
+            ]
+            values = {name: mask for own in named for name, mask in own.items() if mask}
+            if shape not in self._statements:
+                tests = []
+                for place, own in enumerate(named):
+                    bound = [exp.Placeholder(this=name) if mask else 0 for name, mask in own.items()]
+                    test = node_query(relation, bound, problem.models, with_sizes=with_sizes)
+                    test.set("expressions", [sql.named(sql.literal(place), NODE), *test.selects])
+                    tests.append(test)
+                self._statements[shape] = sql.union_all(tests)
         title = f"test nodes {', '.join(map(str, nodes))}"
         for place, *found in problem.frequency.engine.rows(self._statements[shape], title, values):
             if is_joined and not self.monotone:
