@@ -263,10 +263,15 @@ def same_file(one: Path, other: Path) -> bool:
         return one.resolve() == other.resolve()
 
 
-def require_free(path: Path, *, replace: bool) -> None:
-    """Refuse a name that no file can be written under, before any work is done for it."""
+def require_parent(path: Path) -> None:
+    """Refuse a name in a directory that does not exist."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
+
+
+def require_free(path: Path, *, replace: bool) -> None:
+    """Refuse a name that no file can be written under, before any work is done for it."""
+    require_parent(path)
     if path.is_dir():
         raise SourceError(f"{path} is a directory: name a file in it.")
     if path.exists() and not replace:

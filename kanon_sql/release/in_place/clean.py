@@ -134,10 +134,10 @@ class _Nothing(Releasing[Published]):
     def query(self, name: str) -> exp.Query:
         raise KeyError(name)
 
-    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - there is none
+    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - no table goes anywhere
         raise KeyError(name)
 
-    def verified(self, outputs: Mapping[str, exp.Expr]) -> SimpleNamespace:  # noqa: ARG002 - there is none
+    def verified(self, outputs: Mapping[str, exp.Expr]) -> SimpleNamespace:  # noqa: ARG002 - no table is made
         return SimpleNamespace(rows={})
 
 

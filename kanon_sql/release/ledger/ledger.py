@@ -162,7 +162,13 @@ class Ledger(ABC):
             self._require_no_other(entry)
 
     @abstractmethod
-    def _entries(self, common: dict[str, Any], target: Target, rows: Any, made: Target) -> Iterator[Entry]:  # noqa: ANN401
+    def _entries(
+        self,
+        common: dict[str, Any],
+        target: Target,
+        rows: Any,  # noqa: ANN401 - a number, or one for each table
+        made: Target,
+    ) -> Iterator[Entry]:
         """Yield the entries of a release; ``common`` has the kind and the time of all, and the first number."""
 
     def _require_no_other(self, entry: Entry) -> None:

@@ -250,7 +250,7 @@ class OneTable(Releasing[Published]):
         """Return a context in which all statements see the same rows."""
         return self.engine.snapshot() if self.taken is None else self.taken.opened()
 
-    def query(self, name: str = "") -> exp.Select:  # noqa: ARG002 - there is one
+    def query(self, name: str = "") -> exp.Select:  # noqa: ARG002 - it has one table
         if self.taken is not None:
             self.taken.make()
             return exp.select("*").from_(self.taken.table)
@@ -259,7 +259,7 @@ class OneTable(Releasing[Published]):
             return repeated_query(self._alike, self.publication)
         return release_query(self.publication, self.lookups)
 
-    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - there is one
+    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - it has one table
         """Return the table of a release in a database of its own: it is called as its source is."""
         return table_in(self.source, database)
 

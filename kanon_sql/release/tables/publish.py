@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
-from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.files import private_directory, require_parent
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.warehouse.workbench import Workbench
-from kanon_sql.errors import JointReleaseError, SourceError, UsageError, VerificationError, command_line
+from kanon_sql.errors import JointReleaseError, UsageError, VerificationError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
@@ -96,9 +96,11 @@ def to_schema(
     found: FoundTables, name: str, *, replace: bool, ignore_ledger: bool, dry_run: bool = False
 ) -> PublishedTables:
     """Make the tables of a schema of the database that they are made from; see ``TablesRelease.to_schema``."""
+    tables = SeveralTables(found)
     of_place = _SchemaInWarehouse if isinstance(found.opened.engine, Workbench) else SchemaSink
-    sink: SchemaSink = of_place(SeveralTables(found), name, replace=replace)
-    sink = _PreviewSink(SeveralTables(found), name) if dry_run else sink
+    sink: SchemaSink = of_place(tables, name, replace=replace)  # refuses names that are taken, in a dry run too
+    if dry_run:
+        sink = _PreviewSink(tables, name)
     return publish_tables(found, sink, ignore=ignore_ledger, dry_run=dry_run)
 
 
@@ -128,8 +130,7 @@ def to_directory(
     """Write the tables as files of a new directory; see ``TablesRelease.to_directory``."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} exists already and is not an empty directory: give another name.")
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent} does not exist.")
+    require_parent(path)
     sink = _DirectorySink(SeveralTables(found), path, format_name)
     return publish_tables(found, sink, ignore=ignore_ledger, dry_run=dry_run)
 

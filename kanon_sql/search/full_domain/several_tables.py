@@ -89,7 +89,7 @@ class Part(Evidence):
         if self.worth_probing(node):
             self.probe(node)
 
-    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - as it is called
+    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - ``Evidence`` compares it with what is suppressed
         return False  # none of its nodes is the best by itself
 
     def _enough(self) -> int:
