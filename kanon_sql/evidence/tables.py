@@ -19,8 +19,7 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.policy.gate import entity_names_people, judge_roles
-from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.gate import judge, people_are_counted
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import keys_published, open_originals, open_released
@@ -30,8 +29,6 @@ from kanon_sql.risks.attacks.verdicts import Verdict, Verdicts, part_of
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.opened import Member, OpenedTables
@@ -94,8 +91,14 @@ def attack_tables(
     with computing_in(wanted.time_zone), open_originals(before, wanted, resources) as originals:
         progress(Progress("Counting who is found in the originals"))
         found_before = found_people(replace(as_released(originals), keys_are_texts=False))
-        of_people = [one for one in _people_refused(originals) if one not in verification.findings]
-        verification = replace(verification, findings=(*verification.findings, *of_people))
+        refused = [
+            one.said(member.name)
+            for member in originals.members
+            for one in people_are_counted(member.source, member.policy)
+            if one.refused
+        ]
+        findings = tuple(dict.fromkeys((*verification.findings, *refused)))
+        verification = replace(verification, findings=findings)
     named = opened.place if in_schema is None else f"{opened.place}, schema {in_schema}"
     return TablesAttacked(named, originals.place, wanted.k, wanted.km, found, found_before, verification)
 
@@ -121,11 +124,8 @@ def as_released(opened: OpenedTables) -> ReleasedTables:
 def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVerification:
     """Verify released tables by themselves; without ``promise``, people are not counted."""
     of_people = [member for member in opened.members if member.roles is not None]
-    of_roles = [
-        one.said(member.name)
-        for member in of_people
-        for one in judge_roles(member.source, Policy(columns=member.columns))
-        if one.refused
+    judged = [
+        one.said(member.name) for member in of_people for one in judge(member.source, member.policy) if one.refused
     ]
     kept = (member for member in opened.members if member.roles is None)
     keys = (f"{found}." for member in kept for found in keys_published(opened, member, {}))
@@ -141,16 +141,8 @@ def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVeri
         schema=opened.schema,
         others=opened.not_in_policy,
         elsewhere=opened.elsewhere,
-        findings=(*of_roles, *_people_refused(opened), *keys),
+        findings=(*judged, *keys),
     )
-
-
-def _people_refused(opened: OpenedTables) -> Iterator[str]:
-    """Yield why the columns that the people of tables are counted by do not name people."""
-    for member in opened.members:
-        if member.roles is not None and isinstance(member.policy.person, str):
-            found = entity_names_people(member.source, member.columns, member.reference)
-            yield from (one.said(member.name) for one in found if one.refused)
 
 
 def _unforeseen(member: Member) -> list[str]:

@@ -23,7 +23,6 @@ from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
-from kanon_sql.policy.algorithms import ALL_OR_NONE
 from kanon_sql.policy.profile.patterns import BY_KIND, TEXT, is_of_kind
 from kanon_sql.policy.profile.people import (
     FEWEST_PEOPLE,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.member import MemberPolicy
     from kanon_sql.policy.roles import NamedColumns, Roles
 
     Ask = Callable[[exp.Expr, str], Sequence[Sequence[Any]]]
@@ -90,14 +89,14 @@ def refused_of(findings: Iterable[Finding], check: str | None = None) -> Finding
     return next((one for one in findings if one.refused and check in {None, one.check}), None)
 
 
-def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silent) -> list[Finding]:
+def pass_before(source: Source, policy: MemberPolicy, roles: Roles, tell: Tell = silent) -> list[Finding]:
     """Return notes on a table to publish, by the checks before the search; raise a UsageError if one refuses it."""
     ruled = set(map(folded, policy.publish))
     shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
     kept = [column for column in roles.without_role if column in shown]
     findings = [*roles_are_confirmed(source, policy, roles.sensitive, kept)]
     findings += nothing_is_made_of(source, policy, roles, kept, [one for one in source.columns if one not in shown])
-    if policy.count == "people" and refused_of(findings) is None:
+    if (policy.counts_people or policy.entity is not None) and refused_of(findings) is None:
         tell("Looking for people with several rows")
         findings += people_are_counted(source, policy)
     if (refused := refused_of(findings)) is not None:
@@ -105,16 +104,16 @@ def pass_before(source: Source, policy: Policy, roles: Roles, tell: Tell = silen
     return findings
 
 
-def judge(source: Source, policy: Policy) -> tuple[Finding, ...]:
+def judge(source: Source, policy: MemberPolicy) -> tuple[Finding, ...]:
     """Return what keeps a verdict on a release from being green, and notes. Columns that it lacks do not matter."""
     return (*people_are_counted(source, policy), *judge_roles(source, policy))
 
 
-def judge_roles(source: Source, policy: Policy) -> Iterator[Finding]:
+def judge_roles(source: Source, policy: MemberPolicy) -> Iterator[Finding]:
     """Yield what is wrong with the columns of a release: identifying ones, and those without a role."""
-    named = policy.columns
+    named = policy.named
     decided = set(map(folded, (*named.sensitive, *named.insensitive))) - set(map(folded, named.proposed))
-    decided.update(map(folded, (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, named.entity or "")))
+    decided.update(map(folded, (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, policy.entity or "")))
     open_ones = [column for column in source.columns if folded(column.name) not in decided]
     identifying = _there(source, named.identifying)
     kept = [column for column in open_ones if column not in identifying]
@@ -140,7 +139,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def roles_are_confirmed(
-    source: Source, policy: Policy, sensitive: Sequence[Column], kept: Sequence[Column]
+    source: Source, policy: MemberPolicy, sensitive: Sequence[Column], kept: Sequence[Column]
 ) -> Iterator[Finding]:
     """Yield columns that are published as they are though they may identify people.
 
@@ -199,13 +198,13 @@ def _looks_like(source: Source, column: Column) -> str | None:
     return None
 
 
-def _unguarded(kept: Sequence[Column], policy: Policy, roles: Roles) -> Sequence[Column]:
+def _unguarded(kept: Sequence[Column], policy: MemberPolicy, roles: Roles) -> Sequence[Column]:
     """Return columns but guarded ones: that nothing is refused must tell no value that a model of privacy protects."""
-    return [one for one in kept if one not in roles.sensitive or policy.choice_made != ALL_OR_NONE]
+    return [one for one in kept if one not in roles.sensitive or not policy.guards_sensitive]
 
 
 def nothing_is_made_of(
-    source: Source, policy: Policy, roles: Roles, kept: Sequence[Column], hidden: Sequence[Column]
+    source: Source, policy: MemberPolicy, roles: Roles, kept: Sequence[Column], hidden: Sequence[Column]
 ) -> Iterator[Finding]:
     """Yield kept columns that may be made of a hidden one, or are copies of one.
 
@@ -258,17 +257,17 @@ def _plain(value: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
+def people_are_counted(source: Source, policy: MemberPolicy) -> Iterator[Finding]:
     """Yield what keeps k from counting people, and notes on columns that may say so (``policy/profile/people.py``).
 
     One scan, of the columns that may number people; none if rows are to be counted.
     """
     named = policy.columns
-    if named.entity is not None:
-        entity = find_column(named.entity, source.columns)
-        yield from () if entity is None else entity_names_people(source, named, entity)
+    if policy.entity is not None:
+        entity = find_column(policy.entity, source.columns)
+        yield from () if entity is None else _entity_names_people(source, policy, entity)
         return
-    if policy.count == "rows":
+    if not policy.counts_people:
         return
     pseudonymized = _there(source, named.pseudonymize)
     people = [column for column in source.columns if column in pseudonymized or numbers_people(column)]
@@ -289,7 +288,7 @@ def people_are_counted(source: Source, policy: Policy) -> Iterator[Finding]:
         text, way = _repeats(" and ".join(names), values, known), _MAY_BE_ONE_PERSON
         if repeated:
             why = "it is pseudonymized" if columns[0] in pseudonymized else "its name says that it numbers people"
-            text, way = f"several rows are of one person: {text}, and {why}", _count_people(*names)
+            text, way = f"several rows are of one person: {text}, and {why}", _count_people(policy, *names)
         yield Finding(PEOPLE, names, text, way, refused=bool(repeated))
 
 
@@ -303,7 +302,7 @@ def _is_category(column: Column, values: int, named: NamedColumns) -> bool:
     return is_person(column.name) and values <= most
 
 
-def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> Iterator[Finding]:
+def _entity_names_people(source: Source, policy: MemberPolicy, entity: Column) -> Iterator[Finding]:
     """Yield why the column that people are counted by does not name people, or not each by one value.
 
     1. Its name says that it numbers events.
@@ -315,7 +314,7 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     counted_by = f"people are to be counted by {entity.name}"
     if numbers_events(entity):
         text = f"{counted_by}, and its name says that it numbers events or rows"
-        ways_on = _count_people(people[0].name if people else "COLUMN") + view
+        ways_on = _count_people(policy, people[0].name if people else "COLUMN") + view
         yield Finding(PEOPLE, (entity.name,), text, ways_on)
         return
     others = [] if is_of_person(entity.name) else people
@@ -327,12 +326,12 @@ def entity_names_people(source: Source, named: NamedColumns, entity: Column) -> 
     query = sql.select_counts(source.relation, asked)
     ((_, rows, people_in, _, alike, *counts),) = source.holder.rows(query, _DO_PEOPLE_REPEAT)
     for other, known, values in zip(others, counts[::2], counts[1::2], strict=True):
-        if values * rows < people_in * known and not _is_category(other, values, named):
+        if values * rows < people_in * known and not _is_category(other, values, policy.columns):
             text = (
                 f"{counted_by}, which has {people_in:,} values in {rows:,} rows, and "
                 f"{_repeats(other.name, values, known)} and a name that says that it numbers people"
             )
-            yield Finding(PEOPLE, (entity.name, other.name), text, _count_people(other.name) + view)
+            yield Finding(PEOPLE, (entity.name, other.name), text, _count_people(policy, other.name) + view)
             return
     if alike < people_in:
         text = f"{entity.name} has {people_in:,} values, {alike:,} if case, outer spaces, blanks and NaN do not count"
@@ -345,12 +344,11 @@ def _repeats(name: str, values: int, rows: int) -> str:
     return f"{name} {has} repeated values ({values:,} in {rows:,} rows)"
 
 
-def _count_people(name: str) -> str:
-    option = shlex.join(["--entity", name])
-    return f'Count people with {option} (entity = ...); or, where rows are meant, with --count rows (count = "rows").'
+def _count_people(policy: MemberPolicy, name: str) -> str:
+    return policy.how_to_count.format(option=shlex.join(["--entity", name]))
 
 
-def require_nothing_tells(source: Source, policy: Policy, roles: Roles, recoding: Recoding) -> None:
+def require_nothing_tells(source: Source, policy: MemberPolicy, roles: Roles, recoding: Recoding) -> None:
     """Raise an UnsuitableError if a column without a role tells a quasi-identifier that a recoding generalizes or cuts.
 
     A recoding that does not generalize it may pass.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 from kanon_sql.classes.recoding import OPTIONS, Choose, Cut, Cutting, Numbers, Texts, cutting_of
 from kanon_sql.engine.base import names
 from kanon_sql.engine.capabilities import COMMANDS, has, refused
-from kanon_sql.engine.files import relative_path, write_whole
+from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.engine.sources.layout import READERS_OF, layout_from
-from kanon_sql.engine.sources.preparing import Rules, rules_of
 from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, UnsuitableError, UsageError
-from kanon_sql.hierarchy.spec import all_given, by_column_or_directory, require_in_files, rule_text
+from kanon_sql.hierarchy.spec import by_column_or_directory, require_in_files
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
@@ -29,20 +28,19 @@ from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.policy.algorithms import ALGORITHMS, ALL_OR_NONE, CHOICES, algorithms_of, options_of_others
 from kanon_sql.policy.destination import DESTINATION, Destination, Origin
-from kanon_sql.policy.levels import levels_of
+from kanon_sql.policy.member import BY_COLUMN, COLUMNS, ROLES, MemberPolicy, member_document, member_in
 from kanon_sql.policy.publish_rules import KEYED, parse_publish_rules
 from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
-from kanon_sql.policy.roles import NamedColumns, Rest
+from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.settings import (
     Setting,
     check_settings,
     checked,
-    column_names,
     listed_texts,
-    moved_rules,
     names_in,
     parsed,
     positive,
+    require_known,
     setting,
     settings_by_section,
     settings_in,
@@ -54,9 +52,9 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from kanon_sql.hierarchy.spec import Given, Hierarchies
+    from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.models.base import PrivacyModel
 
 Call = TypeVar("Call", bound="Callable[..., Any]")
@@ -242,35 +240,24 @@ class SetPolicy:
         return rows_allowed(self.max_suppressed, rows, k)
 
 
-@dataclass(frozen=True)
-class Policy(SetPolicy):
+@dataclass(frozen=True, kw_only=True)
+class Policy(SetPolicy, MemberPolicy):
     """What a release of one table must be: settings of a set of tables, and those of its only member.
 
     Attributes:
         models: what every published class must satisfy.
-        hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
-        publish: for columns that are kept, the rules by which they are published.
-        levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
         population: the table, or the file, that k-map and delta-presence compare with.
         origin: the table that a release is made from, where the policy is for one table.
-        prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
         standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
     """
 
-    columns: NamedColumns = field(default_factory=NamedColumns)
     models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
-    hierarchies: Mapping[str, Given] = field(default_factory=dict)
-    hierarchy_directory: Path | None = None
-    publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    levels: Mapping[str, str] = field(default_factory=dict)
     population: str | None = None
     origin: Origin | None = None
-    prepare: Mapping[str, Rules] = field(default_factory=dict)
     standards: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prepare", rules_of(self.prepare))
-        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
+        MemberPolicy.__post_init__(self)
         check_settings(self, settings_of(type(self)))
         if not self.algorithm or isinstance(self.algorithm, ByDefault):
             by_default = "mondrian" if self.choice_made == ALL_OR_NONE else "optimal"
@@ -295,8 +282,6 @@ class Policy(SetPolicy):
                 if compared
                 else "A population is for k-map and delta-presence: give --k-map or --presence too."
             )
-        publish = {column: publish_rules_of(texts, column) for column, texts in self.publish.items()}
-        object.__setattr__(self, "publish", publish)
         self._require_use_of_key()
         self._name_one_entity()
         if self.standards:
@@ -309,8 +294,15 @@ class Policy(SetPolicy):
         """How models of sensitive values decide about classes; None if there are no such models."""
         return self.choice if any(isinstance(model, SensitiveModel) for model in self.models) else None
 
+    @property
+    def counts_people(self) -> bool:
+        return self.count == "people"
+
+    @property
+    def guards_sensitive(self) -> bool:
+        return self.choice_made == ALL_OR_NONE
+
     def _require_levels(self) -> None:
-        object.__setattr__(self, "levels", levels_of(self.levels))
         if self.levels and self.algorithm not in algorithms_of("full-domain"):
             raise UnsuitableError(
                 "Levels are for full-domain recoding, in which a column has one level in all rows; of "
@@ -427,9 +419,7 @@ def make_policy(
     if policy is not None:
         return read_policy(Path(policy))[0]
     rules, directory = by_column_or_directory(hierarchies)
-    of_columns: dict[str, Any] = {
-        name: settings.pop(name) for name in SECTIONS["columns"] - {"proposed"} if name in settings
-    }
+    of_columns: dict[str, Any] = {name: settings.pop(name) for name in COLUMNS - {"proposed"} if name in settings}
     of_columns |= {name: names(one) for name, one in of_columns.items() if name in ROLES}
     by_column: dict[str, Any] = {name: settings.pop(name, None) or {} for name in ("publish", "levels", "prepare")}
     return Policy(
@@ -460,11 +450,9 @@ def with_settings(call: Call) -> Call:
     return call
 
 
-ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
-"""Settings that are lists of columns."""
 SECTIONS: dict[str, set[str]] = {
     "source": {"from", "table", *READERS_OF},
-    "columns": {column.name for column in fields(NamedColumns)},
+    "columns": COLUMNS,
     "privacy": {"k", "population", "standards", *model_settings(), *names_in("privacy", SETTINGS)},
     "search": names_in("search", SETTINGS),
     "release": {*names_in("release", DESTINATION), *names_in("release", SETTINGS)},
@@ -472,8 +460,6 @@ SECTIONS: dict[str, set[str]] = {
 """The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 TABLES = "tables"
 """The section of a policy of several tables (see ``kanon_sql.policy.tables``)."""
-BY_COLUMN = ("prepare", "hierarchies", "publish", "levels")
-"""The sections whose settings are called like columns of the table."""
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
@@ -512,20 +498,11 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
     origin = policy.origin
     source = {} if origin is None else {"from": seen_from(directory, origin.source), "table": origin.table}
-    hierarchies: dict[str, Any] = moved_rules(policy.hierarchies, policy.directory, directory)
-    if {"directory", "columns"} & set(hierarchies):
-        hierarchies = {"columns": hierarchies}
-    if policy.hierarchy_directory is not None:
-        hierarchies["directory"] = relative_path(policy.hierarchy_directory, directory)
     privacy, search, release = settings_by_section(policy, SETTINGS, directory).values()
     release = settings_by_section(destination, DESTINATION, directory)["release"] | release
     document: dict[str, dict[str, Any]] = {
         "source": source if origin is None else source | origin.layout.stated,
-        "prepare": {name: _one_or_several(rules) for name, rules in policy.prepare.items()},
-        "columns": {name: value for name in sorted(SECTIONS["columns"]) if (value := getattr(policy.columns, name))},
-        "hierarchies": hierarchies,
-        "publish": {name: _one_or_several(rules) for name, rules in policy.publish.items()},
-        "levels": {name: int(text) if text.isdecimal() else text for name, text in policy.levels.items()},
+        **member_document(policy, directory),
         "privacy": {
             "k": policy.k,
             **privacy,
@@ -539,10 +516,6 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     return toml_of(document)
 
 
-def _one_or_several(rules: Sequence[str]) -> str | Sequence[str]:
-    return rules[0] if len(rules) == 1 else rules
-
-
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
     if TABLES in document:
         able = ", ".join(name for name in COMMANDS if has(name, "several tables"))
@@ -550,49 +523,20 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
             "this is a policy of several tables ([tables.NAME]), and here one of a single table is needed. A policy of "
             f"several tables is for kanon {able}. {refused('report', 'several tables', 'kanon report')}"
         )
-    known = (*SECTIONS, *BY_COLUMN)
-    for section, settings in document.items():
-        if section not in known or not isinstance(settings, dict):
-            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join(known)}.")
-        if unknown := set(settings) - SECTIONS.get(section, set(settings)):
-            raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
-    hierarchies, files = _hierarchies(document.get("hierarchies", {}))
-    named = named_columns(document.get("columns", {}), "columns")
+    require_known(document, SECTIONS, BY_COLUMN)
+    own = member_in(document.get("columns", {}), document, directory)
     privacy = document.get("privacy", {})
     k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
     population = checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
-        columns=named,
-        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy)),
+        **own,
+        models=(KAnonymity(k, entity=own["columns"].entity), *from_settings(privacy)),
         population=population,
-        hierarchies=hierarchies,
-        hierarchy_directory=directory / files if files else None,
-        publish=document.get("publish", {}),
-        levels=document.get("levels", {}),
         **settings_in(document, SETTINGS, directory),
-        directory=directory,
         origin=_origin(document.get("source", {}), directory),
-        prepare=rules_of(document.get("prepare", {})),
         standards=listed_texts(privacy.get("standards", []), 'privacy.standards is a list of names, as in ["wp216"].'),
     )
     return policy, Destination(**settings_in(document, DESTINATION, directory))
-
-
-def named_columns(settings: Mapping[str, Any], where: str) -> NamedColumns:
-    """Return the roles that a section of kanon.toml gives columns; ``where`` is its name in messages."""
-    return NamedColumns(
-        **{role: column_names(settings.get(role, []), f"{where}.{role}") for role in ROLES},
-        rest=checked(settings.get("rest"), get_args(Rest), f"{where}.rest"),
-        entity=checked(settings.get("entity"), str, f"{where}.entity"),
-    )
-
-
-def publish_rules_of(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    """Return the rules by which a column is published, of a text or of a list of texts."""
-    listed = (rules,) if isinstance(rules, str) else rules
-    if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):
-        raise PolicyError(f'publish.{column} is a rule such as "round:100", or a list of rules.')
-    return tuple(listed)
 
 
 def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
@@ -604,13 +548,3 @@ def _origin(section: dict[str, Any], directory: Path) -> Origin | None:
     if source is None and section:
         raise PolicyError("[source] does not say where the table is: write from too.")
     return None if source is None else Origin(resolved(source, directory) if source else "", table, layout)
-
-
-def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
-    """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
-    settings = dict(section)
-    files = checked(settings.pop("directory", None), str, "hierarchies.directory")
-    apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
-    if twice := sorted(settings.keys() & apart.keys()):
-        raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
-    return {name: rule_text(rule, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files

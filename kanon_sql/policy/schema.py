@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from kanon_sql.models.options import model_options
-from kanon_sql.policy.policy import ALL_SETTINGS, BY_COLUMN, SECTIONS, TABLES
+from kanon_sql.policy.member import BY_COLUMN
+from kanon_sql.policy.policy import ALL_SETTINGS, SECTIONS, TABLES
 from kanon_sql.policy.roles import Rest
 
 if TYPE_CHECKING:

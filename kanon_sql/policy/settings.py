@@ -149,6 +149,16 @@ def names_in(section: str, settings: Mapping[str, Setting]) -> set[str]:
     return {one.key for one in settings.values() if one.section == section}
 
 
+def require_known(document: Mapping[str, Any], sections: Mapping[str, set[str]], others: tuple[str, ...]) -> None:
+    """Refuse an unknown section or setting of a kanon.toml; the settings of ``others`` may have any name."""
+    known = (*sections, *others)
+    for section, settings in document.items():
+        if section not in known or not isinstance(settings, dict):
+            raise UsageError(f"[{section}] is not a section. Sections are {', '.join(known)}.")
+        if unknown := set(settings) - sections.get(section, set(settings)):
+            raise UsageError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
+
+
 def positive(value: Any) -> Any:  # noqa: ANN401 - what is given
     """Return a value if it is a number above 0, or raise a ValueError."""
     if isinstance(value, bool | str) or not value > 0:

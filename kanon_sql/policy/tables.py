@@ -6,36 +6,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from kanon_sql.engine.capabilities import has, refused, row_of
 from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.addresses import resolved, seen_from
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.spec import all_given, require_in_files, rule_text
+from kanon_sql.hierarchy.spec import require_in_files
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import NO_BACKUP_ELSEWHERE, Backup, Origin
-from kanon_sql.policy.policy import (
-    ALL_SETTINGS,
-    BY_COLUMN,
-    DEFAULT_K,
-    ROLES,
-    SECTIONS,
-    SETTINGS,
-    TABLES,
-    SetPolicy,
-    named_columns,
-)
-from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.policy.member import BY_COLUMN, COLUMNS, ROLES, MemberPolicy, member_document, member_in
+from kanon_sql.policy.policy import ALL_SETTINGS, DEFAULT_K, SECTIONS, SETTINGS, TABLES, SetPolicy
 from kanon_sql.policy.settings import (
     as_declared,
     check_settings,
     checked,
-    moved_rules,
     names_in,
     parsed,
+    require_known,
     setting,
     settings_by_section,
     settings_in,
@@ -49,7 +39,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from kanon_sql.hierarchy.spec import Given
+    from kanon_sql.policy.roles import NamedColumns
 
 Rows = Literal["people", "events", "kept", "dropped"]
 MOST_EVENTS = 3
@@ -69,27 +59,25 @@ class Through:
 
 
 @dataclass(frozen=True)
-class TablePolicy:
-    """What is required of one of the tables.
+class TablePolicy(MemberPolicy):
+    """What is required of one of the tables; of its columns, those that name persons and rows have no role.
 
     Attributes:
         name: of the table; with its schema before a point, if that is not the current one.
         rows: people (one row each), events of people, or of nobody: kept as they are, or dropped.
         person: the column that names the person, or how a row reaches the row that has it; None if rows are of nobody.
         key: the column that names a row, if other tables refer to it.
-        columns: the roles of its columns. Those that name persons and rows have none: they become pseudonyms.
-        hierarchies: for quasi-identifiers, a rule or a file; or, from Python, a mapping or a data frame.
     """
 
     name: str
     rows: Rows = "events"
     person: str | Through | None = None
     key: str | None = None
-    columns: NamedColumns = field(default_factory=NamedColumns)
-    hierarchies: Mapping[str, Given] = field(default_factory=dict)
+
+    how_to_count: ClassVar[str] = "Name the column that numbers people (person = ...)."
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
+        super().__post_init__()
         if (wrong := next(self._wrong(), None)) is not None:
             raise UsageError(f"[tables.{self.name}] {wrong}.")
 
@@ -98,10 +86,22 @@ class TablePolicy:
         """The column that leads to the person, or to the row that does."""
         return self.person.column if isinstance(self.person, Through) else self.person
 
+    @property
+    def entity(self) -> str | None:
+        """The column that names the person, if the table has it."""
+        return self.person if isinstance(self.person, str) else None
+
+    @property
+    def named(self) -> NamedColumns:
+        """The roles of columns: those that name persons and rows become pseudonyms."""
+        return replace(self.columns, pseudonymize=tuple(filter(None, (self.reference, self.key))))
+
     def _wrong(self) -> Iterator[str]:
         if self.rows not in get_args(Rows):
             yield f"rows is {' or '.join(get_args(Rows))}, not {self.rows!r}"
-        yield from (_not_of_several(name) for name in _NOT_IN_SETS if getattr(self.columns, name))
+        given = {**vars(self.columns), **vars(self)}
+        refused = [name for name in _OF_ONE if given[name] and not has(row_of(name), "several tables")]
+        yield from map(_not_of_several, refused)
         if self.rows in {"kept", "dropped"}:
             given = {"person": self.person, "key": self.key, **vars(self.columns), "hierarchies": self.hierarchies}
             nobody = f"rows that are {self.rows} are about nobody, and so the table has no"
@@ -197,12 +197,12 @@ class TablesPolicy(SetPolicy):
         self._require_names()
         self._require_paths()
         # A way names its table as the section does, whatever its case was.
-        named = [
-            replace(table, person=replace(table.person, table=self.path(table)[1].name))
-            if isinstance(table.person, Through)
-            else table
-            for table in self.tables
-        ]
+        named = []
+        for table in self.tables:
+            way = table.person
+            if isinstance(way, Through):
+                way = replace(way, table=self.path(table)[1].name)
+            named.append(replace(table, person=way, directory=self.directory))
         object.__setattr__(self, "tables", tuple(named))
 
     def _require_names(self) -> None:
@@ -273,13 +273,9 @@ _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     **{section: names_in(section, OF_TABLES) for section in ("privacy", "search", "release")},
 }
-_NOT_IN_SETS = ("entity", "pseudonymize")
-_OF_TABLE = {"rows", "person", "key", "hierarchies", *SECTIONS["columns"]} - set(_NOT_IN_SETS)
-
-
-def _why_not(name: str, known: set[str], called: str) -> str:
-    """Return why a setting cannot be in a policy of several tables, of which those that are known are of one table."""
-    return _not_of_several(name, called) if name in known else f"{called}: there is no such setting"
+_OF_ONE = ("entity", "pseudonymize", "hierarchy_directory", "prepare", "publish", "levels")
+"""Settings of a member that not every place has (``kanon_sql.engine.capabilities``)."""
+_OF_TABLE = {"rows", "person", "key", *COLUMNS, *BY_COLUMN}
 
 
 def _not_of_several(name: str, called: str | None = None) -> str:
@@ -314,15 +310,14 @@ def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> N
 def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
     """Return the text of a kanon.toml in a directory that reads back as a policy."""
     source = {"from": None if policy.source is None else seen_from(directory, policy.source)}
-    tables = {table.name: _table_document(table, policy.directory, directory) for table in policy.tables}
+    tables = {table.name: _table_document(table, directory) for table in policy.tables}
     return toml_of({"source": source, **settings_by_section(policy, OF_TABLES, directory), TABLES: tables})
 
 
-def _table_document(table: TablePolicy, old: Path, new: Path) -> dict[str, Any]:
+def _table_document(table: TablePolicy, directory: Path) -> dict[str, Any]:
     person = table.person.setting() if isinstance(table.person, Through) else table.person
-    document = {"rows": table.rows, "person": person, "key": table.key}
-    document |= {name: getattr(table.columns, name) for name in (*ROLES, "rest")}
-    document["hierarchies"] = moved_rules(table.hierarchies, old, new)
+    own = member_document(table, directory)
+    document = {"rows": table.rows, "person": person, "key": table.key, **own.pop("columns"), **own}
     return {name: value for name, value in document.items() if value}
 
 
@@ -333,11 +328,15 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
             "there is no section [tables.NAME]: this is a policy of one table, and one of several is needed. kanon "
             "init DATABASE writes one."
         )
-    for section, settings in document.items():
-        if section != TABLES:
-            _require_settings(section, settings)
     if not isinstance(tables, dict) or not all(isinstance(settings, dict) for settings in tables.values()):
         raise UsageError("tables is a section for each table: [tables.NAME].")
+    for section, settings in document.items():
+        if section in {"columns", *BY_COLUMN}:
+            raise UsageError(f"{_not_of_several(section, f'[{section}]')}.")
+        for name in settings if section in _SECTIONS and isinstance(settings, dict) else ():
+            if name in SECTIONS[section] - _SECTIONS[section]:
+                raise UsageError(f"{_not_of_several(name, f'{section}.{name}')}.")
+    require_known(document, _SECTIONS, (TABLES,))
     undecided = [name for name, settings in tables.items() if settings.get("rows") == ""]
     if undecided:
         raise UsageError(
@@ -346,42 +345,26 @@ def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
         )
     source = checked(document.get("source", {}).get("from"), str, "source.from")
     return TablesPolicy(
-        tables=tuple(_table(name, settings) for name, settings in tables.items()),
+        tables=tuple(_table(name, settings, directory) for name, settings in tables.items()),
         **settings_in(document, OF_TABLES, directory),
         source=resolved(source, directory) if source else source,
         directory=directory,
     )
 
 
-def _require_settings(section: str, settings: Any) -> None:  # noqa: ANN401 - what a TOML file may hold
-    """Refuse an unknown section or setting."""
-    if section in {"columns", *BY_COLUMN}:
-        raise UsageError(f"{_not_of_several(section, f'[{section}]')}.")
-    if section not in _SECTIONS or not isinstance(settings, dict):
-        raise UsageError(f"[{section}] is not a section. Sections are {', '.join(_SECTIONS)}, tables.NAME.")
-    for name in settings:
-        if name not in _SECTIONS[section]:
-            raise UsageError(f"{_why_not(name, SECTIONS[section], f'{section}.{name}')}.")
-
-
-def _table(name: str, settings: dict[str, Any]) -> TablePolicy:
+def _table(name: str, settings: dict[str, Any], directory: Path) -> TablePolicy:
     where = f"{TABLES}.{name}"
-    for own, value in settings.items():
-        if own not in _OF_TABLE:
-            why = _why_not(own, {*SECTIONS["columns"], *BY_COLUMN}, own)
-            if isinstance(value, dict):
-                why += f'; a table of the schema {name} is written [{TABLES}."{name}.{own}"]'
-            raise UsageError(f"[{where}] {why}.")
-    hierarchies = settings.get("hierarchies", {})
-    if not isinstance(hierarchies, dict):
-        raise UsageError(f'{where}.hierarchies has a rule for each column, as in {{ zip = "mask:right" }}.')
+    for own in settings.keys() - _OF_TABLE:
+        why = f"there is no setting {own}"
+        if isinstance(settings[own], dict):
+            why += f'; a table of the schema {name} is written [{TABLES}."{name}.{own}"]'
+        raise UsageError(f"[{where}] {why}.")
     return TablePolicy(
         name=name,
         rows=settings.get("rows", "events"),
         person=_person(settings.get("person"), f"{where}.person"),
         key=checked(settings.get("key"), str, f"{where}.key"),
-        columns=named_columns(settings, where),
-        hierarchies={column: rule_text(rule, f"{where}.hierarchies.{column}") for column, rule in hierarchies.items()},
+        **member_in(settings, settings, directory, f"{where}."),
     )
 
 

@@ -17,7 +17,8 @@ from needs import needs
 
 import kanon_sql
 from kanon_sql.cli.main import root
-from kanon_sql.policy.policy import ALL_SETTINGS, BY_COLUMN, SECTIONS
+from kanon_sql.policy.member import BY_COLUMN
+from kanon_sql.policy.policy import ALL_SETTINGS, SECTIONS
 
 yaml = needs("yaml")
 

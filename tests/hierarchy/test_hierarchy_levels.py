@@ -84,7 +84,7 @@ def test_labels_of_levels_are_keys_of_a_histogram() -> None:
 
 
 def test_a_file_cannot_name_levels(tmp_path: Path) -> None:
-    policy = kanon.Policy(kanon.NamedColumns(quasi_identifiers=("job",)), hierarchies={"job": JOBS})
+    policy = kanon.Policy(columns=kanon.NamedColumns(quasi_identifiers=("job",)), hierarchies={"job": JOBS})
     with pytest.raises(kanon.UsageError, match=r"levels from Python, which kanon.toml cannot name. Write it to a file"):
         kanon.write_policy(policy, kanon.Destination(), tmp_path / "kanon.toml")
     assert not list(tmp_path.iterdir())

@@ -216,7 +216,7 @@ def test_k_is_people_where_people_are_counted(connection: duckdb.DuckDBPyConnect
 
 
 def test_the_column_that_people_are_counted_by_may_be_there(connection: duckdb.DuckDBPyConnection) -> None:
-    policy = kanon.Policy(kanon.NamedColumns(identifying=("id", "b"), quasi_identifiers=("a",), entity="id"))
+    policy = kanon.Policy(columns=kanon.NamedColumns(identifying=("id", "b"), quasi_identifiers=("a",), entity="id"))
     assert kanon.check(connection, "t", policy=policy).identifying == ("b",)
 
 

@@ -28,7 +28,8 @@ import kanon_sql as kanon
 from kanon_sql.cli.main import root
 from kanon_sql.cli.options.policy_options import RequestedPolicy
 from kanon_sql.engine.base import Column
-from kanon_sql.policy.policy import BY_COLUMN, SECTIONS, make_policy, parse_policy, policy_text
+from kanon_sql.policy.member import BY_COLUMN
+from kanon_sql.policy.policy import SECTIONS, make_policy, parse_policy, policy_text
 from kanon_sql.policy.policy import SETTINGS as POLICY_SETTINGS
 from kanon_sql.policy.requirements import model_settings
 from kanon_sql.policy.schema import SHIPPED, schema

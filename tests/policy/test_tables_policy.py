@@ -125,7 +125,8 @@ def test_the_example_of_the_page_is_a_policy_with_every_setting() -> None:
     block = page.partition("```toml\n")[2].partition("```")[0]
     policy = parse_tables_policy(block, FILE)
     assert [table.rows for table in policy.tables] == ["people", "events", "events", "kept", "dropped"]
-    for name in [*OF_TABLES, "tables", "source", "directory", *(field.name for field in fields(TablePolicy))]:
+    own = [field.name for field in fields(TablePolicy) if field.name not in {"hierarchy_directory", "levels"}]
+    for name in [*OF_TABLES, "tables", "source", *own]:
         named = {"source": "from", "columns": "quasi_identifiers", "name": "tables", "directory": "directory"}.get(
             name, name
         )
@@ -142,13 +143,14 @@ def policies(draw: st.DrawFn) -> TablesPolicy:
     columns = draw(st.lists(NAMES, min_size=4, max_size=6, unique_by=str.casefold))
     person, key, reference, *known = columns
     rule = draw(st.sampled_from([{}, {known[0]: "mask:right"}, {known[0]: "./file.csv"}]))
-    tables = [TablePolicy(names[0], draw(st.sampled_from(["people", "events"])), person, None, NamedColumns(
-        quasi_identifiers=tuple(known), rest=draw(st.sampled_from(["keep", "drop", None]))), rule)]  # fmt: skip
+    first: Rows = draw(st.sampled_from(["people", "events"]))
+    known_by = NamedColumns(quasi_identifiers=tuple(known), rest=draw(st.sampled_from(["keep", "drop", None])))
+    tables = [TablePolicy(names[0], first, person, columns=known_by, hierarchies=rule)]
     for name in names[1:]:
         above = draw(st.sampled_from([None, *(table.name for table in tables if table.key is not None)]))
         kept: Rows = draw(st.sampled_from(["kept", "dropped"]))
         way = person if above is None else Through(reference, above)
-        event = TablePolicy(name, "events", way, key, NamedColumns(sensitive=tuple(known)))
+        event = TablePolicy(name, "events", way, key, columns=NamedColumns(sensitive=tuple(known)))
         tables.append(draw(st.sampled_from([event, TablePolicy(name, kept)])))
     places: dict[str, Any] = draw(
         st.sampled_from(
@@ -272,7 +274,7 @@ TABLE = '[tables.t]\nperson = "id"\nquasi_identifiers = ["age"]\n'
         (f"search = 1\n{TABLE}", "[search] is not a section"),
         (f"{TABLE}[privacy]\nl = 2", "privacy.l is not for a policy of several tables"),
         (f"{TABLE}[privacy]\nknown = 2", "privacy.known is not for a policy of several tables"),
-        (f"{TABLE}[privacy]\nkk = 2", "privacy.kk: there is no such setting"),
+        (f"{TABLE}[privacy]\nkk = 2", "[privacy] has no setting kk"),
         (f"{TABLE}[search]\nalgorithm = 'local'", "search.algorithm is not for a policy of several tables"),
         (f"{TABLE}[release]\ninto = 'x'", "release.into is not for a policy of several tables"),
         (f"{TABLE}[source]\ntable = 'x'", "source.table is not for a policy of several tables"),
@@ -282,7 +284,7 @@ TABLE = '[tables.t]\nperson = "id"\nquasi_identifiers = ["age"]\n'
             f"{TABLE}publish = {{ a = 'round:1' }}",
             "[tables.t] publish is not for a policy of several tables",
         ),
-        (f"{TABLE}keys = 'x'", "[tables.t] keys: there is no such setting"),
+        (f"{TABLE}keys = 'x'", "[tables.t] there is no setting keys"),
         ("[tables.care.stays]\nperson = 'id'", 'a table of the schema care is written [tables."care.stays"]'),
         (f"{TABLE}rest = 'all'", "tables.t.rest must be keep or drop"),
         (f"{TABLE}sensitive = 'x'", "tables.t.sensitive is a list of column names"),

@@ -299,7 +299,9 @@ def test_a_saved_policy_keeps_what_is_only_proposed(in_tmp: Path, kanon: Kanon) 
 def test_a_proposed_column_must_be_there(in_tmp: Path) -> None:
     """A name that is written wrong would confirm the right one."""
     patients(in_tmp / "t.csv")
-    policy = kanon_sql.Policy(kanon_sql.NamedColumns(quasi_identifiers=("age",), rest="drop", proposed=("agee",)))
+    policy = kanon_sql.Policy(
+        columns=kanon_sql.NamedColumns(quasi_identifiers=("age",), rest="drop", proposed=("agee",))
+    )
     with pytest.raises(UsageError, match="Did you mean 'age'"):
         kanon_sql.anonymize(in_tmp / "t.csv", policy=policy)
     with pytest.raises(PolicyError, match=r"columns\.proposed is a list"):

@@ -113,7 +113,7 @@ def tried(  # noqa: C901 - one small function for each path
         identifying = ("i",) if "o" in columns(path) else ("i", "patient_id")
         roles = kanon_of.NamedColumns(identifying, ("age", "sex"), ("dx",), rest="keep")
         levels = {"age": "intervals:20", "sex": "flat"}
-        policy = kanon_of.Policy(roles, (kanon_of.KAnonymity(15),), levels, max_suppressed=0)
+        policy = kanon_of.Policy(columns=roles, models=(kanon_of.KAnonymity(15),), hierarchies=levels, max_suppressed=0)
         with explorer(path, "t", policy) as pages:
             form = {own["name"]: own.get("value") for tag, own in pages.get("/publish").elements if tag == "input"}
             token = {"form_token": form["form_token"]}
@@ -464,7 +464,7 @@ def test_a_batch_may_have_a_column_of_people_that_the_lock_does_not_have(patient
 def test_an_identifying_column_of_a_release_is_judged(judge: str, insensitive: tuple[str, ...]) -> None:
     """That the policy calls it identifying is no decision to publish it. A person may call it insensitive."""
     named = kanon_of.NamedColumns(() if insensitive else ("code",), ("sex",), (), insensitive)
-    policy = kanon_of.Policy(named, (kanon_of.KAnonymity(5),), {"sex": "flat"})
+    policy = kanon_of.Policy(columns=named, models=(kanon_of.KAnonymity(5),), hierarchies={"sex": "flat"})
     with made_in_memory("SELECT 'N' || i % 31 AS code, i % 2 AS sex FROM range(80) r(i)") as connection:
         connection.execute("CREATE TABLE released AS SELECT code, sex FROM t")
         found = getattr(kanon_of, judge)(
@@ -485,7 +485,7 @@ def test_a_proposed_sensitive_column_is_not_confirmed(proposed: tuple[str, ...],
     """Its name identifies people together with others: an occupation is sensitive if a person says so."""
     named = kanon_of.NamedColumns((), ("sex",), ("occupation",), proposed=proposed)
     select = "SELECT 'j' || i % 3 AS occupation, i % 2 AS sex FROM range(60) r(i)"
-    require_outcome(says, select, policy=kanon_of.Policy(named, (kanon_of.KAnonymity(5),)))
+    require_outcome(says, select, policy=kanon_of.Policy(columns=named, models=(kanon_of.KAnonymity(5),)))
 
 
 @pytest.mark.parametrize("other", ["a", "w"])
@@ -494,7 +494,7 @@ def test_no_release_tells_by_being_there_who_has_a_value(proposed: tuple[str, ..
     """An adversary: a column that told, or copied, who lives in w was refused, so that a release excluded that."""
     named = kanon_of.NamedColumns((), ("q",), ("s",), proposed=proposed)
     models = (kanon_of.KAnonymity(20), kanon_of.DistinctLDiversity(2))
-    policy = kanon_of.Policy(named, models, {"q": "flat"}, count="rows")
+    policy = kanon_of.Policy(columns=named, models=models, hierarchies={"q": "flat"}, count="rows")
     for person in (0, 1, 19):
         select = f"SELECT if(i = 0, 'w', 'm') AS q, if(i = {person}, '{other}', 'm') AS s FROM range(20) r(i)"  # noqa: S608 - the values above
         require_outcome("", select, policy=policy)
@@ -585,7 +585,7 @@ def test_a_copy_of_a_dropped_column_is_refused(values: str, says: str) -> None:
     """A column that is dropped with the rest is as hidden as an identifying one."""
     select = f"SELECT 'C' || i AS code, {values} AS o, i % 2 AS sex FROM range(60) r(i)"  # noqa: S608 - the texts above
     named = kanon_of.NamedColumns(quasi_identifiers=("sex",), insensitive=("o",), proposed=("o",), rest="drop")
-    require_outcome(says, select, policy=kanon_of.Policy(named, (kanon_of.KAnonymity(5),)))
+    require_outcome(says, select, policy=kanon_of.Policy(columns=named, models=(kanon_of.KAnonymity(5),)))
 
 
 @pytest.mark.parametrize(("values", "says"), [("i % 2", ""), ("i % 3", "insured has repeated values")])

@@ -120,7 +120,12 @@ def test_a_sensitive_column_without_a_model_is_not_excluded() -> None:
             "('B', 'asthma', 'x'), ('B', 'asthma', 'x'), ('B', 'cancer', 'y')) people(ward, dx, grp)"
         )
         models = (kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(2, sensitive="dx"))
-        policy = kanon_of.Policy(kanon_of.NamedColumns((), ("ward",), ("dx", "grp")), models, {"ward": "flat"}, seed=1)
+        policy = kanon_of.Policy(
+            columns=kanon_of.NamedColumns((), ("ward",), ("dx", "grp")),
+            models=models,
+            hierarchies={"ward": "flat"},
+            seed=1,
+        )
         with kanon_of.anonymize(connection, "t", policy=policy) as release:
             release.to_table("released")
         found = kanon_of.attack(connection, "released", original="t", policy=policy)
@@ -196,8 +201,8 @@ def test_another_policy_or_original_is_not_tested(five: Path) -> None:
 
     people = pd.read_csv(five / "five.csv")
     policy = kanon_of.Policy(
-        kanon_of.NamedColumns((), ("ward",), ("diagnosis",)),
-        (kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(2)), {"ward": "flat"}, seed=1,
+        columns=kanon_of.NamedColumns((), ("ward",), ("diagnosis",)), hierarchies={"ward": "flat"}, seed=1,
+        models=(kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(2)),
     )  # fmt: skip
     with kanon_of.anonymize(people, policy=policy) as release:
         released = release.to_pandas()

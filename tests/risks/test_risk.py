@@ -190,7 +190,7 @@ def test_people_are_counted_where_the_table_has_them() -> None:
     assert (people.counted, people.members, people.classes, people.prosecutor.uniques) == ("people", 4, 3, 2)
     with pytest.raises(kanon.UsageError, match="no column 'who' to count people by"):
         kanon.risk(frame[["zip"]], quasi_identifiers=["zip"], entity="who")
-    policy = kanon.Policy(kanon.NamedColumns(quasi_identifiers=("zip",), entity="who"))
+    policy = kanon.Policy(columns=kanon.NamedColumns(quasi_identifiers=("zip",), entity="who"))
     assert kanon.risk(frame[["zip"]], policy=policy) == rows  # a release of this policy has no such column
     everybody = pd.DataFrame({"zip": [1, 1, 1, 2, 2, 2, 3], "who": ["a", "a", "d", "b", "c", "c", "e"]})
     found = kanon.risk(frame, quasi_identifiers=["zip"], entity="who", population=everybody)
@@ -377,7 +377,7 @@ def test_the_statements_are_those_of_other_engines_too() -> None:
     frame = pd.DataFrame({"select": ["a", "b"], 'b" -- ': [1.5, None], "who": [1, 2]})
     opened = open_source(frame)
     with opened.engine:
-        policy = kanon.Policy(kanon.NamedColumns(quasi_identifiers=("select", 'b" -- '), entity="who"))
+        policy = kanon.Policy(columns=kanon.NamedColumns(quasi_identifiers=("select", 'b" -- '), entity="who"))
         population = open_named(opened, pd.concat([frame, frame]))
         risk_of(opened, policy, RiskSettings(), population)
         asked = [one for one in opened.engine.statements if "class" in one.title or "combinations" in one.title]

@@ -241,7 +241,7 @@ class Replay:
             given = _asked(table, asked, Path(directory))
             self._prepared = kanon.prepare(self._connection, "people", **given)
             policy = kanon.Policy(
-                kanon.NamedColumns(quasi_identifiers=tuple(table.names), sensitive=("s",)),
+                columns=kanon.NamedColumns(quasi_identifiers=tuple(table.names), sensitive=("s",)),
                 models=tuple(asked.models),
                 hierarchies=given["hierarchies"],
                 max_suppressed=f"{asked.max_suppressed} rows",

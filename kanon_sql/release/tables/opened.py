@@ -23,10 +23,9 @@ from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchies
+from kanon_sql.hierarchy.given import make_hierarchies
 from kanon_sql.hierarchy.vocabulary import is_number, parts_of_name
-from kanon_sql.policy.gate import entity_names_people, pass_before, refused_of
-from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.gate import pass_before
 from kanon_sql.policy.roles import NamedColumns, Roles, assign_roles
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import require_canonical
@@ -106,11 +105,6 @@ class Member:
     def reference(self) -> Column:
         """The column that leads to the person, or to the row that does; the first of its keys."""
         return self.keys[0].column
-
-    @property
-    def columns(self) -> NamedColumns:
-        """The roles of its columns by the policy; its keys become pseudonyms."""
-        return replace(self.policy.columns, pseudonymize=self.key_names)
 
     @property
     def own_key(self) -> Column | None:
@@ -337,10 +331,9 @@ def _checked(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, st
         if isinstance(source.engine, Workbench):  # what is published, by one scan there, and nothing else
             source.engine.bring_rows(source.relation, member.published)
         require_canonical(of_keys)
-        pass_before(source, Policy(columns=member.columns, count="rows"), member.roles)
+        pass_before(source, member.policy, member.roles)
         require_identity(opened.engine, source.relation, [*member.quasi_identifiers, *of_keys])
-        given = GivenHierarchies(member.policy.hierarchies, directory=opened.policy.directory)
-        made = make_hierarchies(source, member.quasi_identifiers, given)
+        made = make_hierarchies(source, member.quasi_identifiers, member.policy)
         hierarchies = tuple(
             replace(one, column=replace(one.column, name=member.names[one.column.name])) for one in made
         )
@@ -486,14 +479,7 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
 
 def _require_keys(opened: OpenedTables, member: Member) -> None:
     """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
-    name, person, reference = member.name, member.policy.person, member.reference
-    if isinstance(person, str):
-        refused = refused_of(entity_names_people(member.source, member.policy.columns, reference))
-        if refused is not None:
-            raise UsageError(
-                f"{name}: {refused.text}. Name the column that numbers people (person = ...). If that is {person}, "
-                "give it another name in the database."
-            )
+    name, reference = member.name, member.reference
     for key in (key for key in member.keys if key.domain[0] == name):
         column, is_person = key.column, key.domain[1] == _PEOPLE
         rows, values = _counted_values(member, column)

@@ -1,0 +1,144 @@
+"""A member of a policy: what is required of one table. A policy of one table is its own only member.
+
+In kanon.toml the settings of a member are sections; of several tables, each has them under ``[tables.NAME]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+from kanon_sql.engine.files import relative_path
+from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.errors import PolicyError
+from kanon_sql.hierarchy.spec import all_given, rule_text
+from kanon_sql.policy.levels import levels_of
+from kanon_sql.policy.roles import NamedColumns, Rest
+from kanon_sql.policy.settings import checked, column_names, moved_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.sources.preparing import Rules
+    from kanon_sql.hierarchy.spec import Given
+
+ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
+"""Settings that are lists of columns."""
+COLUMNS = {column.name for column in fields(NamedColumns)}
+"""The settings of columns by their roles."""
+BY_COLUMN = ("prepare", "hierarchies", "publish", "levels")
+"""The settings that are a table with a value for each column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberPolicy:
+    """What is required of a table.
+
+    Attributes:
+        columns: the roles of its columns.
+        hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
+        publish: for columns that are kept, the rules by which they are published.
+        levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
+        prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
+        directory: where relative paths start from.
+    """
+
+    columns: NamedColumns = field(default_factory=NamedColumns)
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)
+    hierarchy_directory: Path | None = None
+    publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    prepare: Mapping[str, Rules] = field(default_factory=dict)
+    directory: Path = field(default_factory=Path, compare=False)
+
+    how_to_count: ClassVar[str] = (
+        'Count people with {option} (entity = ...); or, where rows are meant, with --count rows (count = "rows").'
+    )
+
+    def __post_init__(self) -> None:
+        publish = {column: _publish_rules(texts, column) for column, texts in self.publish.items()}
+        object.__setattr__(self, "prepare", rules_of(self.prepare))
+        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
+        object.__setattr__(self, "levels", levels_of(self.levels))
+        object.__setattr__(self, "publish", publish)
+
+    @property
+    def named(self) -> NamedColumns:
+        """The roles of all columns that have one: those that name people and rows, too."""
+        return self.columns
+
+    @property
+    def entity(self) -> str | None:
+        """The column that names the person that a row is about."""
+        return self.columns.entity
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether k counts people whom no column was named for: whoever has several rows has to be found."""
+        return False
+
+    @property
+    def guards_sensitive(self) -> bool:
+        """Whether a refusal may not depend on sensitive values."""
+        return False
+
+
+def member_in(columns: Mapping[str, Any], rules: Mapping[str, Any], directory: Path, where: str = "") -> dict[str, Any]:
+    """Return the fields of a member that its settings in a kanon.toml give; ``where`` is its section, with a point."""
+    hierarchies, files = _hierarchies(rules.get("hierarchies", {}), where)
+    own = where.removesuffix(".") or "columns"
+    named = NamedColumns(
+        **{role: column_names(columns.get(role, []), f"{own}.{role}") for role in ROLES},
+        rest=checked(columns.get("rest"), get_args(Rest), f"{own}.rest"),
+        entity=checked(columns.get("entity"), str, f"{own}.entity"),
+    )
+    return {
+        "columns": named,
+        "hierarchies": hierarchies,
+        "hierarchy_directory": directory / files if files else None,
+        **{name: rules.get(name, {}) for name in BY_COLUMN if name != "hierarchies"},
+        "directory": directory,
+    }
+
+
+def member_document(member: MemberPolicy, directory: Path) -> dict[str, dict[str, Any]]:
+    """Return the sections of a kanon.toml in a directory that read back as a member."""
+    hierarchies: dict[str, Any] = moved_rules(member.hierarchies, member.directory, directory)
+    if {"directory", "columns"} & set(hierarchies):
+        hierarchies = {"columns": hierarchies}
+    if member.hierarchy_directory is not None:
+        hierarchies["directory"] = relative_path(member.hierarchy_directory, directory)
+    return {
+        "prepare": {name: _one_or_several(rules) for name, rules in member.prepare.items()},
+        "columns": {name: value for name in sorted(COLUMNS) if (value := getattr(member.columns, name))},
+        "hierarchies": hierarchies,
+        "publish": {name: _one_or_several(rules) for name, rules in member.publish.items()},
+        "levels": {name: int(text) if text.isdecimal() else text for name, text in member.levels.items()},
+    }
+
+
+def _one_or_several(rules: Sequence[str]) -> str | Sequence[str]:
+    return rules[0] if len(rules) == 1 else rules
+
+
+def _publish_rules(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    """Return the rules by which a column is published, of a text or of a list of texts."""
+    listed = (rules,) if isinstance(rules, str) else rules
+    if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):
+        raise PolicyError(f'publish.{column} is a rule such as "round:100", or a list of rules.')
+    return tuple(listed)
+
+
+def _hierarchies(section: Any, where: str) -> tuple[dict[str, str], str | None]:  # noqa: ANN401 - as above
+    """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
+    if not isinstance(section, dict):
+        raise PolicyError(f'{where}hierarchies has a rule for each column, as in {{ zip = "mask:right" }}.')
+    settings = dict(section)
+    files = checked(settings.pop("directory", None), str, f"{where}hierarchies.directory")
+    apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
+    if twice := sorted(settings.keys() & apart.keys()):
+        raise PolicyError(
+            f"[{where}hierarchies] and [{where}hierarchies.columns] both give a hierarchy for column {twice[0]!r}."
+        )
+    return {name: rule_text(rule, f"{where}hierarchies.{name}") for name, rule in (settings | apart).items()}, files
