@@ -117,7 +117,7 @@ def without_control(original: Source, control: Source, entity: Column | None) ->
         same = exp.EQ(this=sql.column(entity.name, "original"), expression=sql.column(person.name, "control"))
         name = unused_name("kanon_position", [column.name for column in columns])
         query = sql.query(
-            "attacks/control_other_people",
+            "attacks/control/other_people",
             values={"columns": [sql.column(column.name, "original") for column in columns], "same_person": same},
             tables={"original": original.relation, "control": control.relation},
             names={"kanon_position": name},
@@ -169,7 +169,7 @@ def _subtracted(original: Source, control: Source) -> exp.Query:
     names = _common(original, control)
     own = unused_names(["kanon_position", "kanon_copy", "kanon_held_out"], [column.name for column in original.columns])
     return sql.query(
-        "attacks/control_scope",
+        "attacks/control/scope",
         values={
             "control_values": [sql.column(name) for name in names],
             "control_keys": [sql.column(name) for name in names],

@@ -255,7 +255,7 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
     ranges: exp.Table | None = None
     if common and one_level:
         tables = {"readings": readings, "covers": covers}
-        wider, apart = engine.row(sql.query("attacks/covers_wider", tables=tables), f"labels of {name} on other levels")
+        wider, apart = engine.row(sql.query("attacks/covers/wider", tables=tables), f"labels of {name} on other levels")
     if not common and there:
         ranges = _add_sets_and_ranges(engine, labels, readings, covers, places)
     engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
@@ -275,12 +275,12 @@ def _in_spans(engine: Engine, read: Covers, places: Places, ranges: exp.Table | 
     found += [] if ranges is None else [exp.select("*").from_(ranges.copy())]
     of_places = {"places": places.relation}
     query = sql.query(
-        "attacks/covers_spans",
+        "attacks/covers/spans",
         tables=of_places,
         relations={"found_spans": sql.union_all(found).subquery("found_spans")},
     )
     spans = make_table(engine, f"kanon_spans_{name}", query, f"values under labels of {name} as spans")
-    query = sql.query("attacks/covers_ranks", tables=of_places)
+    query = sql.query("attacks/covers/ranks", tables=of_places)
     ranks = make_table(engine, f"kanon_ranks_{name}", query, f"values of {name} in their order")
     return replace(read, functional=False, spans=spans, ranks=ranks)
 
@@ -293,9 +293,9 @@ def _with_ranges(engine: Engine, read: Covers, ranges: exp.Table, places: Places
         engine.run(sql.drop(table), f"drop ranges of {name}, and values without them")
     spans = spans_of(covers)
     _require_all(engine, spans["spans"], there, name)
-    functional = _is_functional(engine, sql.query("attacks/covers_most", tables=spans), name)
+    functional = _is_functional(engine, sql.query("attacks/covers/most", tables=spans), name)
     create = sql.create_table if functional else sql.create_view
-    query = sql.query("attacks/covers_places", tables=spans)
+    query = sql.query("attacks/covers/places", tables=spans)
     engine.run(create(covers.relation, query, temporary=True), f"values under labels of {name}")
     return replace(covers, functional=functional, is_view=not functional)
 

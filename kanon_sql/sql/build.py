@@ -1,8 +1,9 @@
 """The one place where SQL text becomes an expression and where Python values enter it.
 
-A statement whose clauses are fixed is a file in ``sql/``; one whose clauses grow with the columns is built from
-sqlglot expressions with the helpers below. Names and values become *nodes of the tree*: whatever a table or column is
-called, it stays an identifier, and no text is ever spliced into SQL.
+A statement whose clauses are fixed is a file in ``sql/``, or one of several in a file, each of which begins with
+``/* name: what it computes``. One whose clauses grow with the columns is built from sqlglot expressions with the
+helpers below. Names and values become *nodes of the tree*: whatever a table or column is called, it stays an
+identifier, and no text is ever spliced into SQL.
 
 What a file leaves open:
 
@@ -15,6 +16,7 @@ What a file leaves open:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -37,13 +39,34 @@ _UNKNOWN_TYPES = {"TIMESTAMPTZ_NS", "NULL"}
 """Types of DuckDB of one word that sqlglot does not read; nor does it read TUPLE(...)."""
 
 
+_STATEMENT = re.compile(r"^/\* (\w+): ", re.MULTILINE)
+"""How a statement of several in a file begins."""
+
+
+@cache
+def _script(name: str) -> Mapping[str, str]:
+    """Return the statements of a file that has several, by their names."""
+    _, *found = _STATEMENT.split((data_directory("sql") / f"{name}.sql").read_text(encoding="utf-8"))
+    texts = (f"/* {text.rstrip().removesuffix(';')}" for text in found[1::2])
+    return dict(zip(found[::2], texts, strict=True))
+
+
+def text_of(name: str) -> str:
+    """Return the text of a statement: of ``sql/<name>.sql``, or the one of that name in the file of its directory.
+
+    ``release/full_domain`` is a file; ``ledger/record`` is the statement ``record`` of ``sql/ledger.sql``.
+    """
+    path = data_directory("sql") / f"{name}.sql"
+    script, _, own = name.rpartition("/")
+    return path.read_text(encoding="utf-8") if path.is_file() else _script(script)[own]
+
+
 @cache
 def _parsed(name: str, part: str | None) -> exp.Expr:
     if part is not None:
         found: exp.Expr = _step(_parsed(name, None), part).this
         return found
-    path = data_directory("sql") / f"{name}.sql"
-    parsed = sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
+    parsed = sqlglot.parse_one(text_of(name), read="duckdb")
     parsed.comments = None
     for count in parsed.find_all(exp.Count):
         count.set("big_int", None)  # else a dialect with two functions would take the other one
@@ -68,7 +91,7 @@ class Bindings(TypedDict, total=False):
 
 
 def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:
-    """Return the statement in ``sql/<name>.sql`` with what it leaves open filled in."""
+    """Return the statement of a name (see ``text_of``) with what it leaves open filled in."""
     values, tables, relations = given.get("values", {}), given.get("tables", {}), given.get("relations", {})
     names = given.get("names", {})
     expression = _parsed(name, given.get("part")).copy()
@@ -100,18 +123,18 @@ def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:
 
 
 def query(name: str, **given: Unpack[Bindings]) -> exp.Query:
-    """Return the query in ``sql/<name>.sql``, as ``statement`` does."""
+    """Return the query of a name, as ``statement`` does."""
     found = statement(name, **given)
     if not isinstance(found, exp.Query):
-        raise TypeError(f"sql/{name}.sql is no query")
+        raise TypeError(f"{name} is no query")
     return found
 
 
 def select(name: str, **given: Unpack[Bindings]) -> exp.Select:
-    """Return the SELECT in ``sql/<name>.sql``, as ``statement`` does."""
+    """Return the SELECT of a name, as ``statement`` does."""
     found = statement(name, **given)
     if not isinstance(found, exp.Select):
-        raise TypeError(f"sql/{name}.sql is no SELECT")
+        raise TypeError(f"{name} is no SELECT")
     return found
 
 
@@ -123,9 +146,9 @@ def selected(
     columns: Mapping[str, exp.Expr] | None = None,
     part: str | None = None,
 ) -> exp.Expr:
-    """Return the expression that a SELECT in ``sql/<name>.sql`` calls ``column``.
+    """Return the expression that the SELECT of a name calls ``column``.
 
-    ``name``: file name without its suffix; ``column``: the name; ``values``: what stands for each placeholder; a sum or
+    ``name``: of the statement; ``column``: the name; ``values``: what stands for each placeholder; a sum or
     difference of numbers becomes one number; ``columns``: what stands for columns of the file; ``part``: the step of
     the file that has the SELECT, if it is not the last one.
     """

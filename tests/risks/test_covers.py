@@ -62,13 +62,13 @@ def test_spans(rows: list[int], found: list[tuple[int, int, int]], looked_up: li
             begun = sum(here and not before for before, here in zip([False, *inside], inside, strict=False))
             assert of_label[label] == begun
         # 3. Labels of a value, at most.
-        (most,) = connection.execute(sql.query("attacks/covers_most").sql("duckdb")).fetchone() or ()
+        (most,) = connection.execute(sql.query("attacks/covers/most").sql("duckdb")).fetchone() or ()
         of_place = Counter(place for _, place in covered)
         assert (most or 0) == max(of_place.values(), default=0)
         # 4. Pairs that are let through.
         values = {"place": sql.column("place_1"), "label": sql.column("label_1")}
         (let_through,) = (
-            connection.execute(sql.query("attacks/covers_spread", values=values).sql("duckdb")).fetchone() or ()
+            connection.execute(sql.query("attacks/covers/spread", values=values).sql("duckdb")).fetchone() or ()
         )
         assert let_through == sum((label, place) in covered for label, *_ in classes for (place,) in tuples)
         # 5. The classes that cover each value.

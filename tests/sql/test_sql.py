@@ -32,14 +32,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALL_FILES = sorted((REPOSITORY / "sql").rglob("*.sql"))
-POSTGRES_FILES = [path for path in ALL_FILES if path.parent.name == "postgres"]  # of its own catalogs
-SQL_FILES = [path for path in ALL_FILES if path not in POSTGRES_FILES]
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names of the statements in a file of sql/: its own, or those of the several that it has."""
+    own = path.relative_to(REPOSITORY / "sql").with_suffix("").as_posix()
+    several = re.findall(r"^/\* (\w+): ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [f"{own}/{name}" for name in several] or [own]
+
+
+STATEMENTS = [name for path in ALL_FILES for name in names_in(path)]
+OF_POSTGRES = [name for name in STATEMENTS if name.startswith("postgres/")]  # of its own catalogs
+OF_DUCKDB = [name for name in STATEMENTS if name not in OF_POSTGRES]
 SNAPSHOTS = REPOSITORY / "tests" / "snapshots"
-
-
-def name_of(path: Path) -> str:
-    """Return the name by which statements know a file of sql/."""
-    return path.relative_to(REPOSITORY / "sql").with_suffix("").as_posix()
 
 
 @pytest.fixture
@@ -70,8 +75,8 @@ def require_unchanged(expression: exp.Expr, dialect: str) -> str:
 
 @pytest.mark.thorough
 def test_writing_a_file_for_duckdb_does_not_change_its_statement() -> None:
-    for path in SQL_FILES:
-        require_unchanged(sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb"), "duckdb")
+    for name in OF_DUCKDB:
+        require_unchanged(sqlglot.parse_one(sql.text_of(name), read="duckdb"), "duckdb")
 
 
 @pytest.mark.thorough
@@ -292,18 +297,18 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
-    "attacks/covers_mask": {"label": "worded.label", "block": "0"},
-    "attacks/covers_spread": {"place": "looked_up.place", "label": "worded.label"},
-    "attacks/control_alone": {"labels": "label_1", "subset": "0"},
-    "attacks/control_found_in": {"same": "sides.place_1 = coded.label_1"},
-    "attacks/control_inferred": {"secret": "coded.label_1", "place": "sides.place_1", "most": "1"},
-    "attacks/control_members": {"same_class": "classes.class = coded.label_1"},
-    "attacks/control_most": {"secret": "coded.label_1"},
-    "attacks/control_other_people": {
+    "attacks/covers/mask": {"label": "worded.label", "block": "0"},
+    "attacks/covers/spread": {"place": "looked_up.place", "label": "worded.label"},
+    "attacks/control/alone": {"labels": "label_1", "subset": "0"},
+    "attacks/control/found_in": {"same": "sides.place_1 = coded.label_1"},
+    "attacks/control/inferred": {"secret": "coded.label_1", "place": "sides.place_1", "most": "1"},
+    "attacks/control/members": {"same_class": "classes.class = coded.label_1"},
+    "attacks/control/most": {"secret": "coded.label_1"},
+    "attacks/control/other_people": {
         "columns": "original.column_1",
         "same_person": "original.column_1 = control.column_1",
     },
-    "attacks/control_scope": {
+    "attacks/control/scope": {
         "control_values": "column_1",
         "control_keys": "column_1",
         "columns": "column_1",
@@ -311,16 +316,16 @@ LISTS = {
         "copied": "copies.column_1",
         "same": "copies.column_1 IS NOT DISTINCT FROM held_out.column_1",
     },
-    "attacks/control_singled_out": {"same_places": "tuples.tuple = sides.place_1"},
+    "attacks/control/singled_out": {"same_places": "tuples.tuple = sides.place_1"},
     "attacks/guesses": {"shared": "published_1", "own": "original.column_1"},
     "attacks/published_most": {"shared": "published_1"},
     "prepare/held_out": {"columns": "column_1", "key": "column_1", "of_people": "TRUE", "person": "column_1"},
-    "attacks/joint_links": {"link": "published_1", "value": "'v'"},
-    "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
-    "attacks/people_by_number": {"value": "published_1"},
-    "attacks/order_items": {"shown": "published_1"},
-    "attacks/order_possible": {"same": "items.published_1 = '=' || original.column_1"},
-    "attacks/order_in_place": {"same": "items.published_1 = released.published_1"},
+    "attacks/joint/links": {"link": "published_1", "value": "'v'"},
+    "attacks/joint/linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
+    "attacks/people/by_number": {"value": "published_1"},
+    "attacks/order/items": {"shown": "published_1"},
+    "attacks/order/possible": {"same": "items.published_1 = '=' || original.column_1"},
+    "attacks/order/in_place": {"same": "items.published_1 = released.published_1"},
     "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
     "classes/sensitive_coded": {
@@ -504,10 +509,13 @@ LISTS |= {
     "utility/tuples": {"columns": "tuple", "most": "2"},
     "utility/values": {"value": "disease", "number": "n"},
 }
+OF_A_POPULATION = {"models/k_map", "models/delta_presence"}
 LISTS |= {
-    f"models/{path.stem}": {
+    name: {
         "labels": "age, sex",
-        "class": "classes_of_rows.age, classes_of_rows.sex" if path.stem in {"k_map", "delta_presence"} else "age, sex",
+        "class": "classes_of_rows.age, classes_of_rows.sex"
+        if name in {"models/k_map", "models/delta_presence"}
+        else "age, sex",
         **{f"class_{step}": f"{step}.age, {step}.sex" for step in ("counted", "weighed", "in_population")},
         "same_class": "classes_of_rows.age = population.age AND classes_of_rows.sex = population.sex",
         "sensitive": "disease",
@@ -516,15 +524,15 @@ LISTS |= {
         **dict.fromkeys(["alpha", "t", "delta_min", "delta_max"], "0.5e0"),
         "twice_height": "2",
     }
-    for path in ALL_FILES
-    if path.parent.name == "models"
+    for name in STATEMENTS
+    if name.startswith("models/")
 }
 
 
-def filled(path: Path) -> str:
-    """Return the text of a file with text in the place of its lists."""
-    header, end, text = path.read_text(encoding="utf-8").partition("*/")
-    lists = LISTS.get(name_of(path), {})
+def filled(name: str) -> str:
+    """Return the text of a statement with text in the place of its lists."""
+    header, end, text = sql.text_of(name).partition("*/")
+    lists = LISTS.get(name, {})
     return header + end + re.sub(r"\$(\w+)", lambda found: lists.get(found[1], found[0]), text)
 
 
@@ -532,9 +540,9 @@ def expressions(text: str) -> list[exp.Expr]:
     return sqlglot.parse_one(f"SELECT {text}", read="duckdb").expressions
 
 
-def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
+def values_for(name: str, tmp_path: Path) -> dict[str, Any]:
     """A value for every placeholder of the files in sql/, a data file of the right kind among them."""
-    kind = name_of(path).rpartition("_")[2]
+    kind = name.rpartition("_")[2]
     file = tmp_path / f"data.{kind}"
     if kind in {"csv", "json", "parquet"}:
         duckdb.sql("SELECT 1 AS a, 'x' AS b").write_parquet(str(file)) if kind == "parquet" else file.write_text(
@@ -585,17 +593,15 @@ def values_for(path: Path, tmp_path: Path) -> dict[str, Any]:
     }
 
 
-@each("path", POSTGRES_FILES)
-def test_a_file_about_postgresql_is_one_statement_that_it_runs(path: Path, postgres: str) -> None:
+@each("name", OF_POSTGRES)
+def test_a_file_about_postgresql_is_one_statement_that_it_runs(name: str, postgres: str) -> None:
     import psycopg
 
-    text = path.read_text(encoding="utf-8")
+    text = sql.text_of(name)
     assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
     names = {"schema": "pg_catalog", "name": "pg_class"}
     as_bound = re.sub(r"\$(\w+)", r"%(\1)s", text.replace("%", "%%"))
-    statement = sql.statement(
-        name_of(path), values={name: value for name, value in names.items() if f"${name}" in text}
-    )
+    statement = sql.statement(name, values={key: value for key, value in names.items() if f"${key}" in text})
     statement.meta[NATIVE] = "postgres"
     with psycopg.connect(postgres) as connection:
         expected = connection.execute(as_bound, names).fetchall()
@@ -613,28 +619,26 @@ def tables() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@each("path", SQL_FILES)
+@each("name", OF_DUCKDB)
 def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(
-    path: Path, tmp_path: Path, tables: duckdb.DuckDBPyConnection
+    name: str, tmp_path: Path, tables: duckdb.DuckDBPyConnection
 ) -> None:
-    text, values = filled(path), values_for(path, tmp_path)
+    text, values = filled(name), values_for(name, tmp_path)
     assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
     (statement,) = tables.extract_statements(text)
     with undone(tables):
-        tables.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
+        tables.execute(statement, {key: values[key] for key in statement.named_parameters} or None)
 
 
-@each("path", SQL_FILES)
-def test_sqlglot_means_by_a_file_what_duckdb_does(
-    path: Path, tmp_path: Path, tables: duckdb.DuckDBPyConnection
-) -> None:
+@each("name", OF_DUCKDB)
+def test_sqlglot_means_by_a_file_what_duckdb_does(name: str, tmp_path: Path, tables: duckdb.DuckDBPyConnection) -> None:
     """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
-    values = values_for(path, tmp_path)
-    (statement,) = tables.extract_statements(filled(path))
-    asked = {name: values[name] for name in statement.named_parameters}
-    lists = {name: expressions(of) for name, of in LISTS.get(name_of(path), {}).items()}
-    bound = sql.statement(name_of(path), values=asked | lists)
-    made = "admissions" if name_of(path) == "demo/admissions" else None
+    values = values_for(name, tmp_path)
+    (statement,) = tables.extract_statements(filled(name))
+    asked = {key: values[key] for key in statement.named_parameters}
+    lists = {key: expressions(of) for key, of in LISTS.get(name, {}).items()}
+    bound = sql.statement(name, values=asked | lists)
+    made = "admissions" if name == "demo/admissions" else None
     with undone(tables):
         rows = tables.execute(render(bound, "duckdb")).fetchall()
         ours = rows if made is None else tables.table(made).fetchall()
@@ -655,9 +659,19 @@ def undone(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         connection.rollback()
 
 
-def test_every_file_is_used() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "kanon_sql").rglob("*.py"))
-    assert [name_of(path) for path in ALL_FILES if f'"{name_of(path)}"' not in code] == []
+def test_every_file_is_listed_with_what_it_computes_and_each_module_that_runs_it() -> None:
+    package = REPOSITORY / "kanon_sql"
+    code = {path.relative_to(package).as_posix(): path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    readme = (REPOSITORY / "sql" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[(\S+)\]\(\1\) \| (\S.*) \| (\S.*) \|$", readme, re.MULTILINE)
+    assert sorted(file for file, _, _ in listed) == [
+        path.relative_to(REPOSITORY / "sql").as_posix() for path in ALL_FILES
+    ]
+    for file, _, modules in listed:
+        names = names_in(REPOSITORY / "sql" / file)
+        assert [name for name in names if not any(f'"{name}"' in text for text in code.values())] == []
+        by = {module for module, text in code.items() if any(f'"{name}"' in text for name in names)}
+        assert set(re.findall(r"`(\S+)`", modules)) == by, file
 
 
 def scans_of(connection: duckdb.DuckDBPyConnection, query: exp.Expr, table: str) -> int:

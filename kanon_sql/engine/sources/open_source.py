@@ -428,7 +428,7 @@ def _find_table(
 
 
 def _listed(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
-    """Return the tables and views that may be named, as ``sql/catalog/tables.sql`` does."""
+    """Return the tables and views that may be named, as ``sql/catalog.sql`` does."""
     if not isinstance(engine, Workbench):
         return engine.rows(sql.statement("catalog/tables"), "find the table")
     here, there = engine.warehouse.schema, [one for one in engine.warehouse.relations() if one.schema != SCHEMA]

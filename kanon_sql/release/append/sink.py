@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.publish.publisher import OneTable
 
 _ROW = Column("kanon_row", "BIGINT")
-"""The number of a row in a batch (``sql/append/batch.sql``)."""
+"""The number of a row in a batch (``sql/append.sql``)."""
 
 
 class AppendSink(StagedSink):

@@ -243,7 +243,7 @@ def _numbered_query(written: exp.Table, labels: Mapping[int, exp.Table]) -> exp.
 def _spread(engine: Engine, looked_up: exp.Table, numbered: exp.Table, own: Covers) -> int:
     """Return how many pairs of a tuple and a class a column lets through by itself."""
     query = sql.query(
-        "attacks/covers_spread",
+        "attacks/covers/spread",
         values={"place": sql.column(place_name(own.number)), "label": sql.column(label_name(own.number))},
         tables={**spans_of(own), "looked_up": looked_up, "worded": numbered},
     )
@@ -334,7 +334,7 @@ def _first_words(
 def _mask(engine: Engine, classes: exp.Expr, own: Covers, block: exp.Expr | None = None) -> exp.Table:
     """Return the classes that cover each value of a column, as bits of words."""
     query = sql.query(
-        "attacks/covers_mask",
+        "attacks/covers/mask",
         values={"label": sql.column(label_name(own.number)), "block": sql.literal(0) if block is None else block},
         tables=spans_of(own),
         relations={"worded": classes},

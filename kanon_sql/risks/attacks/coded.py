@@ -114,7 +114,7 @@ def code_tables(
         same = exp.EQ(this=sql.column(_TEXT, alias), expression=truth(sql.column(column.name, "source"), column))
         query = query.join(sql.aliased(relation, alias), on=same, join_type="left", copy=False)
     sides = make_table(engine, "kanon_sides", query, "rows of the original and of the control group, as codes")
-    drawn = sql.query("attacks/control_targets", values={"seed": str(seed)}, tables={"sides": sides})
+    drawn = sql.query("attacks/control/targets", values={"seed": str(seed)}, tables={"sides": sides})
     targets = make_table(engine, "kanon_targets", drawn, "people in drawn order, each with one row")
     query = _release_query(candidates, released, others, texts, len(known))
     release = make_table(engine, "kanon_coded", query, "the release as codes")

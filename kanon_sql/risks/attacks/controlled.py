@@ -154,7 +154,7 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> dict[str, exp.Tab
     classes, pairs = _matched(coded, known, tuples, grouped)
     same = _same(labels, "classes", "coded")
     numbered = sql.query(
-        "attacks/control_members",
+        "attacks/control/members",
         values={"same_class": same},
         tables={"coded": coded.release, "classes": classes},
     )
@@ -207,11 +207,11 @@ def infer(coded: Coded, known: Sequence[int], secrets: Sequence[int], at_most: i
     for secret in secrets:
         label = sql.column(label_name(secret), "coded")
         seed: dict[str, Any] = {"seed": str(coded.seed), "secret": label}
-        query = sql.query("attacks/control_most", values=seed, tables={"coded": coded.release})
+        query = sql.query("attacks/control/most", values=seed, tables={"coded": coded.release})
         title = f"the most frequent {coded.columns[secret]} of the release"
         (most,) = engine.row(query, title)
         query = sql.query(
-            "attacks/control_inferred",
+            "attacks/control/inferred",
             values=seed | {"place": sql.column(place_name(secret), "sides"), "most": most, "at_most": at_most},
             tables=found | _tables(coded) | {"covers": coded.covers[secret].relation},
         )
@@ -228,11 +228,11 @@ def link_sources(coded: Coded, first: Sequence[int], second: Sequence[int], at_m
     engine, picked = coded.engine, []
     for name, known in (("first", first), ("second", second)):
         found = _know(coded, known, at_most)
-        query = sql.query("attacks/control_picked", values={"seed": f"{coded.seed} {name}"}, tables=found)
+        query = sql.query("attacks/control/picked", values={"seed": f"{coded.seed} {name}"}, tables=found)
         picked.append(make_table(engine, f"kanon_{name}_picked", query, f"rows that the {name} source picks"))
         _drop(engine, *found.values())
     query = sql.query(
-        "attacks/control_linked",
+        "attacks/control/linked",
         values={"seed": str(coded.seed), "rows": coded.rows, "at_most": at_most},
         tables={"targets": coded.targets, "first_picked": picked[0], "second_picked": picked[1]},
     )
@@ -250,7 +250,7 @@ def found_in_original(coded: Coded) -> list[int]:
     kept = list(range(coded.quasi_identifiers))  # their labels all cover some value
     for number in range(coded.quasi_identifiers, len(coded.columns)):
         same = exp.EQ(this=sql.column(place_name(number), "sides"), expression=sql.column(label_name(number), "coded"))
-        query = sql.query("attacks/control_found_in", values={"same": same}, tables=_tables(coded))
+        query = sql.query("attacks/control/found_in", values={"same": same}, tables=_tables(coded))
         (rows,) = coded.engine.row(query, f"rows whose {coded.columns[number]} the original has")
         if 2 * rows >= coded.rows:
             kept.append(number)
@@ -267,7 +267,7 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
         return Controlled("singling out", people=coded.people, control_people=control_people)
     alone = [
         sql.select(
-            "attacks/control_alone",
+            "attacks/control/alone",
             values={"labels": [sql.column(label_name(number)) for number in subset], "subset": place},
             tables={"coded": coded.release},
         )
@@ -276,7 +276,7 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
     relation = make_table(engine, "kanon_alone", sql.union_all(alone), "rows that are alone in a set of columns")
     # 2. Predicates.
     query = sql.query(
-        "attacks/control_predicates",
+        "attacks/control/predicates",
         values={"seed": str(coded.seed), "at_most": min(at_most, control_people)},
         tables={"alone": relation},
     )
@@ -351,7 +351,7 @@ def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Select) -> t
     tuples = make_table(engine, "kanon_tuples", query, "what people have in a set of columns")
     classes, pairs = _matched(coded, subset, tuples, labelled)
     counts = sql.query(
-        "attacks/control_singled_out",
+        "attacks/control/singled_out",
         values={"same_places": _same(names, "tuples", "sides"), "at_most": coded.people},
         tables=_tables(coded) | {"tuples": tuples, "pairs": pairs, "classes": classes},
     )

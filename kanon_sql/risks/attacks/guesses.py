@@ -162,7 +162,7 @@ def guess(
     by_number = None
     if by_original is not None and by_original.settled:
         query = sql.query(
-            "attacks/people_by_number", values={"value": shared}, tables=of_release | {"members": by_original.members}
+            "attacks/people/by_number", values={"value": shared}, tables=of_release | {"members": by_original.members}
         )
         (by_number,) = engine.row(query, f"whose {column.name} follows from their number of rows")
     baseline = most / published if published else None

@@ -198,9 +198,9 @@ class Side:
     def found(self) -> exp.Table:
         """What each tuple finds: the number of a class, or one below 0 that stands for several."""
         pairs = self.candidates.pairs
-        found = self._tables.create("attacks/joint_found", "what tuples find in one release", pairs=pairs)
+        found = self._tables.create("attacks/joint/found", "what tuples find in one release", pairs=pairs)
         title = "the classes behind it"
-        self._tables.known["choices"] = self._tables.create("attacks/joint_choices", title, pairs=pairs, found=found)
+        self._tables.known["choices"] = self._tables.create("attacks/joint/choices", title, pairs=pairs, found=found)
         return found
 
     @property
@@ -220,7 +220,7 @@ class Side:
     @cached_property
     def shape(self) -> tuple[Any, ...]:
         """A hash of the tuples and rows of each class, whatever its number is: like classes have the same."""
-        query = self._tables.query("attacks/joint_shape", pairs=self.candidates.pairs)
+        query = self._tables.query("attacks/joint/shape", pairs=self.candidates.pairs)
         return self._engine.row(query, "which tuples classes have")
 
     def values(self, released: Column, original: Column) -> tuple[exp.Table, exp.Table]:
@@ -230,7 +230,7 @@ class Side:
             in_classes = class_values(self._engine, self._relation, self._columns, released, original, self.candidates)
             self._tables.keep(in_classes)
             possible = self._tables.create(
-                "attacks/joint_possible", f"{original.name} in classes", class_values=in_classes, choices=self.choices
+                "attacks/joint/possible", f"{original.name} in classes", class_values=in_classes, choices=self.choices
             )
             self._values[key] = in_classes, possible
         return self._values[key]
@@ -248,7 +248,7 @@ class Side:
         value = sql.literal("") if sensitive is None else sql.column(shared_name(len(by)))
         title = "what rows of a class are joined by"
         return self._tables.create(
-            "attacks/joint_links", title, {"link": sql.concatenated(*parts), "value": value}, released=released.relation
+            "attacks/joint/links", title, {"link": sql.concatenated(*parts), "value": value}, released=released.relation
         )
 
     def drop(self) -> None:
@@ -309,32 +309,32 @@ class _Joined:
         for name, side in self._named_sides():
             known |= {f"{name}_found": side.found, f"{name}_choices": side.choices}
         self.tables = _Tables(engine, known)
-        self.tables.known["alike"] = self.tables.create("attacks/joint_alike", "tuples that are alike in both releases")
+        self.tables.known["alike"] = self.tables.create("attacks/joint/alike", "tuples that are alike in both releases")
         of_people = None if self._person is None else {"person": self._person}
-        statement = "attacks/joint_groups" if of_people is None else "attacks/joint_groups_of_people"
+        statement = "attacks/joint/groups" if of_people is None else "attacks/joint/groups_of_people"
         title = "groups of rows that are alike in both releases"
         self.tables.known["groups"] = self.tables.create(statement, title, of_people)
 
     def classes(self) -> tuple[int, JointClasses]:
         if self._are_the_same():  # the second one adds nothing: the classes of the first one count
             title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
-            sizes = self.tables.create("attacks/joint_sizes_same", title, classes=classes)
+            sizes = self.tables.create("attacks/joint/sizes_same", title, classes=classes)
         else:
             sizes = self._sizes(self.tables.known["groups"], apart=self._person is None)
         self.tables.known["sizes"] = sizes
-        small = self.tables.query("attacks/joint_small", {"k": self._k})
+        small = self.tables.query("attacks/joint/small", {"k": self._k})
         number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
         people_below = None
         if self._person is not None:
-            statement = self.tables.query("attacks/joint_small_people", {"k": self._k, "person": self._person})
+            statement = self.tables.query("attacks/joint/small_people", {"k": self._k, "person": self._person})
             alone, people_below = self._engine.row(statement, "people in small groups")
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
     def known(self, column: SensitiveInBoth) -> Known:
         name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
         title = f"{name} among rows that are alike in both releases"
-        values = self.tables.create("attacks/joint_values", title, {"value": own})
-        counted = self.tables.create("attacks/joint_different", f"different values of {name}", own_values=values)
+        values = self.tables.create("attacks/joint/values", title, {"value": own})
+        counted = self.tables.create("attacks/joint/different", f"different values of {name}", own_values=values)
         different = self._sizes(counted, apart=False)
         few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
         (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
@@ -346,7 +346,7 @@ class _Joined:
             possible |= {f"{side_name}_values": in_classes, f"{side_name}_possible": left}
         coded = self._coded(name, {"own_values": values, **possible})
         tables = {"bounds": self._bounds(name, coded), "different": different, **coded}
-        statement = self.tables.query("attacks/joint_known", {"least": column.least, "k": self._k}, **tables)
+        statement = self.tables.query("attacks/joint/known", {"least": column.least, "k": self._k}, **tables)
         found = self._engine.row(statement, f"how often both releases together tell {name}")
         return Known(name, column.least, *found)
 
@@ -364,27 +364,27 @@ class _Joined:
             "own_class": sql.column("class", places[0]),
             "other_class": sql.column("class", places[1]),
         }
-        query = self.tables.query("attacks/joint_linked", values, valued=valued, linked=linked)
+        query = self.tables.query("attacks/joint/linked", values, valued=valued, linked=linked)
         certain, few = self._engine.row(query, f"how often {name} follows from rows that are joined")
         names = tuple(both.first.original.name for both in by)
         return Known(name, column.least, certain, certain, certain, few, names)
 
     def _coded(self, name: str, valued: dict[str, exp.Table]) -> dict[str, exp.Table]:
         """Return tables that have values of a column with numbers for these."""
-        codes = self.tables.create("attacks/joint_codes", f"values of {name}", None, **valued)
+        codes = self.tables.create("attacks/joint/codes", f"values of {name}", None, **valued)
         title = f"numbers for values of {name}"
         return {
-            own: self.tables.create("attacks/joint_coded", title, None, valued=table, codes=codes)
+            own: self.tables.create("attacks/joint/coded", title, None, valued=table, codes=codes)
             for own, table in valued.items()
         }
 
     def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
         """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
-        bounds = self.tables.create("attacks/joint_bounds", f"how often {name} can be in groups", None, **possible)
+        bounds = self.tables.create("attacks/joint/bounds", f"how often {name} can be in groups", None, **possible)
         width = self._width(bounds)
         for _ in range(_ROUNDS):
             title = f"how often {name} can be in groups, less what others have"
-            bounds = self.tables.create("attacks/joint_bounds_next", title, None, bounds=bounds, **possible)
+            bounds = self.tables.create("attacks/joint/bounds_next", title, None, bounds=bounds, **possible)
             before, width = width, self._width(bounds)
             if width in {0, before}:
                 break
@@ -407,7 +407,7 @@ class _Joined:
         if self._are_certain():
             return groups
         title = "what groups have for certain"
-        return self.tables.create("attacks/joint_sizes", title, {"apart": apart}, groups=groups, sure=groups)
+        return self.tables.create("attacks/joint/sizes", title, {"apart": apart}, groups=groups, sure=groups)
 
     def _named_sides(self) -> Iterator[tuple[str, Side]]:
         return zip(("first", "second"), self._sides, strict=True)

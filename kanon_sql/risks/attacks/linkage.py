@@ -177,7 +177,7 @@ def _link_people(
     engine: Engine, candidates: Candidates, k: int, persons: exp.Table, people: ClassPeople
 ) -> LinkedPeople:
     query = sql.query(
-        "attacks/people_found",
+        "attacks/people/found",
         values={
             "k": k,
             "exact": candidates.exact,

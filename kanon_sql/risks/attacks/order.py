@@ -103,11 +103,11 @@ def order_of(engine: Engine, people: OriginalRows, candidates: Candidates, relea
         return Order("the release has no rows", 0)
     shown = [sql.column(shared_name(number)) for number in range(len(released.shared))]
     # 1. Items, and the rows of the original that can be each of them.
-    query = sql.query("attacks/order_items", values={"shown": shown}, tables={"released": released.relation})
+    query = sql.query("attacks/order/items", values={"shown": shown}, tables={"released": released.relation})
     items = make_table(engine, "kanon_items", query, "rows that are alike in every column")
     true = [truth(people.value(both.original, "original"), both.original) for both in released.shared]
     query = sql.query(
-        "attacks/order_possible",
+        "attacks/order/possible",
         values={"same": _same_as_items(true)},
         tables={"original": people.copy, "people": people.relation, "pairs": candidates.pairs, "items": items},
     )
@@ -116,7 +116,7 @@ def order_of(engine: Engine, people: OriginalRows, candidates: Candidates, relea
     counts = exp.select(sql.count_rows(), alone).from_(items.copy())
     different, distinct = engine.row(counts, "different rows, and rows that are like no other")
     # 2. The rank test.
-    query = sql.query("attacks/order_test", tables={"possible": possible})
+    query = sql.query("attacks/order/test", tables={"possible": possible})
     found = engine.row(query, "how far it follows the original")
     covariation, variance, of_scores, of_places, most = map(float, found)
     correlation, z = None, 0.0
@@ -125,7 +125,7 @@ def order_of(engine: Engine, people: OriginalRows, candidates: Candidates, relea
     could_succeed = variance > 0 and most / sqrt(variance) > Z_LIMIT
     # 3. The rows that stand in their place. If others find a class, it is not known which place is whose.
     query = sql.query(
-        "attacks/order_in_place",
+        "attacks/order/in_place",
         values={"same": _same_as_items([sql.column(name.name, "released") for name in shown])},
         tables={"released": released.relation, "items": items, "possible": possible},
     )

@@ -156,7 +156,7 @@ class ClassPeople:
 
 def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Table:
     query = sql.query(
-        "attacks/people_of_tuples",
+        "attacks/people/of_tuples",
         values={_PERSON: people.value(entity, "original")},
         tables={"people": people.relation, "original": people.copy},
     )
@@ -183,7 +183,7 @@ def people_by_original(
     rows, named = engine.row(counts, "rows and people of the original")
 
     def in_pairs(pairs: exp.Table) -> ClassPeople:
-        query = sql.query("attacks/people_members", tables={"pairs": pairs, "persons": persons})
+        query = sql.query("attacks/people/members", tables={"pairs": pairs, "persons": persons})
         return _counted(engine, candidates, query, entity, one_row_each=rows == named)
 
     found = in_pairs(candidates.pairs)
@@ -209,7 +209,7 @@ def people_by_release(
     rows under the name of a person's number, for example.
     """
     released = make_released(engine, release, columns, (Shared(entity, entity),), candidates)
-    query = sql.query("attacks/people_of_release", tables={"released": released.relation})
+    query = sql.query("attacks/people/of_release", tables={"released": released.relation})
     found = _counted(engine, candidates, query, entity)
     query = sql.query(
         "attacks/more_people",
@@ -291,7 +291,7 @@ def _counted(
     engine: Engine, candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False
 ) -> ClassPeople:
     members = make_table(engine, "kanon_members", query, "who can have rows in each class")
-    query = sql.query("attacks/people_in_classes", tables={"classes": candidates.classes, "members": members})
+    query = sql.query("attacks/people/in_classes", tables={"classes": candidates.classes, "members": members})
     sizes = make_table(engine, "kanon_in_classes", query, "people in each class")
     fewest = [exp.Min(this=sql.column(name)) for name in (_AT_LEAST, _AT_MOST)]
     unlike = [kind(this=sql.column("possible"), expression=sql.column(N)) for kind in (exp.LT, exp.GT)]

@@ -215,7 +215,7 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
     with each class whose labels cover it; it is dropped, unless nothing is ruled out.
     """
     tables = {"tuples": people_tuples, "classes": classes}
-    room = sql.query("attacks/settled_room", tables=tables | {"pairs": covered})
+    room = sql.query("attacks/settled/room", tables=tables | {"pairs": covered})
     fit, published, too_many = engine.row(room, "rows that classes have room for")
     spare, (number, tuples) = fit - published, _count(engine, covered)
     if spare < 0 or too_many:
@@ -252,12 +252,12 @@ def _class_by_class(
     """
     pairs, before, (number, tuples) = covered, None, _count(engine, covered)
     while number not in {tuples, before}:
-        query = sql.query("attacks/settled_pairs", values={"spare": spare}, tables={**tables, "pairs": pairs})
+        query = sql.query("attacks/settled/pairs", values={"spare": spare}, tables={**tables, "pairs": pairs})
         fewer = make_table(engine, "kanon_settled", query, "classes that tuples can still be in")
         before, (number, left) = number, _count(engine, fewer)
         if pairs is not covered:
             engine.run(sql.drop(pairs), "drop the pairs before")
-        room = sql.query("attacks/settled_room", tables={**tables, "pairs": fewer})
+        room = sql.query("attacks/settled/room", tables={**tables, "pairs": fewer})
         _, _, too_many = engine.row(room, "rows that classes still have room for")
         if left < tuples or too_many:
             engine.run(sql.drop(fewer), "drop what contradicts itself")
@@ -270,7 +270,7 @@ def _possible(
     engine: Engine, people_tuples: exp.Table, classes: exp.Table, pairs: exp.Table, spare: int
 ) -> exp.Table | None:
     """Return the pairs that some assignment of rows to classes has; None where that was not computed."""
-    query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people_tuples})
+    query = sql.query("attacks/settled/sets", tables={"pairs": pairs, "tuples": people_tuples})
     sets = make_table(engine, "kanon_settled_sets", query, "tuples that can be in the same classes")
     query = exp.select(_NUMBER, "classes", sql.sum_of(sql.column(N))).from_(sets.copy()).group_by(_NUMBER, "classes")
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")

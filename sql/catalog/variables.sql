@@ -1,2 +1,0 @@
-/* The names of variables that are set on this connection. */
-SELECT name FROM duckdb_variables()

@@ -1,0 +1,113 @@
+/* Budgets of differential privacy and what was spent of them: dp/budget.py runs these before an answer is made. */
+
+/* budgets: The budgets of all tables. */
+SELECT
+  place,
+  source_schema,
+  source_name,
+  entity,
+  epsilon,
+  delta
+FROM kanon.dp_budgets
+ORDER BY
+  place,
+  source_schema,
+  source_name
+;
+
+/* spent: What was spent on a table, in the order in which it was. */
+SELECT
+  id,
+  spent_at,
+  question,
+  epsilon,
+  delta,
+  group_column,
+  group_value
+FROM kanon.dp_spent
+WHERE
+  place = $place
+  AND source_schema = $source_schema
+  AND source_name = $source_name
+ORDER BY id
+;
+
+/* budget_take: Take hold of the budget of a table: of two who spend at once, one waits or begins anew. */
+UPDATE kanon.dp_budgets
+SET
+  questions = questions + 1
+WHERE
+  place = $place
+  AND source_schema = $source_schema
+  AND source_name = $source_name
+;
+
+/* spend: Write down what is spent. */
+INSERT INTO kanon.dp_spent
+SELECT
+  COALESCE(MAX(id), 0) + 1,
+  CAST($spent_at AS TIMESTAMP),
+  $place,
+  $source_schema,
+  $source_name,
+  $question,
+  CAST($epsilon AS DECIMAL(38, 20)),
+  CAST($delta AS DECIMAL(38, 20)),
+  $group_column,
+  $group_value
+FROM kanon.dp_spent
+;
+
+/* budgets_create: What may be spent on a table by differentially private answers; place is nothing for tables of this
+   database, and entity the column that names people, where each row is not a person of its own. */
+CREATE TABLE IF NOT EXISTS kanon.dp_budgets (
+  place TEXT,
+  source_schema TEXT,
+  source_name TEXT,
+  entity TEXT,
+  epsilon DECIMAL(38, 20),
+  delta DECIMAL(38, 20),
+  questions BIGINT,
+  PRIMARY KEY (place, source_schema, source_name)
+)
+;
+
+/* spent_create: What was spent on a table: one row for each answer, written before the answer is made, and never taken
+   out. */
+CREATE TABLE IF NOT EXISTS kanon.dp_spent (
+  id BIGINT,
+  spent_at TIMESTAMP,
+  place TEXT,
+  source_schema TEXT,
+  source_name TEXT,
+  question TEXT,
+  epsilon DECIMAL(38, 20),
+  delta DECIMAL(38, 20),
+  group_column TEXT,
+  group_value TEXT
+)
+;
+
+/* budget_insert: Give a table a budget. */
+INSERT INTO kanon.dp_budgets
+SELECT
+  $place,
+  $source_schema,
+  $source_name,
+  $entity,
+  CAST($epsilon AS DECIMAL(38, 20)),
+  CAST($delta AS DECIMAL(38, 20)),
+  0
+;
+
+/* budget_update: Change the budget of a table; what was spent stays spent. */
+UPDATE kanon.dp_budgets
+SET
+  entity = $entity,
+  epsilon = CAST($epsilon AS DECIMAL(38, 20)),
+  delta = CAST($delta AS DECIMAL(38, 20))
+WHERE
+  place = $place
+  AND source_schema = $source_schema
+  AND source_name = $source_name
+;

@@ -1,3 +1,0 @@
-/* Forget a release. */
-DELETE FROM kanon.releases
-WHERE id = $id

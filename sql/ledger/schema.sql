@@ -1,2 +1,0 @@
-/* Where everything of kanon's own is kept. */
-CREATE SCHEMA IF NOT EXISTS kanon
