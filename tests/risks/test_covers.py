@@ -32,7 +32,7 @@ def _table(
 
 
 def _make(connection: duckdb.DuckDBPyConnection, name: str, statement: str, **values: exp.Expr) -> None:
-    query = sql.query(f"attacks/{statement}", values=values)
+    query = sql.query(f"attacks/covers/{statement}", values=values)
     connection.execute(sql.create_table(exp.to_table(name), query, temporary=True).sql("duckdb"))
 
 
@@ -49,10 +49,10 @@ def test_spans(rows: list[int], found: list[tuple[int, int, int]], looked_up: li
         _table(connection, "found_spans", ["label", "low", "high"], spans)
         _table(connection, "looked_up", ["place_1"], tuples)
         _table(connection, "worded", ["label_1", "block", "word", "bit"], classes)
-        _make(connection, "ranks", "covers_ranks")
-        _make(connection, "spans", "covers_spans")
+        _make(connection, "ranks", "ranks")
+        _make(connection, "spans", "spans")
         # 1. The values, each once.
-        _make(connection, "covers", "covers_places")
+        _make(connection, "covers", "places")
         assert sorted(connection.table("covers").fetchall()) == sorted(covered)
         # 2. No two spans of a label meet.
         of_label = Counter(label for label, *_ in connection.table("spans").fetchall())
@@ -72,7 +72,7 @@ def test_spans(rows: list[int], found: list[tuple[int, int, int]], looked_up: li
         )
         assert let_through == sum((label, place) in covered for label, *_ in classes for (place,) in tuples)
         # 5. The classes that cover each value.
-        _make(connection, "mask", "covers_mask", label=sql.column("label_1"), block=sql.column("block"))
+        _make(connection, "mask", "mask", label=sql.column("label_1"), block=sql.column("block"))
         bits: Counter[tuple[int, int, int]] = Counter()
         for label, block, word, bit in classes:
             for place in present:

@@ -2,7 +2,7 @@
 
     kanon_released(position, class, published_1, ...)  rows in order; published_i is never NULL, equal where values are
     kanon_persons(tuple, person, n)               rows of the original by tuple and person
-    kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people_members.sql``)
+    kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people.sql``)
     kanon_in_classes(class, n, possible, at_least, at_most)    people of each class
 
 A value is compared as text, in the form in which the original writes it: 5.0, which a data frame may have made of 5, is
