@@ -182,7 +182,7 @@ def _search_parts(
     evidence.require_whole_table()
     stopped: Stopped | None = None
     cut = begin(problem, cutting)
-    parts = cut.parts
+    parts = cut.tables
     try:
         with until(deadline):
             cut.search(progress)
@@ -190,7 +190,7 @@ def _search_parts(
         if not parts.whole:
             raise
         stopped = _why(reason)
-    cut.finish()
+    cut.write()
     recoding, tables = recoding_of(parts)
     parts.close()
     return SearchResult(recoding, 0, None, None, 1, tables, stopped)

@@ -21,7 +21,6 @@ from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.evidence.report.proof import release_rows, require_same_rows
 from kanon_sql.policy.policy import Destination
 from kanon_sql.policy.roles import NamedColumns
-from kanon_sql.search.mondrian import arrays
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
 from kanon_sql.sql.names import needs_quotes, unused_name
@@ -750,22 +749,14 @@ def test_approved_statements_of_a_report(release: kanon.Release, request: pytest
     require_approved(text, "report.duckdb.sql", request)
 
 
-@pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
-def test_approved_round_of_mondrian(
-    clinic: Path, algorithm: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The statements of one round, each with what it is for; of mondrian-plus those that mondrian does not have."""
-    monkeypatch.setattr(arrays, "MOST_VALUES", -1)
-    with cut_clinic(clinic, algorithm) as release:
+def test_approved_round_of_mondrian(clinic: Path, request: pytest.FixtureRequest) -> None:
+    """The statements of one round, each with what it is for."""
+    with cut_clinic(clinic, "mondrian") as release:
         seen = kinds_of_statements(release)
     titles = list(seen)
-    first = titles.index("nothing was tried") + 1
-    last = titles.index("numbers in use") + 1
-    made = [title for title in titles[first:last] if not title.startswith("drop ")]
-    others = "" if algorithm == "mondrian" else (SNAPSHOTS / "mondrian.round.duckdb.sql").read_text(encoding="utf-8")
-    parts = [f"-- {title}\n{seen[title]}\n" for title in made]
-    text = "\n".join(part for part in parts if part not in others)
-    require_approved(text, f"{algorithm}.round.duckdb.sql", request)
+    made = titles[titles.index("nothing was tried") + 1 : titles.index("numbers in use") + 1]
+    text = "\n".join(f"-- {title}\n{seen[title]}\n" for title in made if not title.startswith("drop "))
+    require_approved(text, "mondrian.round.duckdb.sql", request)
 
 
 def test_approved_script_of_mondrian(clinic: Path, request: pytest.FixtureRequest) -> None:

@@ -52,12 +52,15 @@ _CLASS = (PART, "side", "lead")
 _LEAST_VALUES = 2
 
 
-def forbid(parts: Parts) -> None:
-    """Forbid the cuts of a round that would leave some side without what the models ask for."""
+def forbid(parts: Parts) -> exp.Table | None:
+    """Forbid the cuts of a round that would leave some side without what the models ask for.
+
+    Return the table of the parts of which no other cut may be tried, if there may be any.
+    """
     models, sensitive = parts.problem.models, parts.problem.about_sensitive
     if not parts.problem.is_all_or_none:
         forbid_by(parts, models)
-        return
+        return None
     if of_rows := [model for model in models if model not in sensitive and model.entity is not None]:
         forbid_by(parts, of_rows)  # that a side has k rows is known
     # 2. Cuts that may be tried.
@@ -71,7 +74,7 @@ def forbid(parts: Parts) -> None:
     # 3. Cuts that fail.
     parts.make("kanon_failing", "parts whose cut fails", lambda: failing_parts(parts, sensitive))
     forbid_parts(parts, lambda: exp.select(PART).from_(parts["kanon_failing"].copy()), "cuts that do not fail")
-    parts.give_up("parts whose cut failed are published as they are", "kanon_failing")
+    return parts["kanon_failing"]
 
 
 def _find_possible(parts: Parts, column: str, models: Sequence[SensitiveModel], *, first: bool) -> None:

@@ -1,19 +1,27 @@
-"""The cuts that save most: of each part, and of pairs of parts.
+"""``mondrian-plus``: the cuts that save most, of each part and of pairs of parts, over arrays.
 
-``best_cuts`` makes the cut of each part that saves most: of all columns and all places, or of the medians of all
-columns.
+A round cuts every part where that saves most: of all columns and all places; or of the medians of all columns, where
+``mondrian`` compares what cuts save. It goes through the columns one by one:
 
-1. Groups: the tuples of a part that have the same place in a column; under a tree also those under the same label.
-2. Before and after each group: what is known of the groups of the column on either side of it, by window functions.
+1. Groups: the tuples of each part in the order of their places, those of one place together; under a tree also those
+   under one label.
+2. What is known of the groups before and after each one, by one running minimum, maximum or union over all parts at
+   once: values of later parts are moved out of the way of earlier ones.
 3. Cuts: of numbers and ranges, up to a group against all after it; at the nodes of a tree, and of NULLs, the group
    against all others. Those that leave too few rows on a side are dropped.
 4. What both sides would lose; the cut after which a part loses least wins.
+5. Where more than rows counts, a statement judges the sides of these cuts (``all_or_none``). Of a part whose cut fails,
+   the column was tried without success.
 
-Greedy cuts part what later turns out to belong together. Each pass of ``recut_pairs``
+What is known of a group are the ends of its places in each column; where texts are written as sets, its values as bits.
+It is kept as two arrays, of which each column is a group, so that one call is for all quasi-identifiers; entries are
+picked by ``take``, which is several times as fast as an index.
+
+Greedy cuts part what later turns out to belong together. Each pass over pairs of parts
 
 1. puts the parts in the order of the tree of cuts, and in blocks of neighbours;
 2. finds for every part the few others of its block that it could be merged with at the least cost;
-3. cuts every such pair where it saves most, as ``best_cuts`` cuts a part;
+3. cuts every such pair where it saves most, as a part is cut;
 4. keeps those cuts that save more than nothing and are the best for both of their parts;
 5. makes them. A side with rows enough for two is cut further.
 
@@ -25,396 +33,678 @@ What is given away by that is little: with all pairs of Adult in one block, five
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlglot import exp
 
-from kanon_sql.measures.labels import PART, Places, node_name
+from kanon_sql.engine.progress import check_deadline
+from kanon_sql.hierarchy.lookup_relation import WORD_BITS
+from kanon_sql.measures.labels import PART, node_name
 from kanon_sql.models.base import N
 from kanon_sql.search.mondrian.all_or_none import forbid
-from kanon_sql.search.mondrian.parts import ALL, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.search.mondrian.parts import Parts
-    from kanon_sql.search.mondrian.side_costs import SideCosts
+    from collections.abc import Callable, Sequence
 
-_TOTAL = "total"
-_BY_COLUMN = ("part", "column_number", "level")
+    from numpy.typing import NDArray
+
+    from kanon_sql.measures.labels import Places
+    from kanon_sql.search.mondrian.parts import Parts
+    from kanon_sql.search.problem import SearchProgress
+
+    Numbers = NDArray[np.int64]
+    Costs = NDArray[np.float64]
+    Truths = NDArray[np.bool_]
+    Array = NDArray[Any]
+    Cuts = NDArray[np.void]
 
 BLOCK = 512  # parts among which all pairs are looked at
-NEAREST = 2  # of them, those that are cut together: a third saves a thousandth of the loss in a sixth more time
-LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
-SMALL = 1e-9
-_CUT = ("column_number", "from_place", "to_place")
+_NEAREST = 2  # of them, those that are cut together: a third saves a thousandth of the loss in a sixth more time
+_LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
+_SMALL = 1e-9  # a gain that is none
+_READ = 1_000_000  # tuples that are fetched by one statement
+_SLAB = 32_768  # pairs of parts, or their tuples, that are looked at together: what is known of them stays in the cache
+_BOTH = 2  # parts of a pair
+_TABLE = 256  # places of a column up to which its costs are written out for all pairs of ends
+_SHORT = 4  # entries of a group up to which groups are merged entry by entry, all of them at once
+_NO_END = np.iinfo(np.int32).max
+_ROW = "tuple_row"
+_CUT = np.dtype([("part", "i8"), ("column", "i8"), ("low", "i8"), ("high", "i8"), ("lost", "f8")])
+"""The best cut of a part: the places from low to high of a column, by its number from 1, and what both sides lose."""
 
 
-# Of each part
+@dataclass(frozen=True)
+class _Known:
+    """What is known of tuples, groups or parts; each is one column of both arrays."""
+
+    # of some quasi-identifiers, the least place and the greatest one with its sign changed: what is known of several is
+    # the least of both
+    ends: Array
+    bits: Numbers  # values as bits, of several quasi-identifiers in one word
+    size: int  # more than any place
+
+    def take(self, which: Numbers) -> _Known:
+        return replace(self, ends=self.ends.take(which, axis=1), bits=self.bits.take(which, axis=1))
+
+    def where(self, condition: Truths) -> _Known:
+        """Return what is known of each, and nothing where the condition does not hold."""
+        return replace(self, ends=np.where(condition, self.ends, _NO_END), bits=np.where(condition, self.bits, 0))
+
+    def with_(self, other: _Known) -> _Known:
+        return replace(self, ends=np.minimum(self.ends, other.ends), bits=self.bits | other.bits)
+
+    def pairs(self, ones: slice, others: slice) -> _Known:
+        """Return what is known of each of some groups with each of others: arrays of three dimensions."""
+        ends = np.minimum(self.ends[:, ones, None], self.ends[:, None, others])
+        return replace(self, ends=ends, bits=self.bits[:, ones, None] | self.bits[:, None, others])
+
+    def of_groups(self, starts: Numbers) -> _Known:
+        ends, bits = _merged(np.minimum, self.ends, starts), _merged(np.bitwise_or, self.bits, starts)
+        return replace(self, ends=ends, bits=bits)
+
+    def up_to(self, parts: Numbers, longest: int) -> _Known:
+        """Return what is known of each group and those before it in its part, of which none has more than ``longest``.
+
+        ``parts`` never falls.
+        """
+        span = 2 * self.size + 2
+        fits = span * (int(np.abs(parts).max()) + 1) < _NO_END
+        moved = (parts * -span).astype(np.int32 if fits else np.int64)
+        ends = np.minimum.accumulate(self.ends + moved, axis=1)
+        ends -= moved
+        if not len(self.bits):
+            return replace(self, ends=ends)
+        bits, step = self.bits.copy(), 1
+        while step < longest:
+            bits[:, step:] |= np.where(parts[step:] == parts[:-step], bits[:, :-step], 0)
+            step *= 2
+        return replace(self, ends=ends, bits=bits)
+
+    def from_end(self) -> _Known:
+        return replace(self, ends=self.ends[:, ::-1], bits=self.bits[:, ::-1])
 
 
-def best_cuts(parts: Parts, costs: SideCosts) -> None:
-    k = parts.problem.k
-    parts.know_ends(costs.needed_of_ends)
-    # 1. Groups.
-    parts.make(
-        "kanon_histogram",
-        "groups of tuples with the same place, and what is known of them",
-        lambda: _groups(parts, costs),
-    )
-    if any(_by_node(parts, column) and column.hierarchy.height > 1 for column in parts.places):
-        parts.insert("kanon_histogram", "groups under the same label", lambda: _node_groups(parts, costs))
-    # 2. and 3. Cuts.
-    parts.make("kanon_children", "all cuts that leave enough rows on both sides", lambda: _all_cuts(parts, costs, k))
-    # 4. The best.
-    parts.make("kanon_chosen", "the cut of each part that saves most", lambda: _best(parts, costs))
-    columns = ("part", "column_number", "at_null", "from_place", "to_place", "position", "allowed")
-    parts.make("kanon_round", "cuts of the round", lambda: exp.select(*columns).from_(parts["kanon_chosen"].copy()))
+@dataclass(frozen=True)
+class _ArrayColumn:
+    """One quasi-identifier."""
+
+    number: int  # as the cuts have it, from 1
+    places: Numbers
+    null: int | None  # the place that is cut from all others; None where there is none
+    # for each level, the first and the last place under the label of a place, where cuts are made at nodes
+    nodes: tuple[tuple[Numbers, Numbers], ...] | None
+    # what a row of each group costs in this column; None where every row costs the same
+    cost: Callable[[_Known], Costs] | None
 
 
-def _by_node(parts: Parts, column: Places) -> bool:
-    return parts.cutting.cut == "node" and not column.ordered
+@dataclass(frozen=True)
+class _Groups:
+    """The groups of one column: rows of a part at one place, by part and place."""
+
+    part: Numbers
+    place: Numbers
+    rows: Numbers
+    up_to: Numbers  # rows of each group and those before it
+    total: Numbers
+    known: _Known
+    # ... of each and those before it.
+    before: _Known
+    # ... of each and those after it.
+    after: _Known
 
 
-def _groups(parts: Parts, costs: SideCosts) -> exp.Query:
-    tuples = parts["kanon_tuples"]
-    total = sql.over(exp.Sum(this=sql.column(N)), by=[PART])
-    names = [*(column.place for column in parts.places), N, *costs.names()]
-    large = sql.column(_TOTAL) >= sql.literal(2 * parts.problem.k)
-    counted = exp.select(PART, *names, sql.named(total, _TOTAL)).from_(tuples.copy())
-    working = exp.select("*").from_(counted.subquery("counted")).where(large)
-    queries = []
-    for column in parts.places:
-        place = sql.column(column.place)
-        ends = [sql.named(place.copy(), "from_place"), sql.named(place.copy(), "to_place")]
-        numbers = [sql.named(sql.literal(column.number + 1), "column_number"), sql.named(sql.literal(0), "level")]
-        rows = [sql.named(exp.Min(this=sql.column(_TOTAL)), _TOTAL), sql.named(sql.sum_of(sql.column(N)), N)]
-        query = exp.select(PART, *numbers, *ends, *rows, *costs.summed(grouped=False)).from_("working")
-        queries.append(query.group_by(PART, place.copy()))
-    # Materialized: else the window over the tuples would be computed for each column.
-    return sql.union_all(queries).with_("working", as_=working, materialized=True)
+@dataclass(frozen=True)
+class _Neighbours:
+    """Groups that stand side by side together: where each begins, its rows, and what is known of it."""
+
+    begins: Numbers
+    rows: Numbers
+    known: _Known
 
 
-def _node_groups(parts: Parts, costs: SideCosts) -> exp.Query:
-    queries = []
-    for column in parts.places:
-        if not _by_node(parts, column):
-            continue
-        for level in range(1, column.hierarchy.height):
-            first, leaves = sql.column(node_name(level), "places"), sql.column(f"leaves_{level}", "places")
-            last = exp.Sub(this=first + leaves, expression=sql.literal(1))
-            numbers = [
-                sql.named(sql.literal(column.number + 1), "column_number"),
-                sql.named(sql.literal(level), "level"),
-                sql.named(first.copy(), "from_place"),
-                sql.named(sql.cast(last, "INTEGER"), "to_place"),
-            ]
-            own = parts["kanon_histogram"]
-            rows = [
-                sql.named(exp.Min(this=sql.column(_TOTAL)), _TOTAL),
-                sql.named(sql.sum_of(sql.column(N, own.name)), N),
-            ]
-            same = sql.column("place", "places").eq(sql.column("from_place", own.name))
-            its_own = sql.column("column_number", own.name).eq(column.number + 1)
-            query = exp.select(PART, *numbers, *rows, *costs.summed(grouped=True)).from_(own.copy())
-            query = query.join(sql.aliased(column.relation, "places"), on=same).where(its_own)
-            queries.append(query.group_by(PART, first.copy(), leaves.copy()))
-    return sql.union_all(queries)
+@dataclass(frozen=True)
+class _State:
+    """Parts as they are: replaced as a whole, so that a search that is stopped has what was there before a round."""
+
+    part: Numbers  # of each tuple
+    working: Truths  # of each tuple, whether its part may be cut
+    tried: Truths  # of each column and tuple, whether its part was tried there without success
+    made: tuple[tuple[Cuts, Numbers], ...] = ()  # cuts, and the numbers of their insides; those of outsides are next
+    numbers: int = 1  # that were given to parts
+    rounds: int = 0
 
 
-def _all_cuts(parts: Parts, costs: SideCosts, k: int) -> exp.Query:
-    names = costs.group_names()
-    before = _window("UNBOUNDED", "PRECEDING", 1, "PRECEDING")
-    after = _window(1, "FOLLOWING", "UNBOUNDED", "FOLLOWING")
-    up_to = _window("UNBOUNDED", "PRECEDING", "CURRENT ROW", None)
-    up_to.set("this", exp.Sum(this=sql.column(N)))
-    following = _window(1, "FOLLOWING", 1, "FOLLOWING")
-    following.set("this", exp.Sum(this=sql.column(N)))
-    medians = not parts.cutting.every_cut
-    known = exp.select(*_BY_COLUMN, "from_place", "to_place", _TOTAL, N, *names)
-    known = known.select(*(costs.over(name, before, "before") for name in names))
-    known = known.select(*(costs.over(name, after, "after") for name in names))
-    known = known.select(sql.named(sql.cast(up_to, "BIGINT"), "up_to"))
-    if medians:
-        known = known.select(sql.named(sql.cast(following, "BIGINT"), "next_n"))
-    known = known.from_(parts["kanon_histogram"].copy())
-    queries = []
-    by_node = [column for column in parts.places if _by_node(parts, column)]
-    others = [column for column in parts.places if not _by_node(parts, column)]
-    if others:
-        queries.append(_prefixes(costs, others, k, medians=medians))
-    alone: list[tuple[Places, int | None]] = [(column, None) for column in by_node]
-    alone += [(column, column.null) for column in others if column.null is not None and not column.ordered]
-    queries += [_alone(costs, column, place, k) for column, place in alone]
-    return sql.union_all(queries).with_("known", as_=known, materialized=True)
+class BestCuts:
+    """A table in parts, its tuples in arrays."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Read the tuples and the places of their values."""
+        self.k, self.tables = parts.problem.k, parts
+        names = [*(column.place for column in parts.places), N]
+        row = sql.column("rowid")
+        some = exp.Between(this=row, low=exp.Placeholder(this="first"), high=exp.Placeholder(this="last"))
+        query = exp.select(sql.named(row.copy(), _ROW), *names).from_(parts["kanon_placed"].copy()).where(some)
+        found = [np.zeros((0, len(names) + 1), dtype=np.int64)]
+        for first in range(0, parts.problem.frequency.tuples, _READ):
+            rows = parts.rows("the tuples as arrays", lambda: query, first=first, last=first + _READ - 1)
+            found.append(np.array(rows, dtype=np.int64).reshape(-1, len(names) + 1))
+        values = np.concatenate(found).T
+        self.row, self.n, self.places = values[0].copy(), values[-1].copy(), values[1:-1].astype(np.int32)
+        tuples = _Tuples(len(self.n))
+        self.columns = self._columns(parts, tuples)
+        self.known = tuples.known()
+        self.looked_at = np.zeros((2, 0), dtype=np.int64), np.zeros(0, dtype=_CUT)  # pairs of parts, their best cuts
+        whole = np.ones(len(self.n), dtype=np.int64)
+        self.state = _State(whole, whole.astype(bool), np.zeros(self.places.shape, dtype=bool))
+
+    def search(self, progress: SearchProgress | None) -> None:
+        """Cut until no part can be cut; then cut pairs of parts again, as often as ``pairs`` says."""
+        self._cut(progress)
+        if self.tables.problem.is_all_or_none:  # that a cut of a pair did not fail tells what its first parts had
+            return
+        for number in range(self.tables.cutting.pairs):
+            more = self._recut(number)
+            self._cut(progress)
+            if not more:
+                return
+
+    def write(self) -> None:
+        """Leave the parts and the cuts in the tables of the search."""
+        parts, made = self.tables, self.state.made
+        self._write_parts(np.arange(len(self.row)), self.state.part)
+        parts.insert("kanon_finished", "tuples with their parts", self._parts_query)
+        inside = np.concatenate([np.zeros(0, dtype=np.int64), *(numbers for _, numbers in made)])
+        cuts = np.concatenate([np.zeros(0, dtype=_CUT), *(own for own, _ in made)])
+        self._write_cuts(cuts, inside=inside, outside=inside + 1)
+        position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
+        names = (PART, "column_number", "from_place", "to_place", position, "inside", "outside")
+        query = exp.select(*names).from_(parts["kanon_best"].copy())
+        parts.insert("kanon_cuts_made", "cuts that were made", lambda: query)
+        parts.rounds, parts.all_finished = self.state.rounds, True
+
+    def _write_parts(self, entries: Numbers, part: Numbers) -> None:
+        self.tables.load("kanon_part_of", {_ROW: self.row[entries].tolist(), PART: part.tolist()}, "parts of tuples")
+
+    def _parts_query(self) -> exp.Select:
+        """Return the tuples with the parts that were written."""
+        tuples, own = (self.tables[name] for name in ("kanon_placed", "kanon_part_of"))
+        same = exp.EQ(this=sql.column(_ROW, own.name), expression=sql.column("rowid", tuples.name))
+        others = [sql.column(name, tuples.name) for name in self.tables.tuple_names()]
+        query = exp.select(sql.column(PART, own.name), *others).from_(tuples.copy())
+        return query.join(own.copy(), on=same)
+
+    def _write_cuts(self, cuts: Cuts, **more: Numbers) -> None:
+        named = {"column_number": "column", "from_place": "low", "to_place": "high"}
+        columns = {PART: cuts["part"], **{name: cuts[own] for name, own in named.items()}, **more}
+        listed = {name: column.tolist() for name, column in columns.items()}
+        self.tables.load("kanon_best", listed, "cuts that save most")
+
+    # What is known of columns
+
+    def _columns(self, parts: Parts, tuples: _Tuples) -> list[_ArrayColumn]:
+        found = []
+        for places, own in zip(parts.places, self.places, strict=True):
+            levels = range(1, places.hierarchy.height) if not places.ordered else ()
+            labels = [name for level in levels for name in (node_name(level), f"leaves_{level}")]
+            query = exp.select("place", "number", *labels).from_(places.relation.copy()).order_by("place")
+            rows = parts.engine.rows(query, f"places of {places.hierarchy.column.name} as an array")
+            size = max((row[0] for row in rows), default=0) + 1
+            nodes = tuple(_by_place(rows, size, 2 + 2 * level) for level in range(len(levels)))
+            by_node = not places.ordered and parts.cutting.cut == "node"
+            alone = None if by_node or places.ordered else places.null
+            ends = tuple((first, first + leaves - 1) for first, leaves in nodes)
+            cost = self._cost(parts, places, own, rows, nodes, tuples)
+            found.append(_ArrayColumn(places.number + 1, own, alone, ends if by_node else None, cost))
+        return found
+
+    def _cost(
+        self,
+        parts: Parts,
+        places: Places,
+        own: Numbers,
+        rows: Sequence[tuple[float | None, ...]],
+        nodes: Sequence[tuple[Numbers, Numbers]],
+        tuples: _Tuples,
+    ) -> Callable[[_Known], Costs] | None:
+        """Return what a label costs, of what is known of its rows; which is added to what is known of tuples."""
+        leaves, measure, written = places.labels.leaves, parts.problem.objective.name, parts.cutting.labels
+        if leaves <= 1:
+            return None
+        size = int(own.max(initial=0)) + 1
+
+        def share(number: NDArray[np.int64]) -> Costs:
+            if measure == "loss":
+                return (number - 1.0) / (leaves - 1)
+            return np.where(number > 1, number / leaves, 0.0)
+
+        if not places.ordered and written == "set" and leaves <= WORD_BITS:
+            place, mask = tuples.add_bits(own - 1, leaves)
+            return lambda known: share(np.bitwise_count(known.bits[place] & mask).astype(np.int64))
+        if places.ordered and measure == "gcp":
+            return self._width(places, own, rows, tuples)
+        shares = [(first, share(under)) for first, under in nodes]
+
+        def of_tree(low: Array, high: Array) -> Costs:
+            cost = np.ones(low.shape)
+            for first, costs in reversed(shares):
+                cost = np.where(first[low] == first[high], costs[low], cost)
+            return np.where(low == high, 0.0, cost)
+
+        def of_places(low: Array, high: Array) -> Costs:
+            return (high - low) / (leaves - 1) if places.ordered else share(high - low + 1)
+
+        by_tree = not places.ordered and written == "tree"
+        return self._of_ends(tuples.add_ends(own, own, size), size, of_tree if by_tree else of_places)
+
+    def _width(
+        self, places: Places, own: Numbers, rows: Sequence[tuple[float | None, ...]], tuples: _Tuples
+    ) -> Callable[[_Known], Costs] | None:
+        """Return what a range of numbers costs: NULL, and what is infinite, is passed over."""
+        lower, upper = places.labels.lower, places.labels.upper
+        if lower is None or upper is None or lower == upper:
+            return None
+        half = upper / 2 - lower / 2
+        size = max(int(row[0] or 0) for row in rows) + 1
+        number = np.full(size + 1, np.nan)
+        for place, value, *_ in rows:
+            number[int(place or 0)] = np.nan if value is None else value
+        has_none = np.isnan(number)[own]
+        ends = tuples.add_ends(np.where(has_none, size, own), np.where(has_none, -1, own), size)
+
+        def width(low: Array, high: Array) -> Costs:
+            found = (number[high] / 2 - number[low] / 2) / half
+            return np.where((low == size) | (high < 0) | (high == size), 0.0, found)
+
+        return self._of_ends(ends, size + 1, width)
+
+    @staticmethod
+    def _of_ends(ends: int, size: int, cost: Callable[[Array, Array], Costs]) -> Callable[[_Known], Costs]:
+        """Return what a label costs by what is known of its ends, which are below ``size``; of few, by a table."""
+        if size > _TABLE:
+            return lambda known: cost(known.ends[ends], -known.ends[ends + 1])
+        table = cost(*np.divmod(np.arange(size * size), size))
+        return lambda known: table.take(known.ends[ends] * size - known.ends[ends + 1])
+
+    # Cuts
+
+    def _cut(self, progress: SearchProgress | None) -> None:
+        while True:
+            before = self.state
+            entries = np.flatnonzero(before.working)
+            part = before.part[entries]
+            cuts = self._best(entries, part, before.tried)
+            if not len(cuts):
+                self.state = replace(before, working=np.zeros(len(self.n), dtype=bool), rounds=before.rounds + 1)
+                return
+            allowed, failed = self._judged(entries, part, cuts)
+            if not allowed.all():
+                before = replace(before, tried=self._tried(before, cuts[~allowed], failed))
+            made = cuts[allowed]
+            inside = before.numbers + 1 + 2 * np.arange(len(made), dtype=np.int64)
+            working = np.zeros(len(self.n), dtype=bool)
+            working[entries[_of(cuts["part"], part) >= 0]] = True
+            self.state = replace(self._applied(before, made, inside), working=working, rounds=before.rounds + 1)
+            if progress is not None:
+                progress(self.state.rounds, None, None)
+
+    def _judged(self, entries: Numbers, part: Numbers, cuts: Cuts) -> tuple[Truths, Array]:
+        """Return which cuts of tuples in parts are allowed, and the parts whose cut tells too much to try another."""
+        parts = self.tables
+        if parts.problem.only_counts_rows or not len(cuts):
+            return np.ones(len(cuts), dtype=bool), np.zeros(0, dtype=np.int64)
+        is_cut = _of(cuts["part"], part) >= 0
+        self._write_parts(entries[is_cut], part[is_cut])
+        parts.make("kanon_tuples", "tuples of parts that could be cut", self._parts_query)
+        self._write_cuts(cuts)
+        given = {"at_null": exp.false(), "position": sql.cast(exp.null(), "BIGINT"), "allowed": exp.true()}
+        values = [sql.named(value, name) for name, value in given.items()]
+        round_query = exp.select("*", *values).from_(parts["kanon_best"].copy())
+        parts.make("kanon_round", "cuts of the round", lambda: round_query)
+        failing = forbid(parts)
+        allowed = exp.select(PART).from_(parts["kanon_round"].copy()).where(sql.column("allowed"))
+        found = [parts.rows("cuts that are allowed", lambda: allowed)]
+        if failing is not None:
+            found.append(parts.rows("parts whose cut failed", lambda: exp.select(PART).from_(failing.copy())))
+        own, *others = (np.array(rows, dtype=np.int64).reshape(-1) for rows in found)
+        return np.isin(cuts["part"], own), np.concatenate([np.zeros(0, dtype=np.int64), *others])
+
+    def _tried(self, before: _State, cuts: Cuts, failed: Array) -> Truths:
+        """Return what was tried after cuts that are not made; of parts that failed, everything."""
+        which = _of(cuts["part"], before.part)
+        entries = np.flatnonzero(which >= 0)
+        tried = before.tried.copy()
+        tried[cuts["column"][which[entries]] - 1, entries] = True
+        tried[:, np.isin(before.part, failed)] = True
+        return tried
+
+    def _applied(self, before: _State, cuts: Cuts, inside: Numbers) -> _State:
+        """Return the parts after cuts, in the order of their parts, with the numbers of their insides."""
+        which = _of(cuts["part"], before.part)
+        entries = np.flatnonzero(which >= 0)
+        which = which[entries]
+        own, cut = self.places[cuts["column"][which] - 1, entries], cuts[which]
+        part, tried, working = before.part.copy(), before.tried, np.zeros(len(self.n), dtype=bool)
+        part[entries] = inside[which] + ((own < cut["low"]) | (own > cut["high"]))
+        working[entries] = True
+        if tried.any():
+            tried = tried.copy()
+            tried[:, entries] = False
+        numbers = int(inside.max(initial=before.numbers - 1)) + 1
+        return _State(part, working, tried, (*before.made, (cuts, inside)), numbers, before.rounds)
+
+    def _best(self, entries: Numbers, part: Numbers, tried: Truths | None = None) -> Cuts:
+        """Return the cut of each part after which it loses least, in the order of parts; of equal ones, the first.
+
+        ``tried``: of each column and tuple, whether its part was tried there without success.
+        """
+        names, first, index = np.unique(part, return_index=True, return_inverse=True)
+        one = entries[first]  # a tuple of each part
+        totals = np.bincount(index, weights=self.n[entries], minlength=len(names)).astype(np.int64)
+        large = totals[index] >= 2 * self.k
+        entries, index = entries[large], index[large].astype(np.int64)
+        if not len(entries):
+            return np.zeros(0, dtype=_CUT)
+        cuts = np.concatenate([self._best_in(column, entries, index, totals) for column in self.columns])
+        if tried is not None:
+            cuts = cuts[~tried[cuts["column"] - 1, one[cuts["part"]]]]
+        cuts = _least(cuts)
+        cuts["part"] = names[cuts["part"]]
+        return cuts
+
+    def _best_in(self, column: _ArrayColumn, entries: Numbers, index: Numbers, totals: Numbers) -> Cuts:
+        """Return the best cut of each part in one column; parts by the ``index`` of their rows in ``totals``."""
+        check_deadline("cuts that save most")
+        # 1. and 2. Groups, and what is before and after each.
+        groups = self._groups(column, entries, index, totals)
+        # 3. Cuts.
+        number, place = column.number, groups.place
+        each = _Neighbours(np.arange(len(place)), groups.rows, groups.known)
+        if column.nodes is None:
+            found = [self._prefixes(number, groups)]
+            if column.null is not None:
+                found.append(self._alone(number, groups, each, place, place, column.null))
+            return _least(np.concatenate(found))
+        found = [self._alone(number, groups, each, place, place)]
+        for first, last in column.nodes:
+            each = self._united(groups, each, first[place])
+            found.append(self._alone(number, groups, each, first[place], last[place]))
+        return _least(np.concatenate(found))
+
+    def _groups(self, column: _ArrayColumn, entries: Numbers, index: Numbers, totals: Numbers) -> _Groups:
+        own = column.places.take(entries)
+        order = _order(own)
+        order = order.take(_order(index.take(order)))
+        own, index, entries = own.take(order), index.take(order), entries.take(order)
+        starts = _starts(own, index)
+        part = index.take(starts)
+        up_to = np.cumsum(self.n.take(entries)).take(np.append(starts[1:], len(entries)) - 1)
+        rows = np.diff(up_to, prepend=0)
+        known = self.known.take(entries).of_groups(starts)
+        first = _starts(part)
+        sizes = np.diff(np.append(first, len(part)))
+        longest = int(sizes.max())
+        before = known.up_to(part, longest)
+        after = known.from_end().up_to(-part[::-1], longest).from_end()
+        up_to -= np.repeat(up_to[first] - rows[first], sizes)
+        return _Groups(part, own.take(starts), rows, up_to, totals.take(part), known, before, after)
+
+    def _prefixes(self, number: int, groups: _Groups) -> Cuts:
+        """Return the cuts of each group and all before it against all after it."""
+        rest = groups.total - groups.up_to
+        allowed = (groups.up_to >= self.k) & (rest >= self.k)
+        if not self.tables.cutting.every_cut:  # the median, but for the last group
+            is_last = rest == np.append(groups.rows[1:], 0)
+            allowed &= 2 * (groups.up_to - groups.rows) < groups.total
+            allowed &= (2 * groups.up_to >= groups.total) | is_last
+        cut = np.flatnonzero(allowed)
+        inside, outside = groups.before.take(cut), groups.after.take(cut + 1)
+        lost = groups.up_to[cut] * self._cost_of(inside) + rest[cut] * self._cost_of(outside)
+        return _cuts(groups.part[cut], number, 0, groups.place[cut], lost)
+
+    def _united(self, groups: _Groups, each: _Neighbours, low: Numbers) -> _Neighbours:
+        """Return neighbouring groups together that have one ``low``."""
+        begins = _starts(low[each.begins], groups.part[each.begins])
+        return _Neighbours(each.begins[begins], np.add.reduceat(each.rows, begins), each.known.of_groups(begins))
+
+    def _alone(
+        self,
+        number: int,
+        groups: _Groups,
+        each: _Neighbours,
+        low: Numbers,
+        high: Numbers,
+        only: int | None = None,
+    ) -> Cuts:
+        """Return the cuts of neighbouring groups, or of the group at one place, against all others of their part."""
+        part = groups.part
+        others = groups.total[each.begins] - each.rows
+        allowed = (each.rows >= self.k) & (others >= self.k)
+        cut = np.flatnonzero(allowed if only is None else allowed & (low[each.begins] == only))
+        begun, following = each.begins[cut], np.append(each.begins[1:], len(part))[cut]
+        has_before = (begun > 0) & (part[begun - 1] == part[begun])
+        next_one = np.minimum(following, len(part) - 1)
+        has_after = (following < len(part)) & (part[next_one] == part[begun])
+        before, after = groups.before.take(np.maximum(begun - 1, 0)), groups.after.take(next_one)
+        outside = before.where(has_before).with_(after.where(has_after))
+        lost = each.rows[cut] * self._cost_of(each.known.take(cut)) + others[cut] * self._cost_of(outside)
+        return _cuts(part[begun], number, low[begun], high[begun], lost)
+
+    def _cost_of(self, known: _Known) -> Costs:
+        """Return what a row of each group costs in all columns."""
+        total = np.zeros(known.ends.shape[1:])
+        for column in self.columns:
+            if column.cost is not None:
+                total += column.cost(known)
+        return total
+
+    # Pairs of parts
+
+    def _recut(self, number: int) -> bool:
+        """Go through the pairs of parts once, as ``recut_pairs``; return whether another pass may be worth it."""
+        before = self.state
+        if not len(before.part):
+            return False
+        # 1. The parts in the order of the tree, and what they lose.
+        names, index = np.unique(before.part, return_inverse=True)
+        entries = np.argsort(index, kind="stable")
+        sizes = np.bincount(index)
+        starts = np.cumsum(sizes) - sizes
+        rows = np.add.reduceat(self.n[entries], starts)
+        known = self.known.take(entries).of_groups(starts)
+        lost = rows * self._cost_of(known)
+        # 2. Pairs that could be merged at little cost.
+        blocks = _blocks(names, before.made, number % 2 * BLOCK // 2)
+        pairs = np.concatenate([self._nearest(block, names, rows, known, lost) for block in blocks], axis=1)
+        pairs = pairs[:, np.lexsort((names[pairs[1]], names[pairs[0]]))]
+        # 3. The best cut of each; of pairs that were looked at before, it is known.
+        known_pairs, known_cuts = self.looked_at
+        many = int(max(names[pairs].max(initial=0), known_pairs.max(initial=0))) + 1
+        place = _of(known_pairs[0] * many + known_pairs[1], names[pairs[0]] * many + names[pairs[1]])
+        new, again = np.flatnonzero(place < 0), np.flatnonzero(place >= 0)
+        of_cut = _of(known_cuts["part"], place[again])
+        found = [known_cuts[of_cut[of_cut >= 0]]]
+        found[0]["part"] = again[of_cut >= 0]
+        slab = np.cumsum(sizes[pairs[:, new]].sum(axis=0)) // _SLAB
+        for some in np.split(new, np.flatnonzero(np.diff(slab)) + 1):
+            tuples, of_pair = _members_of(pairs[:, some], starts, sizes)
+            cuts = self._best(entries[tuples], some[of_pair])
+            found.append(cuts[self._judged(entries[tuples], some[of_pair], cuts)[0]])
+        cuts = np.concatenate(found)
+        cuts = cuts[np.argsort(cuts["part"], kind="stable")]
+        self.looked_at = names[pairs], cuts
+        # 4. Those that save something, and are the best for both.
+        one, other = pairs[:, cuts["part"]]
+        gain = lost[one] + lost[other] - cuts["lost"]
+        better = _mutual(names[one], names[other], gain, np.flatnonzero(gain > _SMALL))
+        if not len(better):
+            return False
+        # 5. The new sides.
+        better = better[np.argsort(names[one[better]], kind="stable")]
+        inside = before.numbers + 1 + 2 * np.arange(len(better), dtype=np.int64)
+        both, new = np.tile(cuts[better], _BOTH), np.tile(inside, _BOTH)
+        both["part"] = np.concatenate([names[one[better]], names[other[better]]])
+        by_part = np.argsort(both["part"], kind="stable")
+        self.state = self._applied(before, both[by_part], new[by_part])
+        return float(gain[better].sum()) > _LEAST_GAIN * float(lost.sum())
+
+    def _nearest(self, block: Numbers, names: Numbers, rows: Numbers, known: _Known, lost: Costs) -> Numbers:
+        """Return, for each part of a block, the pairs with the others that cost least more together than apart."""
+        check_deadline("pairs that could be merged at little cost")
+        own, n, apart = known.take(block), rows.take(block), lost.take(block)
+        more = np.full((len(block), len(block)), np.inf)
+        some = max(1, _SLAB // max(1, 4 * len(block)))
+        for begin in range(0, len(block), some):
+            one, other = slice(begin, begin + some), slice(begin, len(block))
+            both = n[one, None] + n[other]
+            together = both * self._cost_of(own.pairs(one, other))
+            more[one, other] = (together - (apart[one, None] + apart[other])) / both
+        more[np.tril_indices(len(block))] = np.inf
+        near = []
+        for weighed in (more, more.T):
+            most = np.partition(weighed, min(_NEAREST, len(block)) - 1, axis=1)[:, min(_NEAREST, len(block)) - 1]
+            part, with_part = np.nonzero((weighed <= most[:, None]) & np.isfinite(weighed))
+            ones, others = (part, with_part) if weighed is more else (with_part, part)
+            order = np.lexsort((names[block[others]], names[block[ones]], weighed[part, with_part], part))
+            begins = _starts(part[order])
+            rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order))))
+            chosen = order[rank < _NEAREST]
+            near.append(ones[chosen] * len(block) + others[chosen])
+        ones, others = np.divmod(np.unique(np.concatenate(near)), max(1, len(block)))
+        return np.stack([block[ones], block[others]])
 
 
-def _prefixes(costs: SideCosts, columns: list[Places], k: int, *, medians: bool) -> exp.Select:
-    """Return the cuts of each group and all before it against all after it."""
-    inside, outside = sql.column("up_to"), sql.column(_TOTAL) - sql.column("up_to")
-    query = exp.select(PART, "column_number", sql.named(sql.literal(0), "from_place"), "to_place")
-    query = query.select(sql.named(inside, "inside_rows"), sql.named(outside, "outside_rows"))
-    for name in costs.group_names():
-        query = query.select(
-            sql.named(costs.together(name, ["", "before"]), f"inside_{name}"),
-            sql.named(costs.together(name, ["after"]), f"outside_{name}"),
-        )
-    numbers = [sql.literal(column.number + 1) for column in columns]
-    query = query.from_("known").where(sql.column("column_number").isin(*numbers), *_enough(inside, outside, k))
-    if not medians:
-        return query
-    twice = 2 * sql.column("up_to")
-    total = sql.column(_TOTAL)
-    before = 2 * (sql.column("up_to") - sql.column(N))
-    last = exp.EQ(this=sql.column("up_to") + sql.column("next_n"), expression=total)
-    is_median = exp.or_(exp.GTE(this=twice, expression=total.copy()), last)
-    return query.where(exp.LT(this=before, expression=total.copy()), is_median)
+class _Tuples:
+    """What is known of tuples, column by column."""
+
+    def __init__(self, tuples: int) -> None:
+        self._tuples, self._size = tuples, 0
+        self._ends: list[Numbers] = []
+        self._words: list[Numbers] = []
+        self._used: list[int] = []  # bits of each word
+
+    def known(self) -> _Known:
+        ends = np.array(self._ends, dtype=np.int32).reshape(len(self._ends), self._tuples)
+        bits = np.array(self._words, dtype=np.int64).reshape(len(self._words), self._tuples)
+        return _Known(ends, bits, self._size)
+
+    def add_ends(self, low: Numbers, high: Numbers, size: int) -> int:
+        """Add the places of a column, which are at most ``size``; return where they are."""
+        self._size = max(self._size, size + 1)
+        self._ends += [low, -high]
+        return len(self._ends) - 2
+
+    def add_bits(self, values: Numbers, leaves: int) -> tuple[int, np.int64]:
+        """Add values from 0 as bits; return the word that has room for so many, and the mask of them."""
+        place = next((place for place, bits in enumerate(self._used) if bits + leaves <= WORD_BITS), None)
+        if place is None:
+            place = len(self._used)
+            self._used.append(0)
+            self._words.append(np.zeros(self._tuples, dtype=np.int64))
+        shift = self._used[place]
+        self._words[place] |= np.left_shift(np.int64(1), values + shift)
+        self._used[place] += leaves
+        return place, np.int64(((1 << leaves) - 1) << shift)
 
 
-def _alone(costs: SideCosts, column: Places, place: int | None, k: int) -> exp.Select:
-    """Return the cuts of each group against all others, or of the one at a place."""
-    inside, outside = sql.column(N), sql.column(_TOTAL) - sql.column(N)
-    query = exp.select(PART, "column_number", "from_place", "to_place")
-    query = query.select(sql.named(inside, "inside_rows"), sql.named(outside, "outside_rows"))
-    for name in costs.group_names():
-        query = query.select(
-            sql.named(costs.together(name, [""]), f"inside_{name}"),
-            sql.named(costs.together(name, ["before", "after"]), f"outside_{name}"),
-        )
-    its_own = sql.column("column_number").eq(column.number + 1)
-    query = query.from_("known").where(its_own, *_enough(inside, outside, k))
-    return query if place is None else query.where(sql.column("from_place").eq(place))
+def _merged(merge: np.ufunc, values: Array, starts: Numbers) -> Array:
+    """Return ``merge.reduceat`` of each row of an array; where groups are short, in a tenth of its time."""
+    many = values.shape[1]
+    if many > _SHORT * len(starts) or not len(values):
+        reduced: Array = merge.reduceat(values, starts, axis=1)
+        return reduced
+    sizes = np.diff(np.append(starts, many))
+    found = values.take(starts, axis=1)
+    for place in range(1, _SHORT):
+        longer = np.flatnonzero(sizes > place)
+        found[:, longer] = merge(found.take(longer, axis=1), values.take(starts[longer] + place, axis=1))
+    long = np.flatnonzero(sizes > _SHORT)
+    if len(long):
+        both = np.stack([starts[long], starts[long] + sizes[long]], axis=1).reshape(-1)
+        found[:, long] = merge.reduceat(values, both[both < many], axis=1)[:, ::2]  # not what is between them
+    return found
 
 
-def _enough(inside: exp.Expr, outside: exp.Expr, k: int) -> list[exp.Expr]:
-    return [exp.GTE(this=side.copy(), expression=sql.literal(k)) for side in (inside, outside)]
+def _by_place(rows: Sequence[tuple[float | None, ...]], size: int, column: int) -> tuple[Numbers, Numbers]:
+    """Return two columns of rows, by the place that is their first column."""
+    found = np.zeros((2, size), dtype=np.int64)
+    for row in rows:
+        found[:, int(row[0] or 0)] = int(row[column] or 0), int(row[column + 1] or 0)
+    return found[0], found[1]
 
 
-def _best(parts: Parts, costs: SideCosts) -> exp.Select:
-    """Return the cut of each part after which it loses least; of equal ones, the first."""
-    query = exp.select(*(sql.column(name, "cuts") for name in ("part", "column_number", "from_place", "to_place")))
-    query = parts.with_ends(query.from_(sql.aliased(parts["kanon_children"], "cuts")))
-    total: exp.Expr | None = None
-    for side in ("inside", "outside"):
-        lost = sql.column(f"{side}_rows", "cuts") * exp.Paren(this=costs.cost(side))
-        total = lost if total is None else exp.Add(this=total, expression=lost)
-    query = query.select(sql.named(total or sql.literal(0), "lost"))
-    if not parts.problem.only_counts_rows:
-        query = _untried(parts, query)
-    rank = sql.over(exp.RowNumber(), by=[PART], order=("lost", "column_number", "from_place", "to_place"))
-    ranked = exp.select("*", sql.named(rank, "rank")).from_(query.subquery("lost"))
-    at_null = sql.named(exp.false(), "at_null")
-    position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
-    allowed = sql.named(exp.true(), "allowed")
-    best = exp.select(PART, "column_number", at_null, "from_place", "to_place", position, allowed, "lost")
-    return best.from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
+def _order(numbers: Numbers) -> Numbers:
+    """Return the places of small numbers in their order; of equal ones, as they stand. Short ones are sorted faster."""
+    short = np.uint16 if int(numbers.max(initial=0)) <= np.iinfo(np.uint16).max else np.int64
+    return np.argsort(numbers.astype(short), kind="stable")
 
 
-def _untried(parts: Parts, query: exp.Select) -> exp.Select:
-    """Leave out columns whose best cut left a side that the models refuse."""
-    tried = parts["kanon_tried"]
-    same = sql.column(PART, tried.name).eq(sql.column(PART, "cuts"))
-    what = exp.Case(this=sql.column("column_number", "cuts"))
-    for column in parts.places:
-        what = what.when(sql.literal(column.number + 1), sql.column(tried_name(column), tried.name), copy=False)
-    return query.join(tried.copy(), on=same).where(exp.LT(this=what, expression=sql.literal(ALL)))
+def _starts(*keys: Numbers) -> Numbers:
+    """Return where the first of each run of equal keys stands."""
+    differ = np.ones(len(keys[0]), dtype=bool)
+    differ[1:] = False
+    for key in keys:
+        differ[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(differ)
 
 
-def _window(start: str | int, start_side: str, end: str | int, end_side: str | None) -> exp.Window:
-    """Return a frame over the groups of a column in their order; its aggregate is set later."""
-    frame = exp.WindowSpec(
-        kind="ROWS",
-        start=start if isinstance(start, str) else sql.literal(start),
-        start_side=start_side,
-        end=end if isinstance(end, str) else sql.literal(end),
-        end_side=end_side,
-    )
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column("from_place"))])
-    return exp.Window(partition_by=[sql.column(name) for name in _BY_COLUMN], order=order, spec=frame)
+def _of(names: Numbers, wanted: Numbers) -> Numbers:
+    """Return where each number stands among others, which are in their order; -1 where it does not."""
+    if not len(names):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
+    return np.where(names[place] == wanted, place, -1)
 
 
-# Of pairs of parts
+def _cuts(part: Numbers, column: int, low: Numbers | int, high: Numbers, lost: Costs) -> Cuts:
+    found = np.zeros(len(part), dtype=_CUT)
+    found["part"], found["column"], found["low"], found["high"], found["lost"] = part, column, low, high, lost
+    return found
 
 
-def recut_pairs(parts: Parts, number: int, costs: SideCosts) -> bool:
-    """Go through the pairs once, where all parts are finished; return whether another pass may be worth it.
+def _least(cuts: Cuts) -> Cuts:
+    """Return the cut of each part that loses least, in the order of parts; of equal ones, the first."""
+    return cuts[_first_of_each(cuts["part"], [cuts[name] for name in ("lost", "column", "low", "high")])]
 
-    Sides that may be cut further are not finished any more.
+
+def _first_of_each(part: Numbers, keys: Sequence[Array]) -> Numbers:
+    """Return the places of the first of each part, by keys of which the first counts most; in the order of parts."""
+    order = np.lexsort((*reversed(keys), part))
+    return order[_starts(part[order])]
+
+
+def _blocks(names: Numbers, made: Sequence[tuple[Cuts, Numbers]], shift: int) -> list[Numbers]:
+    """Return the parts in blocks of neighbours in the tree of cuts: in the order of their paths from the whole table.
+
+    A path has a letter for each cut; a part that two others were cut into has that of the first one.
     """
-    parts.all_finished = True
-    # 1. and 2. Pairs that could be merged at little cost.
-    parts.make(
-        "kanon_leaves", "parts in the order of the tree, and what they lose", lambda: _leaves_query(parts, costs)
-    )
-    shift = number % 2 * BLOCK // 2
-    title = "pairs that could be merged at little cost"
-    parts.make("kanon_pairs", title, lambda: _pairs_query(parts, costs), shift=shift)
-    # 3. The best cut of each.
-    parts.make("kanon_tuples", "tuples of both parts of a pair", lambda: _pair_tuples_query(parts))
-    parts.make("kanon_tried", "nothing was tried with pairs", lambda: parts.untried("kanon_pairs", "pair"))
-    best_cuts(parts, costs)
-    if not parts.problem.only_counts_rows:
-        forbid(parts)
-    # 4. Those that save something, and are the best for both.
-    title = "cuts of pairs that save most"
-    parts.make("kanon_better", title, lambda: _better_query(parts), next=parts.numbers + 1)
-    counted = exp.select(sql.count_rows(), exp.Sum(this=sql.column("gain"))).from_(parts["kanon_better"].copy())
-    pairs, gain = parts.engine.row(counted, "pairs that are cut anew")
-    total = exp.select(exp.Sum(this=sql.column("lost"))).from_(parts["kanon_leaves"].copy())
-    (lost,) = parts.engine.row(total, "what all parts lose")
-    # 5. The new sides.
-    k = parts.problem.k
-    with parts.together():
-        parts.insert("kanon_cuts_made", "both parts of a pair are cut alike", lambda: _pair_cuts_query(parts))
-        parts.replace("kanon_finished", "tuples of pairs that were cut anew", lambda: _recut_query(parts))
-        parts.make("kanon_tuples", "sides with rows enough for two", lambda: _large_query(parts, k))
-        parts.make("kanon_tried", "nothing was tried with sides", lambda: parts.untried("kanon_tuples", PART))
-        parts.replace("kanon_finished", "other parts are finished", lambda: _others_query(parts))
-    parts.numbers += 2 * int(pairs)
-    parts.all_finished = False
-    return bool(pairs) and float(gain) > LEAST_GAIN * float(lost)
+    paths: dict[int, str] = {1: ""}
+    for cuts, inside in made:
+        for own, side in zip(cuts["part"].tolist(), inside.tolist(), strict=True):
+            for place, letter in enumerate("ab"):
+                paths.setdefault(side + place, paths[own] + letter)
+    parts = names.tolist()
+    order = np.array(sorted(range(len(parts)), key=lambda place: (paths[parts[place]], parts[place])), dtype=np.int64)
+    block = (np.arange(1, len(order) + 1) + shift) // BLOCK
+    return [order[block == number] for number in np.unique(block)]
 
 
-def _leaves_query(parts: Parts, costs: SideCosts) -> exp.Query:
-    """Return the parts with their number in the order of the tree, what is known of them, and what they lose."""
-    names = costs.group_names()
-    finished = parts["kanon_finished"]
-    known = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), N), *costs.summed(grouped=False))
-    known = known.from_(finished.copy()).group_by(PART)
-    tree = sql.query("mondrian/tree", tables=parts.tables)
-    own = [sql.named(sql.column(name), f"own_{name}") for name in names]
-    renamed = exp.select(PART, N, *(sql.column(name) for name in names), *own).from_(known.subquery("known"))
-    query = exp.select(sql.column(PART, "cuts"), sql.column(N, "cuts"), *(sql.column(name, "cuts") for name in names))
-    query = parts.with_ends(query.from_(renamed.subquery("cuts")))
-    lost = sql.column(N, "cuts") * exp.Paren(this=costs.cost("own"))
-    number = sql.over(exp.RowNumber(), order=[sql.column("path", "tree"), sql.column(PART, "cuts")])
-    same = sql.column(PART, "tree").eq(sql.column(PART, "cuts"))
-    return query.select(sql.named(lost, "lost"), sql.named(number, "number")).join(tree.subquery("tree"), on=same)
+def _members_of(pairs: Numbers, starts: Numbers, sizes: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the places of the tuples of both parts of each pair, and the number of the pair, from 0."""
+    both = pairs.T.reshape(-1)
+    counts = sizes[both]
+    before = np.cumsum(counts) - counts
+    places = np.arange(counts.sum()) - np.repeat(before - starts[both], counts)
+    return places, np.repeat(np.repeat(np.arange(pairs.shape[1]), 2), counts)
 
 
-def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
-    """Return, for each part, the pairs with the others of its block that cost least more together than apart."""
-    names = costs.group_names()
-    leaves = parts["kanon_leaves"]
-    shifted = sql.column("number") + exp.Placeholder(this="shift")
-    block = sql.cast(exp.Floor(this=exp.Paren(this=shifted) / float(BLOCK)), "INTEGER")
-    blocks = exp.select("*", sql.named(block, "block")).from_(leaves.copy())
-    same = exp.and_(
-        sql.column("block", "one").eq(sql.column("block", "other")),
-        sql.column("number", "one") < sql.column("number", "other"),
-    )
-    both = [
-        sql.named(costs.merged(name, sql.column(name, "one"), sql.column(name, "other")), f"both_{name}")
-        for name in names
-    ]
-    rows = sql.column(N, "one") + sql.column(N, "other")
-    lost = sql.column("lost", "one") + sql.column("lost", "other")
-    paired = exp.select(
-        sql.named(sql.column(PART, "one"), "one"),
-        sql.named(sql.column(PART, "other"), "other"),
-        sql.named(rows, N),
-        sql.named(lost, "lost"),
-        *both,
-    )
-    blocked = sql.relation("blocks")
-    paired = paired.from_(sql.aliased(blocked, "one")).join(sql.aliased(blocked, "other"), on=same)
-    query = exp.select("one", "other", sql.column("lost", "cuts")).from_(paired.subquery("cuts"))
-    query = parts.with_ends(query)
-    together = sql.column(N, "cuts") * exp.Paren(this=costs.cost("both"))
-    more = exp.Paren(this=exp.Sub(this=together, expression=sql.column("lost", "cuts"))) / sql.column(N, "cuts")
-    weighed = query.select(sql.named(more, "more"))
-    ranks = []
-    for part in ("one", "other"):
-        rank = sql.over(exp.RowNumber(), by=[part], order=("more", "one", "other"))
-        ranks.append(sql.named(rank, f"rank_{part}"))
-    ranked = exp.select("*", *ranks).from_(weighed.subquery("weighed"))
-    near = [sql.column(f"rank_{part}") <= NEAREST for part in ("one", "other")]
-    pair = sql.cast(sql.over(exp.RowNumber(), order=("one", "other")), "INTEGER")
-    found = exp.select(sql.named(pair, "pair"), "one", "other", "lost").from_(ranked.subquery("ranked"))
-    return found.where(exp.or_(*near)).with_("blocks", as_=blocks, materialized=True)
-
-
-def _pair_tuples_query(parts: Parts) -> exp.Select:
-    finished, pairs = parts["kanon_finished"], parts["kanon_pairs"]
-    others = [sql.column(name, finished.name) for name in parts.tuple_names()]
-    members = _members(pairs, "member", "pair")
-    same = sql.column("member", "members").eq(sql.column(PART, finished.name))
-    query = exp.select(sql.named(sql.column("pair", "members"), PART), *others).from_(finished.copy())
-    return query.join(members.subquery("members"), on=same)
-
-
-def _better_query(parts: Parts) -> exp.Query:
-    """Return the pairs to cut again, with their cut, what it saves, and numbers for its sides."""
-    pairs, chosen, allowed = parts["kanon_pairs"], parts["kanon_chosen"], parts["kanon_round"]
-    of_pair = sql.column(PART, chosen.name).eq(sql.column("pair", pairs.name))
-    still = sql.column(PART, allowed.name).eq(sql.column(PART, chosen.name))
-    gain = sql.column("lost", pairs.name) - sql.column("lost", chosen.name)
-    cut = [sql.column(name, chosen.name) for name in _CUT]
-    gained = (
-        exp.select("one", "other", *cut, sql.named(gain, "gain"))
-        .from_(pairs.copy())
-        .join(chosen.copy(), on=of_pair)
-        .join(allowed.copy(), on=still)
-        .where(sql.column("allowed", allowed.name))
-        .where(exp.GT(this=gain.copy(), expression=sql.literal(SMALL)))
-    )
-    # A part is in pairs as the one and as the other: of all of them one is its best.
-    sides = _members(sql.relation("gained"), "member", "one", "other", "gain")
-    most_first = exp.Ordered(this=sql.column("gain"), desc=True)
-    rank = sql.over(exp.RowNumber(), by=["member"], order=[most_first, "one", "other"])
-    ranked = exp.select("one", "other", sql.named(rank, "rank")).from_(sides.subquery("sides"))
-    first = exp.select("one", "other").from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
-    mutual = first.group_by("one", "other").having(sql.count_rows().eq(2))
-    number = sql.over(exp.RowNumber(), order=[sql.column("one", "gained")]) - 1
-    low = exp.Add(this=exp.Placeholder(this="next"), expression=2 * number)
-    high = low + 1
-    same = [sql.column(part, "mutual").eq(sql.column(part, "gained")) for part in ("one", "other")]
-    return (
-        exp.select(exp.Column(this=exp.Star(), table=sql.identifier("gained")))
-        .select(sql.named(sql.cast(low, "INTEGER"), "inside"), sql.named(sql.cast(high, "INTEGER"), "outside"))
-        .from_("gained")
-        .join(mutual.subquery("mutual"), on=exp.and_(*same))
-        .with_("gained", as_=gained, materialized=True)
-    )
-
-
-def _pair_cuts_query(parts: Parts) -> exp.Query:
-    position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
-    return _members(parts["kanon_better"], PART, *_CUT, position, "inside", "outside")
-
-
-def _members(pairs: exp.Table, name: str, *columns: str | exp.Expr) -> exp.Query:
-    """Return the query of both parts of every pair under a name, each with columns of the pair."""
-    parts = [exp.select(sql.named(sql.column(part), name), *columns).from_(pairs.copy()) for part in ("one", "other")]
-    return sql.union_all(parts)
-
-
-def _recut_query(parts: Parts) -> exp.Select:
-    """Return the finished tuples, those of pairs that were cut again in their new parts."""
-    finished = parts["kanon_finished"].name
-    cuts = _members(parts["kanon_better"], "member", *_CUT, "inside", "outside")
-    inside = exp.Between(
-        this=parts.place(finished), low=sql.column("from_place", "cuts"), high=sql.column("to_place", "cuts")
-    )
-    part = exp.Case().when(sql.column("member", "cuts").is_(exp.null()), sql.column(PART, finished))
-    part = part.when(inside, sql.column("inside", "cuts")).else_(sql.column("outside", "cuts"))
-    others = [sql.column(name, finished) for name in parts.tuple_names()]
-    same = sql.column("member", "cuts").eq(sql.column(PART, finished))
-    query = exp.select(sql.named(part, PART), *others).from_(parts["kanon_finished"].copy())
-    return query.join(cuts.subquery("cuts"), on=same, join_type="left")
-
-
-def _large_query(parts: Parts, k: int) -> exp.Select:
-    """Return the tuples of new sides that may be cut further."""
-    finished, better = parts["kanon_finished"], parts["kanon_better"]
-    new = [exp.select(sql.named(sql.column(side), PART)).from_(better.copy()) for side in ("inside", "outside")]
-    total = exp.Sum(this=sql.column(N)) >= sql.literal(2 * k)
-    is_new = exp.In(this=sql.column(PART), query=sql.union_all(new).subquery())
-    large = exp.select(PART).from_(finished.copy()).where(is_new).group_by(PART).having(total)
-    return exp.select("*").from_(finished.copy()).where(exp.In(this=sql.column(PART), query=large.subquery()))
-
-
-def _others_query(parts: Parts) -> exp.Select:
-    finished, tuples = parts["kanon_finished"], parts["kanon_tuples"]
-    same = sql.column(PART, tuples.name).eq(sql.column(PART, finished.name))
-    there = exp.Exists(this=exp.select("1").from_(tuples.copy()).where(same))
-    return exp.select("*").from_(finished.copy()).where(there.not_())
+def _mutual(one: Numbers, other: Numbers, gain: Costs, gained: Numbers) -> Numbers:
+    """Return the pairs, of those that gained, that are the best pair of both of their parts."""
+    members = np.concatenate([one[gained], other[gained]])
+    twice = np.tile(gained, 2)
+    first = _first_of_each(members, [-gain[twice], one[twice], other[twice]])
+    pairs, counts = np.unique(twice[first], return_counts=True)
+    best: Numbers = pairs[counts == _BOTH]
+    return best

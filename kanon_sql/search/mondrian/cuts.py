@@ -283,7 +283,7 @@ def make(parts: Parts) -> None:
     """Send the tuples of each part to its sides, and take note of the cuts."""
     if parts.cutting.cut == "relaxed":
         parts.replace("kanon_tuples", "cut in halves", lambda: _halved_query(parts))
-    elif parts.cutting.cut == "node" and parts.costs is None:
+    elif parts.cutting.cut == "node":
         parts.replace("kanon_tuples", "cut at nodes", lambda: _parted_query(parts))
     else:
         parts.replace("kanon_tuples", "cut in two", lambda: _cut_query(parts))

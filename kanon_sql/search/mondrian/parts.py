@@ -7,6 +7,7 @@
                                                                                the cuts of a round
     kanon_cuts_made(part, column_number, from_place, to_place, position, inside, outside)
                                                                                all cuts that were made
+    kanon_placed, kanon_part_of(tuple_row, part), kanon_best                   all tuples, and what arrays say of them
 
 A cut sends the rows of a part whose place in the column lies between from_place and to_place into the part ``inside``,
 and all others into the part ``outside``. The table is part 1; every part is cut once at most.
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.recoding import Cutting
     from kanon_sql.measures.labels import Places
-    from kanon_sql.search.mondrian.side_costs import SideCosts
     from kanon_sql.search.problem import Problem
 
 NULLS, ALL = 1, 2
@@ -43,18 +43,16 @@ START = "start"
 """Column of tuples whose rows may part: how many rows of the table stand before them."""
 _KEPT = ("kanon_finished", "kanon_cuts_made")
 _OF_A_ROUND = ("tuples", "tried", "ends", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
-_OF_PAIRS = ("leaves", "pairs", "better")
+_OF_ARRAYS = ("placed", "part_of", "best")
 _OF_CHOICE = ("values", "fills", "judged", "open", "failing")
-_NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_PAIRS, *_OF_CHOICE)))
+_NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_ARRAYS, *_OF_CHOICE)))
 
 
 class Parts:
     """A table in parts."""
 
-    def __init__(
-        self, problem: Problem, cutting: Cutting, places: Sequence[Places], costs: SideCosts | None = None
-    ) -> None:
-        self.problem, self.cutting, self.places, self.costs = problem, cutting, places, costs
+    def __init__(self, problem: Problem, cutting: Cutting) -> None:
+        self.problem, self.cutting, self.places = problem, cutting, problem.places
         self.engine = problem.frequency.engine
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
         self._made: set[str] = set()
@@ -65,18 +63,19 @@ class Parts:
         self.cuttable = 1  # parts that may be cut in this round, as far as is known
         self._statements: dict[str, exp.Expr] = {}
         self._counted = list(problem.frequency.counted)
-        query: exp.Query = placed_query(problem.frequency, places)
-        if costs is not None:
-            self._counted += costs.names()
-            query = query.select(*costs.of_tuples())
+        query: exp.Query = placed_query(problem.frequency, self.places)
         if cutting.cut == "relaxed":
             self._counted.append(START)
-            query = _numbered(query, places)
-        self._create("kanon_tuples", query, "the whole table is one part")
-        nothing = exp.select("*").from_(self["kanon_tuples"].copy()).limit(0)
+            query = _numbered(query, self.places)
+        whole = "kanon_placed" if cutting.choose == "loss" else "kanon_tuples"
+        self._create(whole, query, "the whole table is one part")
+        nothing = exp.select("*").from_(self[whole].copy()).limit(0)
         self._create("kanon_finished", nothing, "no part is finished")
         self._create("kanon_cuts_made", sql.query("mondrian/no_cuts"), "no cut was made")
-        self._create("kanon_tried", self.untried("kanon_tuples", PART), "nothing was tried")
+        if whole == "kanon_tuples":
+            zero = [sql.named(_tiny(0), tried_name(column)) for column in self.places]
+            untried = exp.select(PART, *zero).distinct().from_(self[whole].copy())
+            self._create("kanon_tried", untried, "nothing was tried")
 
     def __getitem__(self, name: str) -> exp.Table:
         return self.tables[name]
@@ -116,6 +115,12 @@ class Parts:
     def insert(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
         self._run(title, lambda: exp.insert(query(), self[name].copy()))
 
+    def load(self, name: str, columns: Mapping[str, Sequence[int]], title: str) -> None:
+        """Make one of the tables from columns of whole numbers."""
+        self._run(f"drop {name}", lambda: sql.drop(self[name]))
+        self._made.add(name)
+        self.engine.load(self[name], columns, title, "INTEGER")
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Run statements that change tuples and cuts all, or none of them if the search is stopped in between.
@@ -134,11 +139,14 @@ class Parts:
         self.whole = True
 
     def count(self, title: str, query: Callable[[], exp.Query]) -> int:
-        ((found,),) = self._run(title, query)
+        ((found,),) = self.rows(title, query)
         return int(found)
 
+    def rows(self, title: str, query: Callable[[], exp.Query], **parameters: int) -> list[tuple[int, ...]]:
+        return self._run(title, query, **parameters)
+
     def rows_of(self, name: str) -> int:
-        return self.count(f"rows of {name}", lambda: exp.select(sql.count_rows()).from_(self[name].copy()))
+        return self.count(f"rows of {name}", lambda: sql.select_count(self[name]))
 
     def close(self) -> None:
         for name in _NAMES:
@@ -162,11 +170,6 @@ class Parts:
         """Return the place of a tuple in the column that ``column_number`` says."""
         own = relation or self["kanon_tuples"].name
         return of_column({column.number: sql.column(column.place, own) for column in self.places})
-
-    def untried(self, name: str, part: str) -> exp.Select:
-        """Return the query that says of all parts in one of the tables that nothing was tried in them."""
-        zero = [sql.named(_tiny(0), tried_name(column)) for column in self.places]
-        return exp.select(sql.named(sql.column(part), PART), *zero).distinct().from_(self[name].copy())
 
     def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
         """Return a query of tuples joined to what one of the tables says of their part."""
