@@ -35,7 +35,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.connection import Resources
@@ -289,7 +289,7 @@ def open_policy(source: object, policy: TablesPolicy, resources: Resources | Non
     """Open the tables of a policy in their database, and refuse what the policy cannot be applied to."""
     database = _database(source, resources, "clinic.duckdb, or postgresql://...")
     with closed_on_error(database.engine):
-        tables = {table.name: _source(database, table.name) for table in policy.tables}
+        tables = _sources(database, policy.tables)
         _require_all(database, tables)
         columns = [(name, column.name) for name, own in tables.items() for column in own.columns]
         names = dict(zip(columns, unused_names([".".join(pair) for pair in columns], [PERSON, *tables]), strict=True))
@@ -343,34 +343,43 @@ def _checked(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, st
     return replace(member, hierarchies=hierarchies)
 
 
-def _source(opened: OpenDatabase, name: str) -> Source:
-    bare = [table for table in opened.tables if folded(table[1]) == folded(name) and table[0] == opened.schema]
-    with_schema = [table for table in opened.tables if folded(".".join(table)) == folded(name)]
-    found = bare or with_schema or _view(opened, name)
-    if not found:
-        there = ", ".join(sorted(opened.name(table) for table in opened.tables))
-        raise UsageError(f"{opened.place} has no table {name!r}. It has {there or 'none'}.")
-    found = [table for table in found if name in {table[1], ".".join(table)}] or found
+def _sources(
+    opened: OpenDatabase, tables: Iterable[TablePolicy], schema: str | None = None, *, released: bool = False
+) -> dict[str, Source]:
+    """Return tables of a policy by their names: originals, or released ones of a schema.
+
+    A released table is called as in the policy, or without what may be the schema of its original there.
+    """
+    where, views = schema or opened.schema, [place for kind in _VIEWS for place in opened.relations(kind)]
+    there = opened.relations() if released else [*opened.tables, *views]
+    found = {}
+    for table in tables:
+        names = _names(table.name) if released else [table.name]
+        wanted = [f"{where}.{name}" for name in names] + ([table.name] if schema is None else [])
+        place = next(filter(None, (_called(name, there, opened) for name in wanted)), None)
+        if place is None:
+            in_schema = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
+            known = ", ".join(sorted(map(opened.name, opened.tables))) or "none"
+            fix = "Say where the released tables are (--schema NAME)." if released else f"It has {known}."
+            raise UsageError(f"{in_schema} has no table {names[-1]!r}. {fix}")
+        if isinstance(opened.engine, Workbench):
+            found[table.name] = replace(opened.source(place), name=table.name)
+        else:  # with its schema, a released table is no step of a statement that has the same name
+            relation = sql.relation(*reversed(place)) if released else opened.relation(place)
+            found[table.name] = Source(opened.engine, relation, table.name)
+    return found
+
+
+def _called(name: str, there: Sequence[tuple[str, str]], opened: OpenDatabase) -> tuple[str, str] | None:
+    """Return the place of a table that is called ``schema.name``: as it is written, or else in another case."""
+    found = [place for place in there if folded(".".join(place)) == folded(name)]
+    found = [place for place in found if ".".join(place) == name] or found
     if len(found) > 1:
         raise UsageError(
             f"{name!r} names {len(found)} tables of {opened.place}: write it as the database does, which tells upper "
             "case and lower case apart."
         )
-    return _opened_table(opened, opened.relation(found[0]), name)
-
-
-def _opened_table(opened: OpenDatabase, relation: exp.Table, name: str) -> Source:
-    if not isinstance(opened.engine, Workbench):
-        return Source(opened.engine, relation, name)
-    source = opened.source((relation.db or opened.schema, relation.name))
-    return Source(opened.engine, source.relation, name, source.columns, warehouse=source.warehouse)
-
-
-def _view(opened: OpenDatabase, name: str) -> list[tuple[str, str]]:
-    """Return the schema and the name of the view of a name, or none."""
-    *schemas, bare = name.rsplit(".", 1)
-    pairs = [(opened.schema, name), *((schema, bare) for schema in schemas)]
-    return [pair for pair in pairs if opened.engine.kind_of(sql.relation(pair[1], pair[0])) in _VIEWS]
+    return next(iter(found), None)
 
 
 def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
@@ -515,7 +524,7 @@ def open_released(
         database = _database(source, resources, "or a directory of their files")
     else:
         database = _open_files(directory, policy, resources)
-    opened = _described(database, policy, lambda table: _released(database, table, schema))
+    opened = _described(database, policy, schema, released=True)
     is_file, is_warehouse = directory is not None, isinstance(opened.engine, Workbench)
     alike = str if is_warehouse else folded  # PostgreSQL compares names with their case
     where = alike(schema or database.schema)
@@ -540,15 +549,18 @@ def open_released(
 def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
     """Open the tables that a release was made from as ``open_released`` does, to count people in them."""
     database = _database(source, resources, "--original")
-    return _described(database, policy, lambda table: _source(database, table.name))
+    return _described(database, policy)
 
 
-def _described(opened: OpenDatabase, policy: TablesPolicy, found: Callable[[TablePolicy], Source]) -> OpenedTables:
+def _described(
+    opened: OpenDatabase, policy: TablesPolicy, schema: str | None = None, *, released: bool = False
+) -> OpenedTables:
     members = []
     with closed_on_error(opened.engine):
+        found = _sources(opened, _in_order(policy), schema, released=released)
         for table in _in_order(policy):
             columns = NamedColumns(quasi_identifiers=table.columns.quasi_identifiers, rest="keep")
-            members.append(_member(policy, table, found(table), columns, {}))
+            members.append(_member(policy, table, found[table.name], columns, {}))
     return OpenedTables(opened.engine, opened.place, policy, tuple(members))
 
 
@@ -582,23 +594,6 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
         reader = read_from("read_parquet", str(file), {})
     engine.run(sql.create_table(sql.relation(file.stem), exp.select("*").from_(reader)), f"read {file.name}")
     return file
-
-
-def _released(opened: OpenDatabase, table: TablePolicy, schema: str | None) -> Source:
-    names, where = _names(table.name), schema or opened.schema
-    # With its schema, a table is no step of a statement that has the same name.
-    candidates = [sql.relation(name, where) for name in names]
-    if schema is None and len(names) > 1:  # in place, each is in its own schema
-        *own, name = table.name.rsplit(".", 1)
-        candidates.append(sql.relation(name, *own))
-    if isinstance(opened.engine, Workbench):  # PostgreSQL compares names with their case, policies do not
-        there = [sql.relation(each.name, each.schema) for each in opened.engine.warehouse.relations()]
-        candidates += [one for name in names for one in there if folded(one.name) == folded(name) and one.db == where]
-    relation = next((one for one in candidates if opened.engine.kind_of(one) is not None), None)
-    if relation is None:
-        place = opened.place if schema is None else f"schema {schema!r} of {opened.place}"
-        raise UsageError(f"{place} has no table {names[-1]!r}: say where the released tables are (--schema NAME).")
-    return _opened_table(opened, relation, table.name)
 
 
 def _names(table: str) -> list[str]:
