@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
+from kanon_sql.engine.progress import current_step
 from kanon_sql.errors import UsageError, did_you_mean
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
@@ -167,6 +168,7 @@ class Logged:
     statement: exp.Expr
     parameters: Mapping[str, Any]
     dialect: str | None = None
+    step: str = field(default_factory=current_step)  # of the release, in which it was run
 
 
 class Engine(Protocol):

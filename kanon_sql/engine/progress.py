@@ -54,10 +54,17 @@ class _Deadline:
     reached: bool = False
 
 
+OPENING = "open"
+_STEP: ContextVar[str] = ContextVar("kanon_step", default=OPENING)
 _DEADLINES: ContextVar[tuple[_Deadline, ...]] = ContextVar("kanon_deadlines", default=())
 
 _GRACE = 0.4  # seconds after a time limit: a release that is nearly published is published
 _TO_FINISH = 0.25  # of a time limit: further time for a release that was found, where finishing it was thought quicker
+
+
+def current_step() -> str:
+    """Return the name of the step that is being taken; ``OPENING`` before the first."""
+    return _STEP.get()
 
 
 @contextmanager
@@ -86,8 +93,18 @@ def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[st
         if step.needed is None or step.needed(state):
             if step.doing:
                 progress(Progress(step.doing))
-            with timed(seconds, step.name):
+            with timed(seconds, step.name), in_step(step.name):
                 step.run(state)
+
+
+@contextmanager
+def in_step(step: str) -> Iterator[None]:
+    """Give a step its name: statements that are run in the block are logged with it."""
+    token = _STEP.set(step)
+    try:
+        yield
+    finally:
+        _STEP.reset(token)
 
 
 @contextmanager

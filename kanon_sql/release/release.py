@@ -345,7 +345,7 @@ class Release(Made[Policy]):
         if (file := source.file if destination.in_place else destination.out) is not None:
             publication = for_file(publication, source, file, destination)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
-            published = put(source, publication, self.expected, destination, ledger)
+            published = put(source, publication, self.expected, destination, ledger, self.progress)
         self.seconds.update(published.seconds)
         source.gone = destination.in_place and not destination.dry_run
         if lock is not None and not destination.dry_run:

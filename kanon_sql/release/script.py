@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.files import require_free, take_name, workspace
+from kanon_sql.engine.progress import OPENING
 from kanon_sql.engine.sources.encodings import conversion
 from kanon_sql.engine.sources.layout import EXCEL, UTF_8
 from kanon_sql.engine.sources.preparing import TITLE as TITLE_OF_PREPARATION
@@ -139,12 +140,16 @@ def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
     """Return statements that were run, each under its purpose, with the values of its placeholders in place.
 
     Those that a warehouse ran are in its own dialect, and all say which side they were run on. What cannot be said in
-    the dialect is left out, and a comment says what and why.
+    the dialect is left out, and a comment says what and why. The name of a step of the release stands before its first.
     """
     logs = list(statements)
     two_sides = any(logged.dialect is not None for logged in logs)
-    parts = []
+    has_steps = any(logged.step != OPENING for logged in logs)
+    parts, step = [], ""
     for logged in logs:
+        if has_steps and logged.step != step and (logged.step != OPENING or not step):
+            step = logged.step
+            parts.append(f"-- Step {step.replace('_', ' ')}")
         bound = sql.bound(logged.statement, logged.parameters)
         side = "" if not two_sides else " (workbench)" if logged.dialect is None else f" (warehouse, {logged.dialect})"
         try:

@@ -20,6 +20,7 @@ from conftest import REPOSITORY
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.release.anonymize import PSEUDONYMS, SEARCH
+from kanon_sql.release.publish.publisher import PUBLISH, RECORD
 from kanon_sql.release.tables.anonymize import STEPS
 from kanon_sql.search.prepare import PREPARE
 
@@ -77,9 +78,10 @@ def test_every_file_that_the_page_names_exists() -> None:
 def test_the_page_lists_the_steps_of_a_release() -> None:
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     for before, steps, after in (
-        ("Of one table: ", PREPARE, " (`kanon_sql/search/prepare.py`), then "),
-        ("then ", (*SEARCH, *PSEUDONYMS), ". Of several tables"),
-        ("(`kanon_sql/release/tables/anonymize.py`): ", STEPS, "."),
+        ("one table: ", PREPARE, " (`PREPARE` in `kanon_sql/search/prepare.py`), then "),
+        ("then ", (*SEARCH, *PSEUDONYMS), " (`SEARCH` and `PSEUDONYMS` in"),
+        ("several tables: ", STEPS, " (`STEPS` in"),
+        ("then both: ", (*PUBLISH, *RECORD), " (`PUBLISH` and `RECORD` in"),
     ):
         names = dict.fromkeys(step.name for step in steps)
         assert before + ", ".join(f"`{name}`" for name in names) + after in text

@@ -386,7 +386,6 @@ def test_without_an_earlier_release_nothing_is_looked_up(square: Path) -> None:
         titles = [logged.title for logged in release.prepared.source.engine.statements]
         assert "remember the release" in titles
         assert "tuples of quasi-identifiers" not in titles
-        assert "ledger" not in release.seconds
 
 
 def why_refused(path: Path, kind: str, **asked: Any) -> str | None:

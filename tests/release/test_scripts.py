@@ -119,6 +119,8 @@ def test_all_statements_are_shown_with_what_they_are_for(clinic: Path, kanon: Ca
         "-- 1. The release",  # all columns are at their root: no hierarchy is joined
     ):
         assert title in shown
+    headings = [line.removeprefix("-- Step ") for line in shown.splitlines() if line.startswith("-- Step ")]
+    assert headings == ["open", "gate", "hierarchies", "frequency set", "search", "measure"]
     assert "$mask" not in shown
     everything_ran, script = shown.split("-- The script of the release")
     with duckdb.connect(str(clinic), read_only=True) as connection:

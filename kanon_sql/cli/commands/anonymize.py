@@ -35,7 +35,7 @@ from kanon_sql.cli.output.scripts import say_of_script
 from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import require_apart
-from kanon_sql.engine.progress import Progress, within
+from kanon_sql.engine.progress import within
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError, counted
@@ -213,7 +213,6 @@ def anonymize_command(
                 )
                 return None
             draft = reported.before(release, destination, talk)
-            talk(Progress("Publishing"))
             with writing_held_out(release.prepared.source, None if dry_run else control, replace=replace_existing):
                 published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(what_is_there(destination, published)):

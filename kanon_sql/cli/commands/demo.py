@@ -73,7 +73,6 @@ def demo_command(
             # Not a source in a database file, which has a ledger: this release goes to no one, and what is tried next
             # is not to be refused for it.
             release = make_release(Source(engine, sql_of.relation(TABLE), TABLE), policy, talk)
-            talk(Progress("Publishing"))
             published = release.to_table(_release_name(k))
             _mark_as_ours(engine, _release_name(k))
             after = _first_rows(engine, _release_name(k))

@@ -256,7 +256,6 @@ def append_to(
     publication = publication_of(prepared, policy, recoding, draw_key())
     _require_types(release, publication)
     # 4. Make, verify, append.
-    progress(Progress("Publishing"))
     renewed = bool(of_name) and not earlier
     expected = Expected(counts.rows, counts.published, prepared.frequency.rows, counts.squares)
     released = OneTable(source, publication, expected)
@@ -269,7 +268,7 @@ def append_to(
                 LedgerOfTable(policy, prepared, publication, counts.suppressed, ignore=ignore_ledger, appends=True)
             )
         try:
-            made = publish(sink, ledger, dry_run=dry_run)
+            made = publish(sink, ledger, dry_run=dry_run, progress=progress)
         except SourceError as error:
             if engine.is_shared and "conflict" in str(error).lower():
                 raise InUseError(f"Another cursor appended rows to {release.name} meanwhile: run it again.") from None

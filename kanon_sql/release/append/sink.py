@@ -73,7 +73,7 @@ class AppendSink(StagedSink):
         if found != (self.batch.release, self.batches, self.rows_waited):
             raise _failed(f"{self.target.name} was changed while the new rows were read. Run it again")
 
-    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - part of what every sink answers
+    def complete(self) -> None:
         """Set apart the rows that wait."""
         engine = self.engine
         engine.run(sql.create_table(self.still_waiting, self._waiting_query(), temporary=True), "the rows that wait")

@@ -34,7 +34,6 @@ from kanon_sql.engine.files import (
     take_place,
     workspace,
 )
-from kanon_sql.engine.progress import timed
 from kanon_sql.engine.sources.layout import EXCEL
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
@@ -159,12 +158,10 @@ class InPlaceSink(Sink[Outcome]):
         self.rewrite = self.tables.rewrite(self.attached)
         run_rewrite(self.engine, self.rewrite, current_database(self.engine))
 
-    def complete(self, seconds: dict[str, float]) -> None:
+    def complete(self) -> None:
         # 4. What is in it.
-        self.seconds = seconds
-        with timed(seconds, "write"):
-            self.engine.detach(self.attached)
-            require_same(self.engine, self.rewrite, self.new_file)
+        self.engine.detach(self.attached)
+        require_same(self.engine, self.rewrite, self.new_file)
         self.outcome = self._outcome()
 
     def undo(self) -> None:
@@ -194,14 +191,13 @@ class InPlaceSink(Sink[Outcome]):
 
     def take_name(self, rows: Any, ledger: Ledger | None) -> None:  # noqa: ANN401, ARG002 - the ledger is in the file
         # 5., 6. The backup, and the new file.
-        with timed(self.seconds, "write"):
-            require_no_log(self.real, self.new_file)
-            if self.backup is not None:
-                back_up(self.real, self.backup)
-            take_place(self.new_file, self.real)
-            self.tables.leave()
-            remove_spill_of(self.real)
-            self.engine.leave_file()
+        require_no_log(self.real, self.new_file)
+        if self.backup is not None:
+            back_up(self.real, self.backup)
+        take_place(self.new_file, self.real)
+        self.tables.leave()
+        remove_spill_of(self.real)
+        self.engine.leave_file()
 
 
 def in_place_statements(source: Source, publication: Publication) -> tuple[tuple[exp.Expr, ...], exp.Table]:
@@ -251,7 +247,7 @@ class _DataFileSink(FileSink):
         super().__init__(released, require_replaceable(self.file), check_format(self.file))
         self.name = str(self.file)
 
-    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing takes long
+    def complete(self) -> None:
         sizes = self.path.stat().st_size, self.partial.stat().st_size
         self.outcome = InPlace(not self.dry_run, self.file, *sizes, backup=self.backup)
 

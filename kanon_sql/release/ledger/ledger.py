@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, make_table
-from kanon_sql.engine.progress import timed
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.rules.texts import PrefixRule
@@ -117,9 +116,7 @@ class Ledger(ABC):
         except SourceError as error:
             self.unwritable = str(error)
 
-    def check(
-        self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None, seconds: dict[str, float]
-    ) -> None:
+    def check(self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None) -> None:
         """Raise unless a verified release can go beside the earlier ones; from here on, other runs wait.
 
         ``target`` is the name that it will have; None if it takes the place of its tables.
@@ -127,12 +124,10 @@ class Ledger(ABC):
         self._held.enter_context(alone(self._engine))
         self._seen = entries_of(self._engine)
         if not self.ignore:
-            self._require_together(outputs, target, seconds)
+            self._require_together(outputs, target)
 
     @abstractmethod
-    def _require_together(
-        self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None, seconds: dict[str, float]
-    ) -> None:
+    def _require_together(self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None) -> None:
         """Raise unless a release can go beside those that were seen."""
 
     def recording(self) -> AbstractContextManager[None]:
@@ -233,9 +228,7 @@ class LedgerOfTable(Ledger):
         # A sink holds the transaction of a warehouse from the beginning.
         return nullcontext() if self.unwritable is not None else self._engine.transaction()
 
-    def _require_together(
-        self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None, seconds: dict[str, float]
-    ) -> None:
+    def _require_together(self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None) -> None:
         source = self._source()
         replaced = self._replaced(target)
         earlier = [entry for entry in self._seen if entry.is_of(source) and self._promise_something(entry)]
@@ -243,17 +236,16 @@ class LedgerOfTable(Ledger):
             earlier = [entry for entry in earlier if not _same_place(entry.target, replaced)]
         if not earlier:
             return
-        with timed(seconds, "ledger"):
-            self._warn_of_changes(earlier)
-            doubtful = [
-                entry
-                for entry in earlier
-                if not self._nested(entry) or self._can_be_joined(entry) or self._apart(entry) is not None
-            ]
-            if doubtful:
-                self._require_tuples(doubtful[-1])
-                (output,) = outputs.values()
-                self._check(output, doubtful, replaced)
+        self._warn_of_changes(earlier)
+        doubtful = [
+            entry
+            for entry in earlier
+            if not self._nested(entry) or self._can_be_joined(entry) or self._apart(entry) is not None
+        ]
+        if doubtful:
+            self._require_tuples(doubtful[-1])
+            (output,) = outputs.values()
+            self._check(output, doubtful, replaced)
 
     def _is_of_other_rows(self, entry: Entry) -> bool:
         """Return True if rows were held out of this release or an earlier one, and both may be of different rows.

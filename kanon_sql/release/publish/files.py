@@ -24,7 +24,6 @@ from kanon_sql.engine.files import (
     unwritable,
     workspace,
 )
-from kanon_sql.engine.progress import timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
 from kanon_sql.engine.sources.encodings import decode, encode
@@ -194,9 +193,8 @@ class DatabaseSink(Sink[Outcome]):
     def outputs(self) -> dict[str, exp.Expr]:
         return {name: self.released.table_in(name, self.attached) for name in self.released.names}
 
-    def complete(self, seconds: dict[str, float]) -> None:
-        with timed(seconds, "write"):
-            self.engine.detach(self.attached)
+    def complete(self) -> None:
+        self.engine.detach(self.attached)
 
     def undo(self) -> None:
         self.engine.abandon(self.attached)

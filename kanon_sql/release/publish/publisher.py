@@ -1,12 +1,11 @@
 """The one publisher: puts a release under a name, all or nothing.
 
 0. Before any work is done: refuse a name that the release may not have (``check_target``).
-1. Make it under a name of kanon's own.
-2. Verify it there, by statements of their own.
-3. Ask the ledger whether it may be published beside earlier releases.
-4. Give it its name, and remember it in the ledger: both or none.
+1. Take the steps of ``PUBLISH``. Make it under a name of kanon's own; verify it there, by statements of their own; ask
+   the ledger whether it may be published beside earlier releases; do what else comes before its name.
+2. Take the step of ``RECORD``: give it its name, and remember it in the ledger, both or none.
 
-Where anything fails on the way, whatever was made is undone. What differs between destinations is a ``Sink``. Those of
+If a step of ``PUBLISH`` fails, what was made is undone. What differs between destinations is a ``Sink``. Those of
 DuckDB's tables, views and data frames are here, the others in ``files`` and ``warehouse``; ``route`` chooses.
 """
 
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from sqlglot import exp
 
 from kanon_sql.engine.files import uninterrupted
-from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.engine.progress import TimedStep, lift_deadlines, silent, take_steps
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.publication import forget_replaced, make_replaced
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.policy.destination import Kind
@@ -170,7 +170,7 @@ class PublishedRelease:
 
     destination: str  # name of the table, view or schema, or path of the file or directory
     kind: str  # table, view, file, data frame, schema, database, directory, or in place
-    seconds: dict[str, float]  # of ``publish`` and ``verify``, and of ``ledger`` if there are earlier releases
+    seconds: dict[str, float]  # by step of ``PUBLISH`` and ``RECORD``
     ledger: LedgerOutcome | None = None  # the outcome in the ledger of its database; None if there is none
     in_place: InPlace | None = None  # the outcome for the tables and their file, if the release took their place
     dry_run: bool = False
@@ -297,7 +297,7 @@ class Sink(ABC, Generic[Outcome]):
     def verify(self) -> Any:  # noqa: ANN401 - the verification that is published
         return self.released.verified(self.outputs)
 
-    def complete(self, seconds: dict[str, float]) -> None:
+    def complete(self) -> None:
         """Do what is left to do before the release has its name, in a dry run too."""
 
     @abstractmethod
@@ -308,19 +308,47 @@ class Sink(ABC, Generic[Outcome]):
         """Remove what ``opened`` does not remove by itself."""
 
 
-def publish(sink: Sink[Outcome], ledger: Ledger | None = None, *, dry_run: bool = False) -> Outcome:
+@dataclass
+class _Publishing:
+    """A release on its way to its destination: the state of the steps of ``PUBLISH`` and ``RECORD``."""
+
+    sink: Sink[Any]
+    ledger: Ledger | None
+    verification: Any = None
+
+    def make(self) -> None:
+        self.sink.released.begin()
+        self.sink.make()
+
+    def verify(self) -> None:
+        self.verification = self.sink.verify()
+
+    def compare(self) -> None:
+        if self.ledger is not None:
+            self.ledger.check(self.sink.outputs, self.sink.target)
+
+    def record(self) -> None:
+        self.sink.take_name(self.verification.rows, self.ledger)
+
+
+PUBLISH: tuple[TimedStep[_Publishing], ...] = (
+    TimedStep("publish", _Publishing.make, "Publishing"),
+    TimedStep("verify", _Publishing.verify, "Verifying"),
+    TimedStep("ledger", _Publishing.compare, needed=lambda own: own.ledger is not None),
+    TimedStep("complete", lambda own: own.sink.complete()),
+)
+"""The steps from a release to its rows, verified under a name of kanon's own."""
+RECORD = (TimedStep("record", _Publishing.record),)
+
+
+def publish(
+    sink: Sink[Outcome], ledger: Ledger | None = None, *, dry_run: bool = False, progress: Listener = silent
+) -> Outcome:
     """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
-    seconds: dict[str, float] = {}
+    seconds, state = dict[str, float](), _Publishing(sink, ledger)
     with ExitStack() as at_end, sink.opened():
         try:
-            with timed(seconds, "publish"):
-                sink.released.begin()
-                sink.make()
-            with timed(seconds, "verify"):
-                verification = sink.verify()
-            if ledger is not None:
-                ledger.check(sink.outputs, sink.target, seconds)
-            sink.complete(seconds)
+            take_steps(PUBLISH, state, seconds, progress)
         except BaseException:
             sink.undo()
             raise
@@ -330,10 +358,10 @@ def publish(sink: Sink[Outcome], ledger: Ledger | None = None, *, dry_run: bool 
             lift_deadlines()
             if isinstance(sink.target, Path):  # a table is there when its transaction ends, which says so itself
                 at_end.enter_context(uninterrupted(f"the release is there: {sink.name}"))
-            sink.take_name(verification.rows, ledger)
+            take_steps(RECORD, state, seconds, progress)
     # The ledger of a file that is replaced is in that file.
     known = None if ledger is None or sink.outcome is not None else ledger.outcome(dry_run=dry_run)
-    made = {"destination": sink.name, "kind": sink.kind, "verification": verification, "seconds": seconds}
+    made = {"destination": sink.name, "kind": sink.kind, "verification": state.verification, "seconds": seconds}
     return sink.released.published(**made, ledger=known, in_place=sink.outcome, dry_run=dry_run)
 
 
@@ -446,7 +474,7 @@ class FrameSink(StagedSink):
         else:
             self.taken.make()
 
-    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
+    def complete(self) -> None:
         self.frame = self._fetch(self.engine, self.staging)
         self.undo()
 

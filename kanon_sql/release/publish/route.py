@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.progress import silent
 from kanon_sql.policy.destination import decided_backup
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
 from kanon_sql.release.publish.publisher import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.policy import Policy
@@ -62,13 +64,14 @@ def put(
     expected: Expected,
     destination: Destination,
     ledger: Ledger | None = None,
+    progress: Listener = silent,
 ) -> Published:
     """Put a release where a destination says; a dry run makes, verifies and checks all of it, and removes it."""
     released = OneTable(source, publication, expected)
     if ledger is not None and destination.out is not None and not destination.dry_run:
         ledger.open()
     sink = _sink_of(released, destination, ledger)
-    return publish(sink, ledger, dry_run=destination.dry_run)
+    return publish(sink, ledger, dry_run=destination.dry_run, progress=progress)
 
 
 def _sink_of(released: OneTable, destination: Destination, ledger: Ledger | None) -> Sink[Published]:

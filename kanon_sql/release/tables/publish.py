@@ -143,7 +143,7 @@ def publish_tables(
             ledger.make_writable()
         elif not dry_run:
             ledger.open()
-        published = publish(sink, ledger, dry_run=dry_run)
+        published = publish(sink, ledger, dry_run=dry_run, progress=found.progress)
     found.seconds.update(published.seconds)
     return published
 
