@@ -14,8 +14,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.files import require_free, take_name, workspace
 from kanon_sql.engine.progress import OPENING
-from kanon_sql.engine.sources.encodings import conversion
-from kanon_sql.engine.sources.layout import EXCEL, UTF_8
+from kanon_sql.engine.sources.layout import EXCEL
 from kanon_sql.engine.sources.preparing import TITLE as TITLE_OF_PREPARATION
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
@@ -303,9 +302,7 @@ def plan_of(
             publication = for_file(publication, source, destination.out, destination)
             copy = copy_statement(query, destination.out, form, publication)
             if publication.encoding is not None:
-                copy.comments = [
-                    f"After the checks below: {conversion(destination.out, UTF_8, publication.encoding)[1]}"
-                ]
+                copy.comments = [f"After the checks below, convert {destination.out} to {publication.encoding}"]
             make = (copy,)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:

@@ -100,16 +100,12 @@ def test_the_line_is_that_of_the_file_whatever_is_quoted_in_it(tmp_path: Path) -
         read(path)
 
 
-@each("name", ["t.csv.gz", "t.csv.zst", "t.tsv", "t.txt"])
+@each("name", ["t.csv.gz", "t.tsv", "t.txt"])
 def test_a_malformed_line_in_files_of_other_names(tmp_path: Path, name: str) -> None:
     text = HEADER + ROW * 20 + LONG + ROW * 20
     path = tmp_path / name
     if name.endswith(".gz"):
         path.write_bytes(gzip.compress(text.encode()))
-    elif name.endswith(".zst"):
-        lines = duckdb.values([duckdb.ConstantExpression(text.rstrip("\n"))])
-        lines.to_csv(str(path), header=False, sep="\x01", quotechar="\x02", compression="zstd")
-        assert path.read_bytes()[:4] == b"\x28\xb5\x2f\xfd"  # of zstd
     else:
         written(path, text)
     with pytest.raises(SourceError, match=f"{name}, line 22 has 5 fields"):
@@ -498,4 +494,4 @@ def test_a_release_of_one_column_with_missing_values_says_what_an_encoding_lacks
     written(in_tmp / "t.csv", "age\n31\n名\n\n名\n\n")
     asked = ("--read", "header=true", "--read", "delim=|", "--qi", "age", "-k", 1, "--out", "o.csv")
     ended = kanon("anonymize", "t.csv", *asked, "--out-encoding", "cp1252")
-    assert (ended.code, "cp1252 lacks characters that the release has, in 1 column ('age')" in ended.err) == (2, True)
+    assert (ended.code, "cp1252 lacks characters that the release has" in ended.err) == (2, True)

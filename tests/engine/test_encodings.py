@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
-import subprocess
 import tempfile
 import tomllib
 from pathlib import Path
@@ -138,7 +136,7 @@ def test_a_broken_byte_is_named_by_its_line(in_tmp: Path) -> None:
 @pytest.mark.parametrize(("of_file", "stated"), [("gb18030", "utf-8"), ("utf-8-sig", "ascii"), ("gb18030", "cp932")])
 def test_a_wrong_encoding(of_file: str, stated: str, in_tmp: Path, private: Path) -> None:
     path = write(in_tmp / "t.csv", of_file)
-    with pytest.raises(SourceError, match=r"t\.csv is not (valid [a-z0-9-]+ near line \d+\.|UTF-8:)") as raised:
+    with pytest.raises(SourceError, match=r"t\.csv is not (valid [a-z0-9-]+\.|UTF-8 )") as raised:
         read(DataFile(path, encoding=stated))
     assert not any(name in str(raised.value) for name in TEXTS[of_file][1])
     assert not list(private.iterdir())
@@ -156,9 +154,9 @@ def test_a_name_that_is_no_encoding(name: str) -> None:
 def test_what_has_no_encoding(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("t.duckdb") as connection:
         connection.execute("CREATE TABLE t AS SELECT range AS a FROM range(9)")
-        connection.execute("COPY t TO 't.parquet'; COPY t TO 't.csv.gz'")
-    for path in ("t.duckdb", "t.parquet", "t.csv.gz"):
-        with pytest.raises(UsageError, match=r"leave (out how|--read encoding)|DataFile encoding|unpack it"):
+        connection.execute("COPY t TO 't.parquet'")
+    for path in ("t.duckdb", "t.parquet"):
+        with pytest.raises(UsageError, match=r"leave (out how|--read encoding)|DataFile encoding"):
             open_source(DataFile(path, encoding="cp1252"))
         ended = kanon("profile", path, "--encoding", "cp1252")
         assert ended.code == 2, ended.err
@@ -202,7 +200,7 @@ def test_several_files_and_their_directories(in_tmp: Path) -> None:
     assert columns == ["姓名", "年龄", "year"]
     opened = open_source(DataFile("data/*/t.csv", encoding="gb18030"))
     with opened.engine:
-        assert script(opened.setup, "duckdb").count("*/") == 2  # the end of the comment, and utf8/**/*
+        assert "'data/*/t.csv'" in script(opened.setup, "duckdb")
     assert sorted(rows) == [["李娜", "31", "2025"], ["王伟", "31", "2024"]]
 
 
@@ -294,7 +292,7 @@ def test_characters_that_an_encoding_lacks(in_tmp: Path, kanon: Callable[..., En
     before, out = sorted(in_tmp.iterdir()), ["--out", "o.csv", "--out-encoding", "cp1252"]
     ended = kanon("anonymize", "t.csv", *options_for("gb18030"), "--encoding", "gb18030", *out)
     assert ended.code == 2
-    assert "cp1252 lacks characters that the release has, in 2 columns ('年龄', '病种') and 25 lines" in ended.err
+    assert "cp1252 lacks characters that the release has" in ended.err
     assert "--out-encoding utf-8" in ended.err
     assert not any(disease in ended.err for disease in TEXTS["gb18030"][2])
     assert sorted(in_tmp.iterdir()) == before
@@ -337,24 +335,18 @@ def test_commands_that_are_proposed_state_the_encoding(in_tmp: Path, kanon: Call
     assert "--read encoding=iso8859-1" in ended.out
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("encoding", ["gb18030", "latin-1"])
-def test_the_script_can_be_run(encoding: str, in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
-    write(in_tmp / "t.csv", encoding)
-    options = [*options_for(encoding), "--encoding", encoding, "--out", "o.csv"]
+def test_the_script_says_what_to_convert(in_tmp: Path, private: Path, kanon: Callable[..., Ended]) -> None:
+    """DuckDB reads and writes UTF-8: the script is that of a file in UTF-8, and says which encodings it came from."""
+    write(in_tmp / "t.csv", "gb18030")
+    options = [*options_for("gb18030"), "--encoding", "gb18030", "--out", "o.csv"]
     ended = kanon("anonymize", "t.csv", *options, "--sql")
     assert ended.code == 0, ended.err
     assert str(private) not in ended.out
-    before = re.search(r"/\* Before this: (.*) \*/", ended.out)
-    after = re.search(r"/\* After the checks below: (.*) \*/", ended.out)
-    assert after is not None
-    assert before is not None
-    if shutil.which("iconv") is None:
-        pytest.skip("no iconv here")
-    subprocess.run(before[1], shell=True, check=True)  # noqa: S602 - that it can be run as it is printed
+    assert "/* Before this, make the file plain UTF-8: encoding=gb18030 */" in ended.out
+    assert "/* After the checks below, convert o.csv to gb18030 */" in ended.out
+    (in_tmp / "t.csv").write_text(text_of("gb18030"), encoding="utf-8")
     duckdb.connect().execute(ended.out)
-    subprocess.run(after[1], shell=True, check=True)  # noqa: S602 - as above
-    assert released(Path(after[1].split("> ")[1]), encoding) == expected(encoding)
+    assert released(in_tmp / "o.csv", "utf-8") == expected("gb18030")
 
 
 @pytest.mark.thorough

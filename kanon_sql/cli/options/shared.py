@@ -19,8 +19,8 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json
 from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.engine.files import copied_stream, is_in_private_directory
+from kanon_sql.engine.sources.encodings import PACKED
 from kanon_sql.engine.sources.layout import READERS, READERS_OF, Layout, layout_of_texts, reading_as
-from kanon_sql.engine.sources.records import PACKED
 from kanon_sql.engine.time_zones import UTC, computing_in
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.models.options import model_options

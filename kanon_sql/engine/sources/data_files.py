@@ -17,11 +17,17 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
-from kanon_sql.engine.sources.encodings import as_utf8, encoding_of, is_utf8
-from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, Layout
+from kanon_sql.engine.sources.encodings import (
+    PACKED,
+    as_plain_text,
+    is_utf8,
+    marked_encoding,
+    require_utf8,
+    unreadable,
+)
+from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
 from kanon_sql.engine.sources.lines import read_by_library
 from kanon_sql.engine.sources.reading import FileRead, Files, read_csv, read_from
-from kanon_sql.engine.sources.records import PACKED, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -81,25 +87,23 @@ def read_file(
         return read_by_library(engine, files[0], relation, layout)
     if reader == CSV:
         layout = layout.over(Layout(decimal_separator=likely.decimal_separator))
-    read = Files(engine, path, pattern, files, layout, as_text)
+    if reader in {CSV, JSON} and layout.encoding is None:
+        texts = [file for file in files if file.is_file()]
+        found = next(filter(None, map(marked_encoding, texts)), None)
+        if found is None and likely.encoding is not None and not all(map(is_utf8, texts)):
+            found = likely.encoding
+        layout = replace(layout, encoding=found)
     try:
-        return _read(read, reader, relation)
+        with as_plain_text(engine, pattern, files, layout) as (plain, copies, name_original):
+            read = Files(engine, path, plain, copies, layout, as_text)
+            made = read_csv(read, relation) if reader == CSV else _read_typed(read, reader, relation)
+            name_original(made.create)
+            return made
     except SourceError as error:
-        if layout.encoding is not None or isinstance(error, NoRoomError):
-            raise
-        texts = [file for file in files if file.is_file() and file.suffix.lower() not in {*PACKED, ".parquet"}]
-        if (other := next((file for file in texts if not is_utf8(file)), None)) is None:
-            raise
-    encoding = likely.encoding or encoding_of(path, other)
-    return _read(replace(read, layout=replace(layout, encoding=encoding)), reader, relation)
-
-
-def _read(read: Files, reader: str, relation: exp.Table) -> FileRead:
-    with as_utf8(read.engine, read.path, read.pattern, read.files, read.layout) as (pattern, files, name_original):
-        as_is = replace(read, pattern=pattern, files=files)
-        found = read_csv(as_is, relation) if reader == CSV else _read_typed(as_is, reader, relation)
-        name_original(found.create)
-    return found
+        if reader in {CSV, JSON} and layout.encoding in {None, UTF_8} and not isinstance(error, NoRoomError):
+            for file in filter(Path.is_file, files):
+                require_utf8(path, file)
+        raise
 
 
 def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
@@ -166,7 +170,7 @@ def read_as_text(
     for star in again.find_all(exp.Star):
         replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
         star.set("replace", replaced or None)
-    with as_utf8(engine, path, pattern, files, layout) as (copied, *_):
+    with as_plain_text(engine, pattern, files, layout) as (copied, *_):
         for read in reads if copied != pattern else []:
             read.expressions[0].replace(sql.literal(copied))
         engine.run(sql.drop(again.this), f"read {path.name} again")

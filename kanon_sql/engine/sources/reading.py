@@ -16,7 +16,6 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import exp
@@ -25,7 +24,7 @@ from kanon_sql.engine.sources.layout import CSV, Layout, say
 from kanon_sql.engine.sources.records import (
     LONGEST_LINE,
     QUOTE,
-    NotUtf8Error,
+    Header,
     counted_records,
     ended_lines,
     header_of,
@@ -123,43 +122,39 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
         UsageError: the header may be a row, or has columns of the same name that must not be.
     """
     layout = read.layout
-    heads = {file: head for file in read.files if (head := header_of(read.engine, file, layout))[1]}
-    if not heads:
-        raise SourceError(f"{read.path} has no header and no rows. Was it written to its end?")
-    (_, first), *others = heads.values()
-    wrong: SourceError | None = None
-    shared = [sign for sign in first if all(sign in fields for _, fields in others)]
-    for delimiter, strict in product(shared, (True, False)):
-        as_given = {**vars(read), "layout": replace(layout, delim=delimiter)}
-        reading = _Reading(**as_given, heads=heads, strict=strict)
+    parts: dict[tuple[Any, ...], _Part] = {}
+    spelled: dict[str, str] = {}
+    for file in read.files:
+        header = header_of(file, layout)
+        given, notes = names_of_columns(str(read.path), header.fields, layout)
+        names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
+        is_alone = len(names) == 1  # where blank lines at the end are no records
+        part = parts.setdefault((header, names, file if is_alone else None), _Part([], header, names, notes))
+        part.files.append(file)
+    for strict in (True, False):  # DuckDB refuses lines that end in two ways, and long ones; Python's csv does not
+        reading = _Reading(**vars(read), parts=[*parts.values()], strict=strict)
         try:
-            if not strict:  # DuckDB refuses lines that end in two ways, and long ones; Python's csv does not
-                reading.count_records(strict=True)
             create, kinds = reading.into(relation)
-        except (NoRoomError, NotUtf8Error):  # which another layout does not change
-            raise
+            break
         except SourceError as error:
-            wrong = wrong or (None if strict else error)
-            continue
-        for note in [] if read.as_text else [note for part in reading.parts for note in part.notes]:
-            say(note)
-        is_comma = {kind for kind in kinds.values() if kind in _DECIMALS} == {"comma"}
-        known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
-        formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
-        return FileRead(create, read.engine.columns(relation), known, delimiter, formats, reader=CSV)
-    raise wrong or SourceError(f"The headers in {read.path} have different delimiters: read the files one by one.")
+            if isinstance(error, NoRoomError) or not (strict and reading.records):
+                raise
+    for note in [] if read.as_text else [note for part in reading.parts for note in part.notes]:
+        say(note)
+    is_comma = {kind for kind in kinds.values() if kind in _DECIMALS} == {"comma"}
+    known = replace(layout, decimal_separator="," if is_comma else layout.decimal_separator)
+    formats = {name: getattr(layout, kind) for name, kind in kinds.items() if kind.endswith("format")}
+    delimiter = reading.parts[0].header.delimiter
+    return FileRead(create, read.engine.columns(relation), known, delimiter, formats, reader=CSV)
 
 
 class _Part(NamedTuple):
-    """Files of the same header."""
+    """Files of the same header; of one column, a file by itself."""
 
-    place: exp.Expr  # as DuckDB takes it
-    files: Sequence[Path]
-    skip: int  # lines above the header
-    fields: tuple[str, ...]  # of the header
+    files: list[Path]
+    header: Header
     names: tuple[str, ...]  # of columns
     notes: Sequence[str]  # on names that were changed
-    records: int | None  # of a file of one column, where blank lines at the end are no records; else None
 
 
 class _Facts(NamedTuple):
@@ -186,29 +181,15 @@ class _Facts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Reading(Files):
-    """A way to read CSV files, with the delimiter in the layout."""
+    """A way to read CSV files."""
 
-    heads: Mapping[Path, tuple[int, dict[str, tuple[str, ...]]]]  # see ``header_of``
+    parts: Sequence[_Part]
     strict: bool  # DuckDB refuses what the standard for CSV does not allow
 
     @cached_property
-    def parts(self) -> list[_Part]:
-        """The files by their headers, with names that SQL can tell apart."""
-        alike: dict[tuple[int, tuple[str, ...], Path | None], list[Path]] = {}
-        for file, (skip, by_delimiter) in self.heads.items():
-            fields = by_delimiter[str(self.layout.delim)]
-            alike.setdefault((skip, fields, file if len(fields) == 1 else None), []).append(file)
-        parts, spelled = [], dict[str, str]()
-        for (skip, fields, alone), files in alike.items():
-            given, notes = names_of_columns(str(self.path), fields, self.layout)
-            names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
-            place: exp.Expr = sql.literal(self.pattern)
-            if len(files) < len(self.files):
-                places = [sql.literal(glob.escape(str(file))) for file in files]
-                place = places[0] if len(places) == 1 else exp.Array(expressions=places)
-            records = None if alone is None else counted_records(self.engine, alone, skip, 1, self.layout)
-            parts.append(_Part(place, files, skip, fields, names, notes, records))
-        return parts
+    def records(self) -> dict[Path, int]:
+        """The records of each file, as Python's csv counts them. Raises a SourceError that names a malformed line."""
+        return {file: counted_records(file, part.header, self.layout) for part in self.parts for file in part.files}
 
     @property
     def kinds(self) -> list[str]:
@@ -252,54 +233,46 @@ class _Reading(Files):
         create = sql.create_table(relation, self.query(kinds, checked=True), temporary=True)
         self.engine.run(create, f"read {self.path.name}")
 
-    def count_records(self, *, strict: bool = False) -> int:
-        """Count the records behind the headers by Python's csv."""
-        return sum(
-            counted_records(self.engine, file, part.skip, len(part.names), self.layout, strict=strict)
-            for part in self.parts
-            for file in part.files
-        )
-
     def _lines(self) -> int:
         """Count the ends of lines behind the headers, outside of quotes, which is fast."""
         header = self.layout.header is not False
-        return sum(ended_lines(file, self.layout) - part.skip - header for part in self.parts for file in part.files)
+        return sum(
+            ended_lines(file, self.layout) - part.header.above - header for part in self.parts for file in part.files
+        )
 
     def _require_all(self, relation: exp.Table, lines: int) -> None:
         """Raise unless each record of the files is a row, or was left out on request."""
-        (rows,) = self.engine.row(sql.select_count(relation), "count the rows that were read")
+        (rows,) = (kept,) = self.engine.row(sql.select_count(relation), "count the rows that were read")
         if self.layout.drops is not None:
-            others = exp.select(sql.count_rows()).from_(self.query({}, dropped=True).subquery())
-            (left_out,) = self.engine.row(others, "count the others")
+            (rows,) = self.engine.row(sql.select_count(self.query({}, whole=True).subquery()), "count all rows")
             if not self.as_text:
-                self.layout.say_left_out(left_out, self.path)
-            rows += left_out
+                self.layout.say_left_out(rows - kept, self.path)
         # Lines are no fewer than records, but for quotes inside of values.
-        if rows != lines and rows != (records := self.count_records()):
+        if rows != lines and rows != (records := sum(self.records.values())):
             raise SourceError(
                 f"{self.path} has {counted(records, 'record')}, and {counted(rows, 'row')} were read. State how it is "
                 "laid out: --read quote=SIGN, escape=SIGN, comment=SIGN or skip=LINES."
             )
 
-    def query(self, kinds: Mapping[str, str], *, checked: bool = False, dropped: bool = False) -> exp.Query:
+    def query(self, kinds: Mapping[str, str], *, checked: bool = False, whole: bool = False) -> exp.Query:
         """Return the query of the files, with columns of these kinds; the others are texts.
 
-        If it is ``checked``, it ends with an error at a value of another kind. Of rows that are left out, it returns
-        those that are ``dropped``, or the others.
+        If it is ``checked``, it ends with an error at a value of another kind. If it is ``whole``, no row is left out.
         """
         queries = []
         for part in self.parts:
-            rows: exp.Expr = read_from(CSV, part.place, self._settings(part))
-            if part.records is not None:
-                rows = exp.select("*").from_(rows).limit(part.records).subquery("records")
+            places = [sql.literal(glob.escape(str(file))) for file in part.files]
+            place = places[0] if len(places) == 1 else exp.Array(expressions=places)
+            rows: exp.Expr = read_from(CSV, self.pattern if len(self.parts) == 1 else place, self._settings(part))
+            if len(part.names) == 1:
+                rows = exp.select("*").from_(rows).limit(self.records[part.files[0]]).subquery("records")
             values = [
                 sql.named(self._value(name, kinds[name], checked=checked), name) for name in part.names if name in kinds
             ]
             query = exp.select(exp.Star(replace=values) if values else exp.Star()).from_(rows)
-            if self.layout.drops is not None:
+            if self.layout.drops is not None and not whole:
                 text = exp.func("COALESCE", sql.cast(sql.column(self.layout.drops), "VARCHAR"), sql.literal(""))
-                has_value = exp.NEQ(this=text, expression=sql.literal(""))
-                query = query.where(sql.negated(has_value) if dropped else has_value)
+                query = query.where(exp.NEQ(this=text, expression=sql.literal("")))
             queries.append(query)
         union = sql.union_all(queries)
         for each in list(union.find_all(exp.Union)):
@@ -313,9 +286,9 @@ class _Reading(Files):
         return {
             "auto_detect": False,
             "header": layout.header is not False,
-            "delim": layout.delim,
+            "delim": part.header.delimiter,
             "columns": dict.fromkeys(part.names, "VARCHAR"),
-            "skip": part.skip or None,
+            "skip": part.header.above or None,
             "quote": layout.quote,
             "escape": layout.quote if layout.escape is None else layout.escape,
             "allow_quoted_nulls": None if missing else False,
@@ -382,7 +355,9 @@ class _Reading(Files):
     def _told(self, facts: Mapping[str, _Facts], names: Iterable[str]) -> dict[str, str]:
         """Return the kinds of columns, and say why a column is text that nearly is of a kind."""
         # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
-        as_points = self.layout.delim != ";" and not any(own.clear and own.kind == "comma" for own in facts.values())
+        as_points = all(part.header.delimiter != ";" for part in self.parts) and not any(
+            own.clear and own.kind == "comma" for own in facts.values()
+        )
         kinds_of = {}
         for name in names:
             own, kind = facts[name], facts[name].kind
@@ -406,6 +381,6 @@ class _Reading(Files):
         for part in self.parts:
             may_be_values = (
                 first[name].names or (place > 0 and not field.strip() and first[name].values + first[name].codes)
-                for place, (name, field) in enumerate(zip(part.names, part.fields, strict=True))
+                for place, (name, field) in enumerate(zip(part.names, part.header.fields, strict=True))
             )
             require_header(str(self.path), part.names, may_be_values)

@@ -156,7 +156,7 @@ class FileSink(Sink[Published]):
         if self.format_name == EXCEL:
             write_sheet(self.readable, self.partial, self.written.published_types)
         elif self.written.encoding is not None:
-            encode(self.readable, self.partial, self.written.encoding, self.written.delimiter)
+            encode(self.readable, self.partial, self.written.encoding)
 
     def verify(self) -> Any:  # noqa: ANN401 - as in ``Sink``
         if self.format_name in {"json", "jsonl"}:
