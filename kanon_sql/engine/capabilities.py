@@ -77,8 +77,7 @@ SETTINGS: dict[str, Capability] = {
     ),
     "--search-on warehouse": Capability("--++", "leave it out: the search runs where the table is", "", ("search_on",)),
     "levels": Capability("+-++", settings=("levels",)),
-    "prepare": Capability("+-++", settings=("prepare",)),
-    "a new column by an expression": Capability("+---", "make it in a view there, and name that"),
+    "prepare": Capability("+---", "make the columns in a view there, and name that", settings=("prepare",)),
     "publish": Capability("+-++", settings=("publish",)),
     "publish: hash, shift-dates": Capability(
         "+---", f"{_PARQUET}: the key of pseudonyms would be in statements, which servers may log"

@@ -71,7 +71,6 @@ ONE: dict[str, tuple[str, ...]] = {
     "--search-on warehouse": ("--search-on", "warehouse"),
     "levels": ("--levels", "sex=0"),
     "prepare": ("--prepare", "note=trim"),
-    "a new column by an expression": ("--prepare", "new=age + 1"),
     "publish": ("--keep", "paid", "--publish", "paid=round:10"),
     "publish: hash, shift-dates": ("--keep", "note", "--publish", "note=hash"),
     "publish: redact": ("--keep", "note", "--publish", "note=redact"),

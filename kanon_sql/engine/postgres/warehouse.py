@@ -68,7 +68,6 @@ class PostgresWarehouse(Warehouse):
         self._publishing = False
         self.statements, self._temporary = [], []
         self._uploaded: list[exp.Table] = []
-        self._views: list[exp.Table] = []
         self._sent: dict[str, str] = {}
         with postgres_errors("the settings of the session"):
             self._before = {name: setting(connection, name) for name in (*SESSION, "search_path")}
@@ -130,15 +129,6 @@ class PostgresWarehouse(Warehouse):
         """Return a name in the schema of temporary tables, which is looked at last: others would hide a bare name."""
         names = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
         return next(view for name in names if not self.columns(view := sql.relation(name, "pg_temp")))
-
-    def keep_view(self, create: exp.Create, title: str) -> None:
-        """Make a temporary view in a transaction of its own: the rows are read in the snapshot of the next one."""
-        self.forget()
-        self.run(create, title)
-        with postgres_errors(title):
-            self.connection.execute("COMMIT")
-        self._begun = False
-        self._views.append(create.this.copy())
 
     def definition_of(self, view: exp.Table) -> str:
         ((text,),) = self._ask("postgres/definition", "definition of the view", view)
@@ -291,8 +281,6 @@ class PostgresWarehouse(Warehouse):
         self.forget()
         if not self.connection.closed:
             with postgres_errors("the settings of the session"):
-                for view in self._views:
-                    self.connection.execute(render(sql.drop(view, "VIEW"), self.dialect))
                 for table in reversed(self._temporary):  # a transaction that published kept those of a search
                     self.connection.execute(render(sql.drop(table), self.dialect))
                 self._set(self._before)

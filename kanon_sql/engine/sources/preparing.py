@@ -7,7 +7,6 @@ All that follows reads the view instead of the source: roles, hierarchies, the s
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import NUMBERS, Column, bounds_of, find_column, named_once, resolve_columns, split_values
+from kanon_sql.engine.base import NUMBERS, Column, find_column, named_once, resolve_columns, split_values
 from kanon_sql.engine.sources.data_files import read_as_text
 from kanon_sql.engine.sources.open_source import Preparation
 from kanon_sql.errors import ComputationError, UsageError, counted
@@ -77,10 +76,6 @@ _CASTS = {
     **{family: {"boolean": "truth", **dict.fromkeys(NUMBERS, "same")} for family in NUMBERS},
 }
 """By families of a column and of a type, the column of sql/prepare/values.sql that checks a cast."""
-_BLANK = r"[ \t\n\x0B\f\r]"
-"""White space as strptime reads it."""
-_PARTS = {"Y": "y", "m": "m", "d": "d", "H": "h", "M": "mi", "S": "s"}
-"""The letters of the formats that warehouses read, with the columns of sql/prepare/date.sql."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +143,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     """
     if not given:
         return source
+    source.require("prepare")
     steps: dict[str, list[Rule]] = {}
     every: dict[str, Rules] = {}
     expressions: dict[str, str] = {}
@@ -158,7 +154,6 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
                 raise UsageError(f"Column {name!r} is prepared twice: write its rules in one list.")
             steps[column.name], every[column.name] = rules, said
             continue
-        source.require("a new column by an expression", f"A new column ({name}) by an expression of DuckDB's SQL")
         if find_column(name, source.columns) is not None:
             raise UsageError(
                 f"{said[0]!r} is no rule that prepares column {name!r}: {KNOWN_RULES}. An expression makes a new "
@@ -166,22 +161,15 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
             )
         expressions[name], every[name] = said[0], said
     raw = _with_texts(source, steps)
-    place = raw.warehouse.kind if raw.warehouse is not None else None
-    values = {column.name: Value(column, steps.get(column.name, []), place) for column in raw.columns}
+    values = {column.name: Value(column, steps.get(column.name, [])) for column in raw.columns}
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = query.from_(sql.aliased(raw.relation, "source"))
-    reads: dict[str, Rules] = {}
-    if place is not None:
-        create = raw.workbench.keep_view("kanon_prepared", query, TITLE)
-    else:
-        if expressions:
-            query, reads = _with_new_columns(raw, query, expressions)
-        # Of rows that were read into a table, the rules are computed once.
-        is_copy = raw.file is not None and raw.read.create.kind == "TABLE"
-        make = sql.create_table if is_copy else sql.create_view
-        create = make(raw.engine.temporary_name("kanon_prepared"), query, temporary=True)
-        raw.engine.run(create, TITLE)
-    # The view comes first: in a warehouse, what is counted is then read in the snapshot of all that follows.
+    query, reads = _with_new_columns(raw, query, expressions) if expressions else (query, {})
+    # Of rows that were read into a table, the rules are computed once.
+    is_copy = raw.file is not None and raw.read.create.kind == "TABLE"
+    make = sql.create_table if is_copy else sql.create_view
+    create = make(raw.engine.temporary_name("kanon_prepared"), query, temporary=True)
+    raw.engine.run(create, TITLE)
     preparation = Preparation(raw, every, reads, create, *_unread(raw, values))
     return replace(raw, relation=create.this, columns=(), preparation=preparation)
 
@@ -261,11 +249,8 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
 class Value:
     """The value of a column by its rules; and each rule that may make values NULL, with the value before and after."""
 
-    def __init__(self, column: Column, rules: Sequence[Rule], place: str | None = None) -> None:
-        """Make the value; in a ``place``, a warehouse, by what all engines do alike, or raise a UsageError."""
+    def __init__(self, column: Column, rules: Sequence[Rule]) -> None:
         self.value: exp.Expr = sql.column(column.name, "source")
-        if place is not None and rules and column.family == "text":  # CHAR(5) and ENUM are compared in other ways
-            self.value = sql.cast(self.value, "VARCHAR")
         self.read: list[tuple[Rule, exp.Expr, exp.Expr]] = []
         for rule in rules:
             if rule.kind in _OF_TEXTS and column.family != "text":
@@ -273,27 +258,18 @@ class Value:
                     f"Column {column.name!r} is of type {column.kind} already, and {rule.text!r} reads texts: leave "
                     "the rule out, or write it before those that make another type."
                 )
-            to = Column(column.name, rule.makes or column.type)
-            if place is not None and not _is_alike(rule, column, to):
-                why = _NOT_THERE[rule.kind].format(column.kind, to.type)
-                raise UsageError(
-                    f"Column {column.name!r}, {rule.text!r}: {place} does not do this exactly as DuckDB does: {why}. "
-                    "Or make the column in a view there, and name that."
-                )
-            value = self.value
+            value, to = self.value, Column(column.name, rule.makes or column.type)
             before = _made("stripped", value=value) if column.family == "text" and rule.makes else value
             match rule.kind:
                 case "null":
                     self.value = _nulled(rule, value, column)
                 case "cast":
-                    self.value = _cast(before, column, to, place)
+                    self.value = _cast(before, column, to)
                 case "date":
-                    self.value = _date(rule, value if place else before, to, place)
+                    self.value = sql.cast(_made("date", rule.argument, value=before), to.type)
                 case _:
                     self.value = _made(rule.kind, rule.argument, value=value)
             column = to
-            if place is not None and column.family == "decimal":  # PostgreSQL forgets the digits of a CASE
-                self.value = sql.cast(self.value, column.type)
             if rule.kind not in {"trim", "lower"}:
                 self.read.append((rule, before, self.value))
 
@@ -321,38 +297,21 @@ def _try_cast(value: exp.Expr, to: Column) -> exp.Expr:
     return exp.TryCast(this=value.copy(), to=exp.DataType.build(to.type, dialect="duckdb"))
 
 
-def _cast(value: exp.Expr, column: Column, to: Column, place: str | None) -> exp.Expr:
+def _cast(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
     """Return a value in another type; NULL if that is another value."""
     if to.type == column.type:
         return value.copy()
     if to.family == "text":
         return sql.float_as_text(value.copy()) if column.family == "float" else sql.cast(value.copy(), to.type)
-    if column.family == "boolean":  # PostgreSQL casts it to INTEGER alone
-        return _cast(sql.cast(value.copy(), "INTEGER"), Column(column.name, "INTEGER"), to, place)
+    if column.family == "boolean":  # by its number
+        return _cast(sql.cast(value.copy(), "INTEGER"), Column(column.name, "INTEGER"), to)
     made: exp.Expr = _try_cast(value, to)
     back: exp.Expr = _try_cast(made, column)
-    if place is not None and to.family != "boolean":
-        made, back = _cast_there(value, column, to)
     if (wanted := _CASTS.get(column.family, {}).get(to.family)) is None:
         return made
     whole = _MOST_DIGITS - to.decimals
     digits = rf"^[+-]?0*{f'[0-9]{{1,{whole}}}' if whole else '0'}(\.[0-9]{{0,{to.decimals}}}0*)?\z"
     return _made(wanted, digits=digits, value=value, made=made, back=back)
-
-
-def _cast_there(value: exp.Expr, column: Column, to: Column) -> tuple[exp.Expr, exp.Expr]:
-    """Return a value in another type, and that in the first one; NULL if out of bounds, as there is no TRY_CAST."""
-    number = sql.cast(value.copy(), f"DECIMAL({_MOST_DIGITS},{to.decimals})") if column.family == "text" else value
-    made = back = sql.cast(number.copy(), to.type)
-    if to.family == "float":
-        number, back = made, sql.cast(made.copy(), column.type)
-    bounds = bounds_of(column if to.family == "float" else to) or ()
-    if "float" in {column.family, to.family}:  # the largest whole number itself may not be a DOUBLE
-        low, high = (sql.double(min(float(bound), math.nextafter(2.0**63, 0))) for bound in bounds)
-    else:
-        low, high = map(exp.Literal.number, bounds)
-    fits = exp.Between(this=number.copy(), low=low, high=high)
-    return exp.Case().when(fits, made.copy()), exp.Case().when(fits.copy(), back.copy())
 
 
 def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int], list[str]]:
@@ -363,7 +322,7 @@ def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int]
     counts = [(exp.Count(this=before.copy()), exp.Count(this=after.copy())) for *_, before, after in read]
     lost = [exp.Sub(this=before, expression=after) for before, after in counts]
     query = exp.select(sql.count_rows(), *lost).from_(sql.aliased(source.relation, "source"))
-    ((rows, *numbers),) = source.holder.rows(query, "values that cannot be read as they are to be")
+    ((rows, *numbers),) = source.engine.rows(query, "values that cannot be read as they are to be")
     unread: dict[str, int] = {}
     idle = []
     for (name, rule, *_), number in zip(read, numbers, strict=True):
@@ -378,60 +337,3 @@ def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int]
         elif not number and not rule.makes:
             idle.append(name)
     return unread, idle
-
-
-# In warehouses: what all engines do alike
-
-_CASTS_ALIKE = {
-    "text": {"text", "integer", "decimal"},
-    "integer": {"text", "integer", "decimal", "float", "boolean"},
-    "decimal": {"text", "integer", "decimal", "boolean"},
-    "float": {"text", "integer", "boolean"},
-    "boolean": {"text", "integer"},
-    "date": {"text"},
-}
-"""By family of a column, the families that it is cast to."""
-
-
-_NOT_THERE = {
-    "lower": "which letters are capitals depends on its settings",
-    "null": "values are compared there with texts and numbers alone",
-    "date": "of formats it has those with %d, %m, %Y and maybe %H, %M, %S, each once, and other characters between",
-    "cast": "{} is not cast to {} there (of a text, decimal:. makes a DOUBLE, and date:%Y-%m-%d a date)",
-}
-
-
-def _is_alike(rule: Rule, column: Column, to: Column) -> bool:
-    """Return True if warehouses do by a rule exactly what DuckDB does."""
-    if rule.kind == "date":
-        letters = re.findall("%(.?)", rule.argument)
-        return {*"Ymd"} <= {*letters} <= _PARTS.keys() and len({*letters}) == len(letters)
-    if rule.kind != "cast":
-        return rule.kind != "lower" and (rule.kind != "null" or column.family in {"text", *NUMBERS})
-    if {column.family, to.family} <= {"integer", "decimal"}:  # with more digits they cannot be compared
-        largest = [most for _, most in filter(None, map(bounds_of, (column, to)))]
-        digits = max(len(most.partition(".")[0]) for most in largest)
-        return digits + max(column.decimals, to.decimals) <= _MOST_DIGITS
-    return column.type == to.type or (to.family in _CASTS_ALIKE.get(column.family, ()) and to.type != "FLOAT")
-
-
-def _date(rule: Rule, text: exp.Expr, to: Column, place: str | None) -> exp.Expr:
-    """Return the date or timestamp that a text is; NULL if there is no such day. Warehouses put it together."""
-    if place is None:
-        return sql.cast(_made("date", rule.argument, value=text), to.type)
-    columns = {"is_written": sql.matches(text, _pattern_of(rule.argument))}
-    for letter, column in _PARTS.items():
-        part = (text.copy(), sql.literal(_pattern_of(rule.argument, letter)), sql.literal(1))
-        is_there = f"%{letter}" in rule.argument
-        columns[column] = exp.func("REGEXP_EXTRACT", *part, dialect="duckdb") if is_there else sql.literal("0")
-    columns["DATE"] = sql.selected("prepare/date", "DATE", columns=columns)
-    return sql.selected("prepare/date", to.type, columns=columns)
-
-
-def _pattern_of(written: str, wanted: str = "") -> str:
-    """Return the pattern of a format of dates, with a group around the part of one letter."""
-    pattern = re.sub(r"(\\\s)+", lambda _: f"{_BLANK}+", re.escape(written), flags=re.ASCII)
-    for letter in _PARTS:
-        digits = "[0-9]{4}" if letter == "Y" else "(?:[0-9]{2}|[0-9](?![0-9]))"
-        pattern = pattern.replace(f"%{letter}", f"({digits})" if letter == wanted else digits)
-    return rf"^{_SPACE}*{_BLANK}*{pattern}{_BLANK}*{_SPACE}*\z"

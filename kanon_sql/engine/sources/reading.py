@@ -244,7 +244,9 @@ class _Reading(Files):
         """Raise unless each record of the files is a row, or was left out on request."""
         (rows,) = (kept,) = self.engine.row(sql.select_count(relation), "count the rows that were read")
         if self.layout.drops is not None:
-            (rows,) = self.engine.row(sql.select_count(self.query({}, whole=True).subquery()), "count all rows")
+            (rows,) = self.engine.row(
+                exp.select(sql.count_rows()).from_(self.query({}, whole=True).subquery()), "count all rows"
+            )
             if not self.as_text:
                 self.layout.say_left_out(rows - kept, self.path)
         # Lines are no fewer than records, but for quotes inside of values.

@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -176,10 +176,6 @@ class SparkWarehouse(Warehouse):
     def unused_view(self, wanted: str) -> exp.Table:
         views = (sql.relation(wanted if number == 1 else f"{wanted}_{number}") for number in count(1))
         return next(view for view in views if self.kind_of(view) is None)
-
-    def keep_view(self, create: exp.Create, title: str) -> None:
-        self.run(create, title)
-        self._named.append(create.this.copy())
 
     def definition_of(self, view: exp.Table) -> str:
         describe = exp.Command(this="DESCRIBE", expression=f"EXTENDED {render(view, self.dialect)}")

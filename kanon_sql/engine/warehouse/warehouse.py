@@ -129,9 +129,6 @@ class Warehouse(Engine, Protocol):
     def unused_view(self, wanted: str) -> exp.Table:
         """Return a name for a temporary view that the session does not have."""
 
-    def keep_view(self, create: exp.Create, title: str) -> None:
-        """Make a temporary view that stays until this is closed, whatever transactions end meanwhile."""
-
     def names_in_use(self) -> Iterable[str]:
         return (listed.name for listed in self.relations())
 

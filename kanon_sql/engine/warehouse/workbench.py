@@ -258,17 +258,6 @@ class Workbench(DuckDBEngine):
         self._show(mirror, table)
         return view
 
-    def keep_view(self, wanted: str, query: exp.Query, title: str) -> exp.Create:
-        """Make a temporary view in the warehouse that is known here from now on, and return the statement."""
-        view = self.warehouse.unused_view(wanted)
-        create = sql.create_view(view, query, temporary=True)
-        self.warehouse.keep_view(create, title)
-        if view.db:
-            schema = exp.Create(this=exp.Table(db=sql.identifier(view.db)), kind="SCHEMA", exists=True)
-            self._execute(schema, "the schema of temporary views")
-        self.mirror(view)
-        return create
-
     def is_sealed(self, relation: exp.Table) -> bool:
         mirror = self._mirrors.get(self._key(relation))
         return mirror is not None and mirror.sealed
