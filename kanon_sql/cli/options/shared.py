@@ -91,7 +91,7 @@ DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "d
 
 _SOURCE = (
     "A DuckDB, SQLite or data file (CSV, Parquet, JSON, Excel), a directory or pattern of files, an address "
-    "(postgresql://, spark:, sc://, mysql://, s3://, https:// ...), or - for CSV or JSON from stdin."
+    "(postgresql://, spark:, sc://, s3://, https:// ...), or - for CSV or JSON from stdin."
 )
 STANDARD = "-"
 """Stands for stdin as a source, and for stdout as a file."""
@@ -124,7 +124,7 @@ DpSourceArgument = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A DuckDB file; Parquet files; a warehouse: postgresql://, spark:, sc://; or another address: mysql://, "
+        help="A DuckDB file; Parquet files; a warehouse: postgresql://, spark:, sc://; or another address: "
         "s3://, https://. CSV, JSON and Excel are refused: the types of their columns are guessed from the values.",
         show_default=False,
     ),

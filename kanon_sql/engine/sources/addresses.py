@@ -1,4 +1,4 @@
-"""Addresses: databases and files that DuckDB reaches by an extension, and warehouses.
+"""Addresses: databases of SQLite, files on other machines, and warehouses.
 
 Every password and every setting of an address is a secret: no message, log, script or policy file has one.
 """
@@ -8,39 +8,26 @@ from __future__ import annotations
 import glob
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, unquote
 
 from kanon_sql.engine.files import is_in_private_directory, relative_path
 from kanon_sql.engine.keys import HIDDEN
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 SQLITE_HEAD = b"SQLite format 3\x00"
 _SQLITE = "sqlite:"
-_SERVERS = {
-    **dict.fromkeys(("mysql", "duckdb+mysql"), "mysql"),
-    **dict.fromkeys(("duckdb+postgres", "duckdb+postgresql"), "postgres"),
-}
-# The extension that reads files, the kind of secret that they need, and the extension that finds one, if any does.
+# By scheme, the extension of DuckDB that reads files there.
 _OBJECTS = {
-    **dict.fromkeys(("http", "https", "gs", "gcs", "r2"), ("httpfs", "", "")),
-    **dict.fromkeys(("s3", "s3a", "s3n"), ("httpfs", "s3", "aws")),
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), ("azure", "azure", "azure")),
-    "hf": ("httpfs", "huggingface", "httpfs"),
+    **dict.fromkeys(("http", "https", "gs", "gcs", "r2", "s3", "s3a", "s3n", "hf"), "httpfs"),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
 }
 _DATABASES = {".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
 _ONE_BY_ONE = {"http", "https"}  # which cannot list files
-_SERVER = re.compile(
-    r"[^:]+://((?P<user>[^:@/?#]*)(:(?P<password>[^@/?#]*))?@)?(?P<host>[^:@/?#\[]*)(:(?P<port>\d*))?"
-    r"(/(?P<database>[^@/?#]*))?(\?(?P<settings>[^#]*))?"
-)
 _PASSWORD = re.compile(r"(:/{0,2}[^/:@]*):.*@", re.DOTALL)  # up to the last @: it may have any sign, unescaped
 _NAME = r"[?&;#]\s*[^\s/?&;#=]+\s*="  # of a setting; not the ? of a pattern
 _SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
@@ -48,41 +35,27 @@ _SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
 
 @dataclass(frozen=True)
 class DatabaseAddress:
-    """An SQLite file, or a database on a server, which is attached for reading."""
+    """A database of SQLite, which is only read."""
 
-    kind: str  # sqlite, mysql or postgres
-    given: str = field(repr=False)
-    shown: str  # the address without secrets
-    schema: str | None  # where a table is looked for first
-    file: Path | None = None  # of SQLite
-    server: Mapping[str, str] = field(default_factory=dict)  # host, port, user and database
-    password: str = field(default="", repr=False)
-    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    given: str
+    file: Path
 
-    def connection(self, *, secret: bool) -> str:
-        """Return the server and the settings as the extension reads them; their values only with ``secret``."""
-        settings = self.settings if secret else dict.fromkeys(self.settings, HIDDEN)
-        quote = '"' if self.kind == "mysql" else "'"
-        escaped = {ord(sign): f"\\{sign}" for sign in ("\\", quote)}
-        given = {**self.server, **settings}.items()
-        return " ".join(f"{name}={quote}{value.translate(escaped)}{quote}" for name, value in given if value)
+    @property
+    def shown(self) -> str:
+        return str(self.file)
 
 
 @dataclass(frozen=True)
 class ObjectAddress:
-    """Data files on another machine; ``*`` in ``given`` may stand for several, but not on the web."""
+    """Data files on another machine; ``*`` may stand for several, but not on the web. An address has no secrets."""
 
-    given: str = field(repr=False)
-    shown: str
-    path: PurePosixPath  # without settings
+    given: str
+    path: PurePosixPath
     extension: str
-    secret: str  # the kind that DuckDB looks for; "" if it cannot find any
-    finder: str  # the extension that does
 
     @property
-    def is_signed(self) -> bool:
-        """True if the address has secrets."""
-        return self.given != self.shown
+    def shown(self) -> str:
+        return self.given
 
 
 Address = DatabaseAddress | ObjectAddress
@@ -99,19 +72,20 @@ def place_of(source: Any) -> Address | Path | None:  # noqa: ANN401 - accepts an
     scheme = _scheme(text)
     if text.startswith(_SQLITE):
         return sqlite_at(Path(_split(text)[1] or ""))
-    if scheme in _SERVERS:
-        return _server(scheme, text)
     if scheme in _OBJECTS:
         return _object(scheme, text)
     if scheme:
-        raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
+        raise UsageError(
+            f"{scheme} sources are not read by kanon: copy the table to a DuckDB file (ATTACH, CREATE TABLE ... AS) "
+            "or a Parquet file, or give a connection of DuckDB that has it attached."
+        )
     return Path(text)
 
 
 def sqlite_at(path: Path) -> DatabaseAddress:
     if not path.is_file():
         raise SourceError(f"{path} does not exist.")
-    return DatabaseAddress("sqlite", f"{_SQLITE}{path}", str(path), "main", path)
+    return DatabaseAddress(f"{_SQLITE}{path}", path)
 
 
 def _scheme(text: str) -> str:
@@ -175,44 +149,22 @@ def seen_from(directory: Path, source: str) -> str:
 
 def is_remote(source: str) -> bool:
     """Return True if a source is on another machine, from which TAB offers nothing."""
-    return _scheme(source) in {*_SERVERS, *_OBJECTS}
-
-
-def _server(scheme: str, text: str) -> DatabaseAddress:
-    kind, match = _SERVERS[scheme], _SERVER.fullmatch(text)
-    settings = {} if match is None else dict(parse_qsl(match["settings"] or "", keep_blank_values=True))
-    if match is None or not all(setting.isidentifier() for setting in settings):
-        raise UsageError(
-            f"A {scheme} source is written {scheme}://USER@HOST:PORT/DATABASE?SETTING=VALUE. A password in it, which "
-            "is better left to the environment, has special characters as %40 (for @), %2F (/), %3A (:), %23 (#) and "
-            "%3F (?)."
-        )
-    named = {name: unquote(value or "") for name, value in match.groupdict().items()}
-    database = named["database"]
-    server = {
-        **{name: named[name] for name in ("host", "port", "user")},
-        "database" if kind == "mysql" else "dbname": database,
-    }
-    schema = "public" if kind == "postgres" else database or None
-    shown = without_secrets(text)
-    return DatabaseAddress(kind, text, shown, schema, None, server, named["password"], settings)
+    return _scheme(source) in _OBJECTS
 
 
 def _object(scheme: str, text: str) -> ObjectAddress:
-    if scheme in _ONE_BY_ONE:
-        if "@" in text.split("/")[2]:
-            raise UsageError(
-                f"A password in a {scheme} address would be in logs and scripts: make a secret of DuckDB instead "
-                "(CREATE PERSISTENT SECRET ... TYPE http), and leave it out here."
-            )
-        if "*" in text.partition("?")[0]:
-            raise UsageError(f"{scheme} cannot list files, so that * stands for nothing: name one file.")
-    shown = without_secrets(text)
-    has_settings = scheme in _ONE_BY_ONE or shown != text  # elsewhere ? stands for a character
-    path = PurePosixPath((text.partition("?")[0] if has_settings else text).partition("://")[2])
+    is_web, shown = scheme in _ONE_BY_ONE, without_secrets(text)
+    if shown != text or (is_web and ("?" in text or "@" in text.split("/")[2])):
+        raise UsageError(
+            f"{shown} has a password or settings, which would be in logs and scripts: make a secret of DuckDB instead "
+            "(CREATE PERSISTENT SECRET), and leave them out here; or fetch the file first."
+        )
+    if is_web and "*" in text:
+        raise UsageError(f"{scheme} cannot list files, so that * stands for nothing: name one file.")
+    path = PurePosixPath(text.partition("://")[2])
     if path.suffix.lower() in _DATABASES:
-        raise UsageError(f"{shown} is a database, and only data files are read from there: fetch the file first.")
-    return ObjectAddress(text, shown, path, *_OBJECTS[scheme])
+        raise UsageError(f"{text} is a database, and only data files are read from there: fetch the file first.")
+    return ObjectAddress(text, path, _OBJECTS[scheme])
 
 
 def warehouse_of(source: Any) -> Literal["postgres", "spark"] | None:  # noqa: ANN401 - as above

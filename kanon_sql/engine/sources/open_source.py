@@ -32,7 +32,7 @@ from kanon_sql.engine.sources.data_files import FrameKind, read_file, read_frame
 from kanon_sql.engine.sources.layout import CSV, EXCEL, NOT_STATED, READERS, Layout, layout_of, stated
 from kanon_sql.engine.sources.lines import read_by_library
 from kanon_sql.engine.sources.reading import FileRead
-from kanon_sql.engine.sources.remote import attached, read_objects
+from kanon_sql.engine.sources.remote import read_objects
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
 from kanon_sql.errors import SourceError, UsageError, VerificationError
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
-_OF_THE_SERVER = {"information_schema", "pg_catalog", "performance_schema"}
 _SMALL = 1 << 22  # bytes of a text that one thread reads as fast as several
 _NO_FILE = FileRead(exp.Create(), (), NOT_STATED)
 RELEASES = "releases"
@@ -405,25 +404,16 @@ def is_database(path: Path) -> bool:
 
 
 def _find_table(
-    engine: DuckDBEngine,
-    wanted: str | None,
-    place: str,
-    catalog: str | None = None,
-    schema: str | None = None,
-    *,
-    original: bool = False,
+    engine: DuckDBEngine, wanted: str | None, place: str, catalog: str | None = None, *, original: bool = False
 ) -> tuple[exp.Table, str]:
     """Return a table by its name, and the name as it is; None stands for the only table.
 
-    ``schema`` is looked into first. Releases do not count if an ``original`` is wanted.
+    Releases do not count if an ``original`` is wanted.
     """
-    if catalog is None:
-        listed = _listed(engine)
-    else:
+    listed = _listed(engine)
+    if catalog is not None:
         rows = engine.rows(sql.statement("catalog/tables"), "find the table")
-        listed = [row for row in rows if row[0] == catalog and row[1] not in _OF_THE_SERVER]
-    if "." not in (wanted or ""):
-        listed = [row for row in listed if row[1] == schema] or listed
+        listed = [row for row in rows if row[0] == catalog]
     return chosen_table(listed, wanted, place, (lambda: _releases(engine)) if original else None)
 
 
@@ -479,15 +469,9 @@ def _read(
         relation, kind = read_frame(engine, source, table)
         return Source(engine, relation, f"the {kind} table", frame_kind=kind)
     relation = engine.temporary_name("kanon_source")
-    if isinstance(place, DatabaseAddress) and place.file is not None:
+    if isinstance(place, DatabaseAddress):
         found = read_by_library(engine, place.file, relation, Layout(format="sqlite", sheet=table))
         return Source(engine, relation, str(found.sheet), found.columns, setup=(found.create,), address=place)
-    if isinstance(place, DatabaseAddress):
-        with attached(engine, place) as (catalog, statements):
-            original, name = _find_table(engine, table, place.shown, catalog, place.schema)
-            create = sql.create_table(relation, exp.select("*").from_(original), temporary=True)
-            engine.run(create, "read the table")
-        return Source(engine, relation, name, setup=(*statements, create), address=place)
     if table is not None:
         path = place if isinstance(place, Path) else Path(place.path)
         if path.is_dir() or reader_of(path, layout.over(usual)) != EXCEL:
@@ -498,5 +482,5 @@ def _read(
         name = read.sheet or place.name
         return Source(engine, relation, name, read.columns, file=place, read=read, setup=(read.create,))
     read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
-    name, setup = read.sheet or place.path.name, (*before, read.create)
+    name, setup = read.sheet or place.path.name, (before, read.create)
     return Source(engine, relation, name, read.columns, read=read, setup=setup, address=place)

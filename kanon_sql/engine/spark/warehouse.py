@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
