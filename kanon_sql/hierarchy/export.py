@@ -21,11 +21,11 @@ from kanon_sql.engine.sources.open_source import Source, is_database, open_datab
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy, stored_hierarchies
+from kanon_sql.hierarchy.given import make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
-from kanon_sql.hierarchy.spec import FileRule, as_given, parse_rule
+from kanon_sql.hierarchy.spec import FileRule, GivenHierarchies, as_given, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -140,7 +140,7 @@ def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
 
 def _made(opened: Source, name: str, rule: Given | None) -> Exportable:
     (column,) = resolve_columns([name], opened.columns, opened.name)
-    given = GivenHierarchies({} if rule is None else {column.name: rule})
+    given = GivenHierarchies(hierarchies={} if rule is None else {column.name: rule})
     hierarchy = make_hierarchy(opened, column, given)
     shape = shape_of_hierarchy(opened.engine, hierarchy)
     if hierarchy.chosen:

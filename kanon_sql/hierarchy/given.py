@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -41,13 +40,14 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.formats.rows import HierarchyRows
     from kanon_sql.hierarchy.rules import BuiltRule, ColumnExtremes
-    from kanon_sql.hierarchy.spec import Given, Rule
+    from kanon_sql.hierarchy.spec import GivenHierarchies, Rule
 
 
 SCHEMA = "kanon"
@@ -101,32 +101,7 @@ def _kept_statements(hierarchy: Hierarchy, query: exp.Query, *, replace: bool) -
     return [schema, *([sql.drop(table)] if replace else []), create, comment]
 
 
-class HierarchySettings(Protocol):
-    """The part of a policy that is about hierarchies."""
-
-    @property
-    def hierarchies(self) -> Mapping[str, Given]:
-        """For columns that have one given, its rule, its file or its levels."""
-
-    @property
-    def hierarchy_directory(self) -> Path | None:
-        """A directory with hierarchy files."""
-
-    @property
-    def directory(self) -> Path:
-        """Where relative paths start from."""
-
-
-@dataclass(frozen=True)
-class GivenHierarchies:
-    """Hierarchies that are given without a policy."""
-
-    hierarchies: Mapping[str, Given] = field(default_factory=dict)
-    hierarchy_directory: Path | None = None
-    directory: Path = field(default_factory=Path)
-
-
-def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> list[Column]:
+def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> list[Column]:
     """Return those columns of which a hierarchy was given or is stored; none is chosen for a sensitive column."""
     if not columns:
         return []
@@ -134,7 +109,7 @@ def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Hi
     return [column for column in columns if column.name in given or folded(column.name) in stored]
 
 
-def make_hierarchies(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> tuple[Hierarchy, ...]:
+def make_hierarchies(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> tuple[Hierarchy, ...]:
     """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one."""
     engine = source.engine
     given = given_rules(source, columns, policy)
@@ -169,12 +144,12 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
     return tuple(make(column) for column in columns)
 
 
-def make_hierarchy(source: Source, column: Column, policy: HierarchySettings) -> Hierarchy:
+def make_hierarchy(source: Source, column: Column, policy: GivenHierarchies) -> Hierarchy:
     (hierarchy,) = make_hierarchies(source, [column], policy)
     return hierarchy
 
 
-def given_rules(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> dict[str, Rule]:
+def given_rules(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> dict[str, Rule]:
     """Return the rules that a policy gives these columns: by name, else by a file in its directory."""
     rules: dict[str, Rule] = {}
     if policy.hierarchy_directory is not None:

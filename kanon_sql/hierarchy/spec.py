@@ -124,6 +124,24 @@ def all_given(hierarchies: Mapping[str, Any]) -> dict[str, Given]:
     return {column: as_given(hierarchy) for column, hierarchy in hierarchies.items()}
 
 
+@dataclass(frozen=True, kw_only=True)
+class GivenHierarchies:
+    """Hierarchies that are given for the columns of a table.
+
+    Attributes:
+        hierarchies: by column, its rule or file; or, from Python, a mapping or a data frame.
+        hierarchy_directory: has files for columns without one.
+        directory: where relative paths start from.
+    """
+
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)
+    hierarchy_directory: Path | None = None
+    directory: Path = field(default_factory=Path, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
+
+
 def by_column_or_directory(hierarchies: Hierarchies | None) -> tuple[dict[str, Given], Path | None]:
     """Return the hierarchies that a public call names by column, and the directory that it names instead."""
     if hierarchies is None or isinstance(hierarchies, Mapping):

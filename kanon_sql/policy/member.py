@@ -6,22 +6,21 @@ In kanon.toml the settings of a member are sections; of several tables, each has
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from kanon_sql.engine.files import relative_path
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import PolicyError
-from kanon_sql.hierarchy.spec import all_given, rule_text
+from kanon_sql.hierarchy.spec import GivenHierarchies, rule_text
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import checked, column_names, moved_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from kanon_sql.engine.sources.preparing import Rules
-    from kanon_sql.hierarchy.spec import Given
 
 ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
 """Settings that are lists of columns."""
@@ -32,34 +31,29 @@ BY_COLUMN = ("prepare", "hierarchies", "publish", "levels")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemberPolicy:
+class MemberPolicy(GivenHierarchies):
     """What is required of a table.
 
     Attributes:
         columns: the roles of its columns.
-        hierarchies: for columns that have one given, its rule or file; or, from Python, a mapping or a data frame.
         publish: for columns that are kept, the rules by which they are published.
         levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
         prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
-        directory: where relative paths start from.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
-    hierarchies: Mapping[str, Given] = field(default_factory=dict)
-    hierarchy_directory: Path | None = None
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     prepare: Mapping[str, Rules] = field(default_factory=dict)
-    directory: Path = field(default_factory=Path, compare=False)
 
     how_to_count: ClassVar[str] = (
         'Count people with {option} (entity = ...); or, where rows are meant, with --count rows (count = "rows").'
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         publish = {column: _publish_rules(texts, column) for column, texts in self.publish.items()}
         object.__setattr__(self, "prepare", rules_of(self.prepare))
-        object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
         object.__setattr__(self, "levels", levels_of(self.levels))
         object.__setattr__(self, "publish", publish)
 

@@ -202,9 +202,7 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
     ]
     alone = {key.columns[0] for key in declared if len(key.columns) == 1}
     named = [column for column in columns if column.name not in alone and _may_be_key(column)]
-    values = [sql.column(column.name, "source") for column in named]
-    counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
-    query = exp.select(sql.count_rows(), *counts).from_(sql.aliased(relation, "source"))
+    query = sql.select_counts(relation, [sql.column(column.name, "source") for column in named])
     ((rows, *numbers),) = database.holder.rows(query, f"rows and keys of {table[1]}")
     unique = [
         column.name

@@ -208,28 +208,21 @@ class Profile:
             where: how the table is named in commands that are shown: its file, or a database and a table.
             origin: the table, as the file names it; without it, commands have to.
         """
-        return _policy_of_table(self, k=k, into=into, out=out, where=where, origin=origin)
-
-
-def _policy_of_table(
-    profile: Profile, *, k: int | None, into: str | None, out: str | None, where: Sequence[str], origin: Origin | None
-) -> str:
-    """Return the policy of one table; see ``Profile.to_toml``."""
-    parts = [
-        FIRST_LINE,
-        *commented(f"What a release of {profile.table} must be.", HEAD.format(also="")),
-        *source_lines(origin),
-        *_prepared(profile),
-        *column_lines(profile),
-        *hierarchy_lines(profile, where),
-        *section_lines("privacy", {"k": K.default if k is None else k}, {"k": K}),
-        *commented(_HOW_LARGE),
-        *_models(profile),
-        *search_lines(),
-        _LOCAL,
-        *_release(into, out),
-    ]
-    return "".join(parts)
+        parts = [
+            FIRST_LINE,
+            *commented(f"What a release of {self.table} must be.", HEAD.format(also="")),
+            *source_lines(origin),
+            *_prepared(self),
+            *column_lines(self),
+            *hierarchy_lines(self, where),
+            *section_lines("privacy", {"k": K.default if k is None else k}, {"k": K}),
+            *commented(_HOW_LARGE),
+            *_models(self),
+            *search_lines(),
+            _LOCAL,
+            *_release(into, out),
+        ]
+        return "".join(parts)
 
 
 def _prepared(profile: Profile) -> Iterable[str]:
