@@ -78,7 +78,7 @@ class ColumnFigures:
         uniques: rows that are alone with their value.
         largest: rows of the most frequent value.
         separation: the share of pairs of rows that differ in the column; None if there is no pair.
-        average_length, longest: characters of the distinct values.
+        average_length: characters of the distinct values.
         shares: by the name of a pattern, the share of the distinct values that are of it.
     """
 
@@ -91,7 +91,6 @@ class ColumnFigures:
     largest: int = 0
     separation: float | None = None
     average_length: float = 0.0
-    longest: int = 0
     shares: Mapping[str, float] = field(default_factory=dict)
     years: Years = field(default_factory=Years)
     spelling: Spelling = field(default_factory=Spelling)
@@ -152,7 +151,6 @@ def _aggregates(column: Column, this_year: int) -> dict[str, exp.Expr]:
     }
     if not has_inner_values(column):
         found["average_length"] = exp.Avg(this=exp.Length(this=text.copy()))
-        found["longest"] = exp.Max(this=exp.Length(this=text.copy()))
     if has_patterns(column):
         found |= {pattern.kind: sql.where(sql.count_rows(), looks_like(pattern)) for pattern in PATTERNS}
     if column.family in {*_WITH_DECIMALS, "text"}:
@@ -206,7 +204,7 @@ def _figures(
         years = Years(int(answers["plausible"]) / values, int(answers["long_ago"]) / values, spread)
     return ColumnFigures(
         *(rows, nulls, distinct, looked_at),
-        **{name: int(answers.get(name, 0)) for name in ("classes", "uniques", "largest", "longest")},
+        **{name: int(answers.get(name, 0)) for name in ("classes", "uniques", "largest")},
         separation=1 - alike / pairs if pairs else None,
         average_length=float(answers.get("average_length", 0)),
         shares=shares,

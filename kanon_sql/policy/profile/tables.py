@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.engine.sources.open_source import OpenDatabase
+    from kanon_sql.engine.sources.open_source import OpenDatabase, Source
     from kanon_sql.policy.destination import Origin
     from kanon_sql.policy.profile.database import DatabaseProfile, TableProfile, TableReference
     from kanon_sql.policy.profile.result import Profile
@@ -179,9 +179,8 @@ def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> Tabl
     keys = ways.keys()
     found = {}
     for one in proposed:
-        entity = one.person if one.rows != "people" and isinstance(one.person, str) else None
-        of_columns = profile_of(database.source(tables[one.table.name]), entity=entity, sample=sample)
-        found[one.table.name] = _with_roles(replace(one, key=keys.get(one.table.name)), of_columns, ways)
+        name = one.table.name
+        found[name] = _with_roles(replace(one, key=keys.get(name)), database.source(tables[name]), ways, sample)
     every = (found.get(one.name) or TableProposal(one, "undecided") for one in profile.tables)
     return TablesProposal(profile.source, tuple(every))
 
@@ -311,34 +310,28 @@ def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
     return TableProposal(table, rows if other is None else "undecided", person, notes=tuple(notes))
 
 
-def _with_roles(one: TableProposal, profile: Profile, ways: _Ways) -> TableProposal:
+def _with_roles(one: TableProposal, source: Source, ways: _Ways, sample: int | None) -> TableProposal:
     """Return a proposal with the roles of its columns, but those that become pseudonyms."""
     column = one.person.column if isinstance(one.person, Through) else one.person
-    names_rows = {
+    left_out = {
         name: "it is a key, and names a row" for key in one.table.keys if len(key.columns) == 1 for name in key.columns
     }
-    names_rows |= {
+    left_out |= {
         name: f"it refers to {reference.to_table} in another way than the one to a person that was taken, and names a "
         "row of it"
         for reference in ways.references
         if reference.table == one.table.name and ways.tables[reference.to_table].persons
         for name in reference.columns
     }
+    pseudonyms = {name: "it becomes a pseudonym" for name in (column, one.key) if name is not None}
+    entity = column if one.rows != "people" and column == one.person else None
+    profile = profile_of(source, entity=entity, sample=sample, left_out=left_out | pseudonyms)
     columns = tuple(
         replace(each, hints=tuple(map(without_rules, each.hints)))
-        if each.role in {"identifying", "quasi-identifying"} or each.name not in names_rows
-        else replace(each, role="identifying", reason=names_rows[each.name], hints=())
         for each in profile.columns
-        if each.name not in {column, one.key}
+        if each.name not in pseudonyms
     )
-    known = {each.name for each in columns if each.role == "quasi-identifying"}
-    own = replace(
-        profile,
-        entity=None,
-        columns=columns,
-        hierarchies={name: rule for name, rule in profile.hierarchies.items() if name in known},
-    )
-    return replace(one, profile=own)
+    return replace(one, profile=replace(profile, entity=None, columns=columns))
 
 
 def write_tables_proposal(
