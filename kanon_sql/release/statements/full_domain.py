@@ -19,9 +19,9 @@ from kanon_sql.release.publication import GENERALIZED, as_published
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
@@ -101,19 +101,8 @@ class FullDomainStatements(Statements):
         publication = self.publication
         levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
         hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
-        selected: list[exp.Expr] = []
-        joins: list[tuple[exp.Expr, exp.Expr]] = []
-        for column in publication.columns:
-            level = levels.get(column.name, 0)
-            if level == 0:
-                selected.append(as_published(column))
-            elif level == hierarchies[column.name].height:
-                selected.append(sql.named(sql.literal(hierarchies[column.name].root), column.name))
-            else:
-                lookup = lookups[column.name]
-                selected.append(sql.named(sql.column(level_name(level), lookup.name), column.name))
-                value = looked_up(sql.column(column.name, "source"), column)
-                joins.append((lookup, sql.same(value, sql.column(VALUE, lookup.name), column.family)))
+        named = [(column, column.name) for column in publication.columns]
+        selected, joins = labelled(named, hierarchies, levels, lookups)
         if (entity := publication.roles.entity) is not None:
             selected.append(sql.named(sql.column(entity.name, "source"), publication.entity_name))
         return sql.select(
@@ -131,6 +120,34 @@ class FullDomainStatements(Statements):
                 "Which classes have k rows by any few columns (--known) is found from the rows that the table has now, "
                 "and a view shows what it will have: make a table or a file, or leave --known out."
             )
+
+
+def labelled(
+    columns: Iterable[tuple[Column, str]],
+    hierarchies: Mapping[str, Hierarchy],
+    levels: Mapping[str, int],
+    lookups: Mapping[str, exp.Table],
+    table: str = "source",
+) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
+    """Return columns of a table as they are published at levels of their hierarchies, and the joins to the labels.
+
+    Each column comes with the name that it is published by, which hierarchies, levels and lookups have too.
+    """
+    selected: list[exp.Expr] = []
+    joins: list[tuple[exp.Expr, exp.Expr]] = []
+    for column, name in columns:
+        hierarchy, level = hierarchies.get(name), levels.get(name, 0)
+        if hierarchy is None or level == 0:
+            value = as_published(column, table)
+            selected.append(value if value.alias_or_name == name else sql.named(value.unalias(), name))
+        elif level == hierarchy.height:
+            selected.append(sql.named(sql.literal(hierarchy.root), name))
+        else:
+            lookup = lookups[name]
+            selected.append(sql.named(sql.column(level_name(level), lookup.alias_or_name), name))
+            value = looked_up(sql.column(column.name, table), column)
+            joins.append((lookup, sql.same(value, sql.column(VALUE, lookup.alias_or_name), column.family)))
+    return selected, joins
 
 
 def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:

@@ -17,19 +17,18 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import Closing, Column, closed_on_error, resolve_columns
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.engine.equality import looked_up, require_identity
+from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
 from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import make_hierarchies
 from kanon_sql.hierarchy.vocabulary import is_number, parts_of_name
 from kanon_sql.policy.gate import pass_before
 from kanon_sql.policy.roles import NamedColumns, Roles, assign_roles
 from kanon_sql.policy.tables import Through
 from kanon_sql.release.pseudonyms import require_canonical
-from kanon_sql.release.publication import as_published
+from kanon_sql.release.statements.full_domain import labelled
 from kanon_sql.release.tables.views import views_of_release
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
@@ -217,22 +216,12 @@ class OpenedTables(Closing):
         self, member: Member, levels: Mapping[str, int]
     ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
         """Return the published columns of a table but its keys, with labels for values; and the joins to the labels."""
-        columns, joins = list[exp.Expr](), list[tuple[exp.Expr, exp.Expr]]()
-        hierarchies = dict(zip(member.quasi_identifiers, member.hierarchies, strict=True))
-        others = [one for one in member.published if one not in hierarchies and one.name not in member.key_names]
-        for column in (*hierarchies, *others):
-            name, hierarchy = member.names[column.name], hierarchies.get(column)
-            if hierarchy is None or (level := levels[name]) == 0:
-                value = sql.qualified(as_published(column).unalias(), member.name)
-            elif level == hierarchy.height:
-                value = sql.literal(hierarchy.root)
-            else:
-                value = sql.column(level_name(level), name)
-                found = looked_up(of_table(member, column.name), column)
-                same = sql.same(found, sql.column(VALUE, name), column.family)
-                joins.append((sql.aliased(hierarchy.readable, name), same))
-            columns.append(sql.named(value, name))
-        return columns, joins
+        hierarchies = dict(zip(member.labels, member.hierarchies, strict=True))
+        kept = [one for one in member.published if one not in member.quasi_identifiers]
+        columns = [*member.quasi_identifiers, *(one for one in kept if one.name not in member.key_names)]
+        lookups = {name: sql.aliased(one.readable, name) for name, one in hierarchies.items()}
+        named = [(column, member.names[column.name]) for column in columns]
+        return labelled(named, hierarchies, levels, lookups, member.name)
 
 
 class Temporary:
@@ -468,8 +457,8 @@ def _is_key_of_its_own(member: Member, column: Column) -> bool:
     return int(known) == int(values)
 
 
-def _counted_values(member: Member, column: Column) -> tuple[int, int]:
-    """Return the number of rows of a table with a value in a column, and of different values.
+def _counted_values(member: Member, column: Column) -> tuple[int, int, int]:
+    """Return the number of rows of a table, of those with a value in a column, and of different values.
 
     Integers that lie close together are counted by a bit for each, in a tenth of the time.
     """
@@ -481,9 +470,9 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int]:
         if known and most - least < min(_BITS_OF_A_KEY * known, _MOST_BITS):
             bits = exp.Anonymous(this="BITSTRING_AGG", expressions=[own, sql.literal(least), sql.literal(most)])
             values = exp.Anonymous(this="BIT_COUNT", expressions=[bits])
-    query = exp.select(rows.copy(), values).from_(member.relation.copy())
-    known, different = engine.row(query, f"does {column.name} tell the rows of {member.name} apart?")
-    return int(known), int(different)
+    query = exp.select(sql.count_rows(), rows.copy(), values).from_(member.relation.copy())
+    everything, known, different = engine.row(query, f"does {column.name} tell the rows of {member.name} apart?")
+    return int(everything), int(known), int(different)
 
 
 def _require_keys(opened: OpenedTables, member: Member) -> None:
@@ -491,14 +480,12 @@ def _require_keys(opened: OpenedTables, member: Member) -> None:
     name, reference = member.name, member.reference
     for key in (key for key in member.keys if key.domain[0] == name):
         column, is_person = key.column, key.domain[1] == _PEOPLE
-        rows, values = _counted_values(member, column)
-        if not is_person:
-            (everything,) = member.source.engine.row(sql.select_count(member.relation), f"rows of {name}")
-            if everything != rows:
-                raise UsageError(
-                    f"{name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is to be "
-                    "its key: give them one, or leave key out if no other table refers to it."
-                )
+        everything, rows, values = _counted_values(member, column)
+        if not is_person and everything != rows:
+            raise UsageError(
+                f"{name}: {counted(everything - rows, 'row')} without a value of {column.name!r}, which is to be its "
+                "key: give them one, or leave key out if no other table refers to it."
+            )
         if rows != values:
             raise UsageError(
                 f"{name}: {rows - values:,} of the {rows:,} values of {column.name!r}, which is to be its "
