@@ -112,6 +112,16 @@ def test_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., En
     assert schemas == (0,)
 
 
+def test_empty_tables_have_an_empty_release(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a name of the fixture
+    assert kanon("anonymize", "--policy", "clinic.toml").code == 0
+    assert kanon("check", "--policy", "clinic.toml").code == 0
+    with duckdb.connect(str(clinic)) as connection:
+        assert connection.execute("SELECT count(*) FROM released.patients").fetchone() == (0,)
+
+
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -136,6 +146,7 @@ def test_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., En
         (("report", "--policy", "clinic.toml", "--out", "x.html"), "--report FILE writes it"),
         (("measure", "clinic.duckdb", "patients", "--policy", "clinic.toml"), "policy of several tables"),
         (("anonymize", "--policy", "clinic.toml", "--into-schema", "main"), "that are to be anonymized"),
+        (("anonymize", "--policy", "clinic.toml", "--file-format", "parquet"), "--file-format is for the files of"),
     ],
 )
 def test_refused(kanon: Callable[..., Ended], arguments: tuple[str, ...], message: str) -> None:

@@ -235,6 +235,7 @@ def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any], output:
     from kanon_sql.release.tables.anonymize import anonymize_tables
 
     policy = requested.of_several(said)
+    _require_directory(said["file_format"], policy.out_directory)
     written = [policy.out, policy.out_directory, policy.backup or None]
     if not (any(written) or policy.into_schema or policy.in_place or output.sql or said["dry_run"]):
         raise UsageError("Say where the release should go: --into-schema, --out, --out-dir or --in-place; or --sql.")
@@ -273,6 +274,11 @@ def _anonymize_several(requested: RequestedPolicy, said: dict[str, Any], output:
         if published is not None and published.not_remembered is not None:
             talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
     output.show(release.summary(published), print_tables, release, found, published)
+
+
+def _require_directory(file_format: str | None, out_directory: Path | None) -> None:
+    if file_format is not None and out_directory is None:
+        raise UsageError("--file-format is for the files of --out-dir: give both, or leave it out.")
 
 
 def _published(release: TablesRelease, said: dict[str, Any]) -> PublishedTables:

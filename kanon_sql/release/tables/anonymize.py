@@ -287,7 +287,7 @@ def _find(release: TablesRelease) -> None:
     release.rows.make()
     release.found = slice(begin, len(statements))
     release.counts, release.people_out = tuple(release.rows.counts()), release.rows.people_out()
-    if release.people_out < k:
+    if release.people_out < k and release.people_in:
         raise NoSolutionError(
             f"Fewer than {k:,} people would be left in the tables, so that none is released: lower k, lower "
             "--max-suppressed, or take more people."
