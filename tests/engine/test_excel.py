@@ -126,8 +126,8 @@ def test_dates_that_count_from_1904(in_tmp: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
-        ([("a", None, "c"), (1, 2, 3)], SourceError, "column B has a value in row 2 and no name"),
-        ([("Patients",), ("a", "b"), (1, 2)], SourceError, "column B has a value in row 2 and no name"),
+        ([("a", None, "c"), (1, 2, 3)], SourceError, "column 2 has a value in row 2 and no name"),
+        ([("Patients",), ("a", "b"), (1, 2)], SourceError, "column 2 has a value in row 2 and no name"),
         ([("a", "b"), ("x", "b"), ("x", "y")], UsageError, "1 of its 2 names could be values"),
         ([(31, "x"), (32, "y")], UsageError, "may be a row, and not the header: 1 of its 2 names"),
         ([], SourceError, "no header and no rows"),
@@ -152,7 +152,7 @@ def test_merged_cells_are_refused(in_tmp: Path) -> None:
     book = load_workbook(path)
     book["Sheet1"].merge_cells("A2:A3")
     book.save(path)
-    with pytest.raises(SourceError, match="cells A2:A3 are merged"):
+    with pytest.raises(SourceError, match="cells of row 2 are merged"):
         rows_of(path)
 
 
@@ -208,7 +208,7 @@ def test_a_layout_that_is_stated(in_tmp: Path) -> None:
     path = written(
         in_tmp / "t.xlsx", ("Report of May",), (), (None, "n", "n"), (0, 5, "x"), (1, 6, "y"), ("Total", 11), ()
     )
-    with pytest.raises(SourceError, match=r"column B has a value in row 3 and no name.*header=ROW"):
+    with pytest.raises(SourceError, match=r"column 2 has a value in row 3 and no name.*header=ROW"):
         rows_of(path)
     assert rows_of(DataFile(path, header=3, skip_footer=1)) == (
         {"column_1": "BIGINT", "n": "BIGINT", "n_2": "VARCHAR"},
@@ -249,7 +249,7 @@ def test_a_script_reads_the_lines_that_the_command_in_it_writes(in_tmp: Path) ->
     source = open_source("a b.xlsx")
     with source.engine:
         text = script(source.setup, "duckdb")
-    assert "python -m kanon_sql.engine.sources.lines 'a b.xlsx' 'a b.xlsx.jsonl' */" in text
+    assert "write the rows of a b.xlsx as lines of JSON" in text
     write_lines(path, in_tmp / "a b.xlsx.jsonl", Layout(sheet="Sheet1"))
     with closing(duckdb.connect()) as plain:
         plain.execute(text)

@@ -853,7 +853,7 @@ CASES = [
         "excel, value without name",
         sheet_of(["a", "b"], [1, "x", "Notiz"], [2, "y"]),
         None,
-        refused="column C",
+        refused="column 3",
         suffix=".xlsx",
     ),
     Case(

@@ -83,7 +83,7 @@ def test_the_script_of_an_sqlite_table_can_be_run(clinic: Path, in_tmp: Path) ->
     opened = open_source("clinic.sqlite", "old")
     with opened.engine:
         text = script(opened.setup, "duckdb")
-    assert "python -m kanon_sql.engine.sources.lines clinic.sqlite clinic.sqlite.jsonl format=sqlite sheet=old" in text
+    assert "write the rows of clinic.sqlite as lines of JSON" in text
     write_lines(clinic, in_tmp / "clinic.sqlite.jsonl", DataFile("x", format="sqlite", sheet="old").layout)
     with closing(duckdb.connect()) as plain:
         plain.execute(text)

@@ -33,7 +33,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -63,6 +63,7 @@ def read_file(
     *,
     usual: Layout = NOT_STATED,
     as_text: bool = False,
+    texts: Collection[str] = (),
 ) -> FileRead:
     """Make a data file a relation.
 
@@ -72,7 +73,8 @@ def read_file(
 
     The ``layout`` is stated of this file, and ``usual`` of files in general, whatever their format. ``likely`` is that
     of the file beside it: its decimal sign is taken, and its encoding is tried if the file is not UTF-8. With
-    ``as_text``, values of CSV stay as they are written, and those of JSON that would be floats or dates.
+    ``as_text``, values of CSV stay as they are written, and those of JSON that would be floats or dates; columns of CSV
+    that are ``texts`` stay so too.
     """
     pattern = _pattern(path, layout.over(usual))
     reader = reader_of(Path(pattern) if path.is_dir() else path, layout.over(usual))
@@ -88,14 +90,14 @@ def read_file(
     if reader == CSV:
         layout = layout.over(Layout(decimal_separator=likely.decimal_separator))
     if reader in {CSV, JSON} and layout.encoding is None:
-        texts = [file for file in files if file.is_file()]
-        found = next(filter(None, map(marked_encoding, texts)), None)
-        if found is None and likely.encoding is not None and not all(map(is_utf8, texts)):
+        at_hand = [file for file in files if file.is_file()]
+        found = next(filter(None, map(marked_encoding, at_hand)), None)
+        if found is None and likely.encoding is not None and not all(map(is_utf8, at_hand)):
             found = likely.encoding
         layout = replace(layout, encoding=found)
     try:
         with as_plain_text(engine, pattern, files, layout) as (plain, copies, name_original):
-            read = Files(engine, path, plain, copies, layout, as_text)
+            read = Files(engine, path, plain, copies, layout, as_text, texts)
             made = read_csv(read, relation) if reader == CSV else _read_typed(read, reader, relation)
             name_original(made.create)
             return made
@@ -151,31 +153,6 @@ def require_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: S
         statement = "files/raw_names_of_parquet" if reader == "read_parquet" else "files/raw_names_of_json"
         found = engine.rows(sql.statement(statement, values={"path": place}), "names in the file")
         named_once([name for (name,) in found], source)
-
-
-def read_as_text(
-    engine: DuckDBEngine, path: Path, create: exp.Expr, names: Sequence[str], layout: Layout
-) -> tuple[exp.Create, tuple[Column, ...]] | None:
-    """Read some columns of CSV files as they are written, by the statement that read them before.
-
-    Returns None if the files are not CSV, or a pipe, or a directory gives a column.
-    """
-    again, pattern = create.copy(), _pattern(path, layout)
-    files = matching(pattern)
-    reads = [found for found in again.find_all(exp.Anonymous) if found.name == CSV]
-    of_file = {column.this.name for read in reads for column in read.find_all(exp.PropertyEQ)}
-    is_there = all(file.is_file() for file in files)
-    if not isinstance(again, exp.Create) or not of_file.issuperset(names) or not is_there:
-        return None
-    for star in again.find_all(exp.Star):
-        replaced = [one for one in star.args.get("replace") or [] if one.alias not in names]
-        star.set("replace", replaced or None)
-    with as_plain_text(engine, pattern, files, layout) as (copied, *_):
-        for read in reads if copied != pattern else []:
-            read.expressions[0].replace(sql.literal(copied))
-        engine.run(sql.drop(again.this), f"read {path.name} again")
-        engine.run(again, f"read {path.name}")
-    return again, engine.columns(again.this)
 
 
 def is_among(path: Path, file: Path) -> bool:

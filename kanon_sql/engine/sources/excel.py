@@ -65,11 +65,9 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
         ) from None
     place = f"{path}, sheet {name}"
     if merged:
-        (top, left), (bottom, right) = merged[0]
         raise SourceError(
-            f"{place}: cells {_letters(left)}{top + 1}:{_letters(right)}{bottom + 1} are merged, and only the first of "
-            "them has the value. If they are above the header, state its row: --read header=ROW. Else unmerge "
-            "them, and write a value into each."
+            f"{place}: cells of row {merged[0][0][0] + 1} are merged: only the first of them has the value. If they "
+            "are above the header, state its row: --read header=ROW. Else unmerge them and fill each."
         )
     if zipfile.is_zipfile(path):
         _require_computed(path)
@@ -91,7 +89,7 @@ def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str]
             if not header[column] and column > 0:
                 number = next(number for number, row in data if _is_value(row[column]))
                 raise SourceError(
-                    f"{place}: column {_letters(column)} has a value in row {number:,} and no name. If the names are "
+                    f"{place}: column {column + 1} has a value in row {number:,} and no name. If the names are "
                     "in another row, say in which: --read header=ROW."
                 )
     (*names,), notes = names_of_columns(place, [header[column] for column in columns], layout)
@@ -129,16 +127,6 @@ def _require_computed(path: Path) -> None:
             raise SourceError(
                 f"{path} has a formula whose value is not in the file. Open it in Excel, save it, and try again."
             )
-
-
-def _letters(column: int) -> str:
-    """Return the letters of a column, of which the first is 0.
-
-    >>> _letters(0), _letters(27)
-    ('A', 'AB')
-    """
-    before, letter = divmod(column, 26)
-    return (_letters(before - 1) if before else "") + chr(ord("A") + letter)
 
 
 def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:

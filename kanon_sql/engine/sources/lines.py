@@ -1,18 +1,14 @@
 """Files that DuckDB does not read by itself (Excel, SPSS, Stata, SAS, SQLite): a library reads their rows.
 
 The rows are written as lines of JSON, in which a value is a text as DuckDB casts it, and a missing one is left out.
-``python -m kanon_sql.engine.sources.lines FILE LINES [KEY=VALUE ...]`` writes them, for scripts that read them.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 import sqlite3
-import sys
 import tempfile
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +18,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import chosen_table, named_once
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.excel import read_sheet
-from kanon_sql.engine.sources.layout import EXCEL, READERS, Layout, layout_of_texts
+from kanon_sql.engine.sources.layout import EXCEL, READERS, Layout
 from kanon_sql.engine.sources.reading import FileRead, text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
@@ -113,10 +109,8 @@ def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layou
         ]
         create = sql.create_table(relation, exp.select(*values).from_(reader), temporary=True)
         engine.run(create, f"read {path.name}")
-    stated = replace(layout, sheet=sheet or layout.sheet).texts
-    words = ("python", "-m", f"{__package__}.lines", str(path), target := f"{path}.jsonl", *stated)
-    reader.this.expressions[0].replace(sql.literal(target))
-    create.comments = [f"Before this, where kanon-sql is installed: {shlex.join(words)}"]
+    reader.this.expressions[0].replace(sql.literal(f"{path}.jsonl"))
+    create.comments = [f"Before this, write the rows of {path} as lines of JSON, whose values are texts"]
     return FileRead(create, engine.columns(relation), layout, sheet=sheet, reader=EXCEL)
 
 
@@ -170,7 +164,3 @@ def _moment(value: Any) -> Any:  # noqa: ANN401 - what SQLite has in a cell
                 if value in {found.isoformat(), str(found)}:
                     return found
     return value
-
-
-if __name__ == "__main__":
-    write_lines(Path(sys.argv[1]), Path(sys.argv[2]), layout_of_texts(sys.argv[3:]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -17,7 +18,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import NUMBERS, Column, find_column, named_once, resolve_columns, split_values
-from kanon_sql.engine.sources.data_files import read_as_text
+from kanon_sql.engine.sources.data_files import files_at, read_file
+from kanon_sql.engine.sources.layout import NOT_STATED, reading_as
 from kanon_sql.engine.sources.open_source import Preparation
 from kanon_sql.errors import ComputationError, UsageError, counted
 from kanon_sql.sql import build as sql
@@ -238,11 +240,11 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
         if column.family != "text"
         and any(rule.kind in _OF_TEXTS or rule.makes == "VARCHAR" for rule in steps.get(column.name, ()))
     ]
-    if typed and source.file is not None and source.setup:
-        again = read_as_text(source.engine, source.file, source.setup[-1], typed, source.read.layout)
-        if again is not None:
-            create, columns = again
-            return replace(source, setup=(*source.setup[:-1], create), columns=columns)
+    if typed and source.is_csv and all(map(Path.is_file, files_at(source.file or Path()))):
+        source.engine.run(sql.drop(source.relation), f"read {source.name} again")
+        with reading_as(NOT_STATED, lambda _: None):  # what was found has been told
+            read = read_file(source.engine, source.file or Path(), source.relation, source.read.layout, texts=typed)
+        return replace(source, setup=(read.create,), columns=read.columns, read=read)
     return source
 
 

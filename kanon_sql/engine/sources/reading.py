@@ -36,7 +36,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.base import Column
@@ -99,6 +99,7 @@ class Files:
     files: Sequence[Path]
     layout: Layout
     as_text: bool  # values of CSV stay as they are written, and those of JSON that would be floats or dates
+    texts: Collection[str] = ()  # columns of CSV that stay as they are written
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,8 @@ class _Facts(NamedTuple):
 class _Reading(Files):
     """A way to read CSV files."""
 
-    parts: Sequence[_Part]
-    strict: bool  # DuckDB refuses what the standard for CSV does not allow
+    parts: Sequence[_Part] = ()
+    strict: bool = True  # DuckDB refuses what the standard for CSV does not allow
 
     @cached_property
     def records(self) -> dict[Path, int]:
@@ -210,7 +211,7 @@ class _Reading(Files):
         names = list(dict.fromkeys(name for part in self.parts for name in part.names))
         self.layout.require_drops(names, self.path)
         facts = self._looked_at(names) if self.kinds else {}
-        kinds = self._told(facts, facts)
+        kinds = self._told(facts, [name for name in facts if name not in self.texts])
         with ThreadPoolExecutor(max_workers=1) as beside:
             lines = beside.submit(self._lines)
             try:
