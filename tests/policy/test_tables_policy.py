@@ -244,6 +244,11 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
         (lambda: TablePolicy("t", person=Through("a", "b"), key="a"), "'a' is the key and the way to the person"),
         (lambda: TablePolicy("t", person="a", hierarchies={"b": "flat"}), "'b' has a hierarchy and is no quasi-ident"),
         (lambda: TablePolicy("t", person="a", columns=NamedColumns(entity="a")), "entity is not for a policy"),
+        (lambda: TablePolicy("t", person="a", publish={"b": "hash"}), "publish is not for a policy of several"),
+        (lambda: TablePolicy("t", person="a", levels={"b": 1}), "levels is not for a policy of several"),
+        (lambda: TablePolicy("t", person="a", prepare={"b": "trim"}), "prepare is not for a policy of several"),
+        (lambda: TablePolicy("t", "kept", prepare={"b": "trim"}), "prepare is not for a policy of several"),
+        (lambda: TablePolicy("t", person="a", hierarchy_directory=Path("d")), "hierarchy_directory is not for a"),
         (lambda: TablePolicy("t", person="a", columns=NamedColumns(pseudonymize=("b",))), "pseudonymize is not for a"),
     ],
 )  # fmt: skip
