@@ -38,24 +38,17 @@ class DatabaseAddress:
     """A database of SQLite, which is only read."""
 
     given: str
+    shown: str
     file: Path
-
-    @property
-    def shown(self) -> str:
-        return str(self.file)
 
 
 @dataclass(frozen=True)
 class ObjectAddress:
     """Data files on another machine; ``*`` may stand for several, but not on the web. An address has no secrets."""
 
-    given: str
+    shown: str
     path: PurePosixPath
     extension: str
-
-    @property
-    def shown(self) -> str:
-        return self.given
 
 
 Address = DatabaseAddress | ObjectAddress
@@ -85,7 +78,7 @@ def place_of(source: Any) -> Address | Path | None:  # noqa: ANN401 - accepts an
 def sqlite_at(path: Path) -> DatabaseAddress:
     if not path.is_file():
         raise SourceError(f"{path} does not exist.")
-    return DatabaseAddress(f"{_SQLITE}{path}", path)
+    return DatabaseAddress(f"{_SQLITE}{path}", str(path), path)
 
 
 def _scheme(text: str) -> str:

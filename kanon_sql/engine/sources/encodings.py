@@ -87,21 +87,13 @@ def require_utf8(path: Path, file: Path) -> None:
     from charset_normalizer import from_bytes  # here, as nearly all files are UTF-8
 
     with _opened(file) as lines:
-        others = (one for one in enumerate(lines, start=1) if _is_broken(one[1]))
+        others = (one for one in enumerate(lines, start=1) if one[1].decode(UTF_8, "ignore").encode() != one[1])
         tried = list(islice(others, _LINES_TRIED))
     matches = from_bytes(b"".join(line for _, line in tried))
     found = [name for match in matches for name in (match.encoding, *match.could_be_from_charset)]
     likely = [*dict.fromkeys([*(name for name in _USUAL if name in found), *found])][:_SHOWN]
     which = f" It may be {', '.join(likely)}." if likely else ""
     raise SourceError(f"{path} is not UTF-8 (line {tried[0][0]:,}).{which} {_STATE}.")
-
-
-def _is_broken(line: bytes) -> bool:
-    try:
-        line.decode(UTF_8)
-    except UnicodeDecodeError:
-        return True
-    return False
 
 
 # The copy

@@ -62,8 +62,8 @@ def read_objects(
     Parquet is read where it is, whenever it is needed. Other files are copied here first. An address that ends in a
     slash stands for all Parquet files below.
     """
-    is_directory = address.given.endswith("/")
-    pattern = f"{address.given}**/*.parquet" if is_directory else address.given
+    is_directory = address.shown.endswith("/")
+    pattern = f"{address.shown}**/*.parquet" if is_directory else address.shown
     reader = reader_of(address.path / "all.parquet" if is_directory else address.path, layout)
     layout.require_for(reader, address.shown)
     load, place = load_extension(engine, address.extension, address.shown), sql.literal(pattern)
