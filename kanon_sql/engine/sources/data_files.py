@@ -25,7 +25,7 @@ from kanon_sql.engine.sources.encodings import (
     require_utf8,
     unreadable,
 )
-from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, READERS, STATISTICS, UTF_8, Layout
+from kanon_sql.engine.sources.layout import CSV, EXCEL, JSON, NOT_STATED, PARQUET, READERS, STATISTICS, UTF_8, Layout
 from kanon_sql.engine.sources.lines import read_by_library
 from kanon_sql.engine.sources.reading import FileRead, Files, read_csv, read_from
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
@@ -127,7 +127,7 @@ def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
         create = make_from_file(engine, reader, read.pattern, relation, settings | {"columns": types})
         columns = engine.columns(relation)
     require_names(engine, reader, sql.literal(glob.escape(str(read.files[0]))), columns, read.path.name)
-    if reader == "read_parquet":
+    if reader == PARQUET:
         engine.watch(lambda: matching(read.pattern))
     return FileRead(create, columns, read.layout, reader=reader)
 
@@ -137,7 +137,7 @@ def make_from_file(
 ) -> exp.Create:
     """Make JSON files a table, or Parquet files a view; return the statement that did."""
     create = sql.create_table(relation, exp.select("*").from_(read_from(reader, place, settings)), temporary=True)
-    if reader == "read_parquet":
+    if reader == PARQUET:
         create.set("kind", "VIEW")
     engine.run(create, "read the files")
     return create
@@ -150,7 +150,7 @@ def require_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: S
     """
     names = {folded(column.name) for column in columns}
     if any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
-        statement = "files/raw_names_of_parquet" if reader == "read_parquet" else "files/raw_names_of_json"
+        statement = "files/raw_names_of_parquet" if reader == PARQUET else "files/raw_names_of_json"
         found = engine.rows(sql.statement(statement, values={"path": place}), "names in the file")
         named_once([name for (name,) in found], source)
 

@@ -31,10 +31,10 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 DECIMAL_SIGN = "a decimal sign: point or comma"
 _SIGNS = {**DELIMITERS, "point": ".", "space": " ", "none": "", "\\t": "\t"}
 PathLike = TypeVar("PathLike", str, Path)
-CSV, JSON, EXCEL, STATISTICS = "read_csv", "read_json", "excel", "statistics"
+CSV, JSON, PARQUET, EXCEL, STATISTICS = "read_csv", "read_json", "read_parquet", "excel", "statistics"
 READERS = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".data", ".dat"), CSV),
-    ".parquet": "read_parquet",
+    ".parquet": PARQUET,
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), JSON),
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), EXCEL),
     **dict.fromkeys((".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"), STATISTICS),

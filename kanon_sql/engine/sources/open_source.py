@@ -481,6 +481,6 @@ def _read(
         read = read_file(engine, place, relation, layout, likely, usual=usual, as_text=as_text)
         name = read.sheet or place.name
         return Source(engine, relation, name, read.columns, file=place, read=read, setup=(read.create,))
-    read, before = read_objects(engine, place, relation, layout.over(usual), as_text=as_text)
-    name, setup = read.sheet or place.path.name, (before, read.create)
-    return Source(engine, relation, name, read.columns, read=read, setup=setup, address=place)
+    read, before = read_objects(engine, place, relation, layout.over(usual))
+    setup = (before, read.create)
+    return Source(engine, relation, place.path.name, read.columns, read=read, setup=setup, address=place)
