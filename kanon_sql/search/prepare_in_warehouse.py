@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.equality import looked_up
-from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
@@ -85,9 +84,8 @@ def _coded_in_warehouse(bench: Workbench, source: exp.Table, hierarchy: Hierarch
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
     codes = [code_name(number) for number in range(len(hierarchy.words))]
     kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR"), **dict.fromkeys(codes, "BIGINT")}
-    title = f"the hierarchy of {column.name} with its codes, to be carried over"
-    rows = written_rows(bench, hierarchy.relation, kinds, title)
-    shape = shape_of(source, {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)})
+    typed = {VALUE: looked_up(sql.column(column.name, "source"), column)}
     relation = bench.warehouse.temporary_name(f"kanon_codes_{column.name}")
-    bench.warehouse.upload(relation, shape, [*kinds], rows, f"codes of {column.name}")
+    title = f"the hierarchy of {column.name} with its codes"
+    bench.send(hierarchy.relation, source, kinds, title, typed, name=relation)
     return replace(hierarchy, relation=relation, stored=None)

@@ -181,9 +181,7 @@ class PostgresWarehouse(Warehouse):
                 for number, file in enumerate(batches(messages, into.spills_to)):
                     into.read_batch(table, types, file, first=number == 0)
 
-    def upload(
-        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
-    ) -> None:
+    def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
         """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
 
         Parallel workers do not read temporary tables. While a release is made, it is a plain one that is not logged, is
@@ -202,7 +200,8 @@ class PostgresWarehouse(Warehouse):
         self.run(create, title)
         self._uploaded.append(sql.relation(self._sent[table.name]))
         copy = composed.SQL("COPY {} ({}) FROM STDIN").format(
-            composed.Identifier(self._sent[table.name]), composed.SQL(", ").join(map(composed.Identifier, names))
+            composed.Identifier(self._sent[table.name]),
+            composed.SQL(", ").join(map(composed.Identifier, shape.named_selects)),
         )
         number = 0
         with postgres_errors(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:

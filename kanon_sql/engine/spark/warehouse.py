@@ -239,14 +239,12 @@ class SparkWarehouse(Warehouse):
         with self._working(title):
             take(self._query(query), types, into, table)
 
-    def upload(
-        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
-    ) -> None:
+    def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
         """Make rows a temporary view (see ``Warehouse.upload``): they are local to the driver, and are not computed."""
         self.tell(Logged(title, sql.create_view(table, shape, temporary=True), {}, self.dialect))
         with self._working(title):
             types = [field.dataType for field in self._query(shape).schema.fields]
-            sent(self.session, rows, names, types).createOrReplaceTempView(render(table, self.dialect))
+            sent(self.session, rows, shape.named_selects, types).createOrReplaceTempView(render(table, self.dialect))
         self._temporary.append(table)
 
     def frame(self, query: exp.Query, table: exp.Table, title: str) -> Any:  # noqa: ANN401 - of pyspark

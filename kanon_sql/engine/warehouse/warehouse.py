@@ -148,15 +148,13 @@ class Warehouse(Engine, Protocol):
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
         """Make the rows of a query a temporary table of the workbench, in batches; ``types`` are those of DuckDB."""
 
-    def upload(
-        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
-    ) -> None:
+    def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
         """Make rows of texts a temporary table with the columns and types of ``shape``, a query without rows."""
 
     def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
         shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
         texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
-        self.upload(table, shape, list(columns), zip(*texts, strict=True), title)
+        self.upload(table, shape, zip(*texts, strict=True), title)
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
@@ -266,29 +264,6 @@ def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
     return exp.Anonymous(this="REGEXP_REPLACE", expressions=[text, sql.literal(pattern), sql.literal(by)])
 
 
-SENT = "sent"
-"""The name that the table has whose rows are sent."""
-_TEXT = "VARCHAR"
-
-
-def written_rows(
-    bench: Engine,
-    table: exp.Table,
-    types: Mapping[str, str],
-    title: str,
-    present: exp.Expr | None = None,
-    *,
-    distinct: bool = False,
-) -> list[tuple[Any, ...]]:
-    """Return the rows of a table, called ``sent`` in the condition, as texts that a warehouse reads.
-
-    The columns are taken in the order of ``types``; with ``distinct``, equal rows are sent once.
-    """
-    query = exp.select(*(sql.named(_written(name, kind), name) for name, kind in types.items()))
-    query = (query.distinct() if distinct else query).from_(sql.aliased(table, SENT))
-    return bench.rows(query if present is None else query.where(present), title)
-
-
 def shape_of(source: exp.Table, types: Mapping[str, str | exp.Expr]) -> exp.Select:
     """Return a query without a row, whose columns have the types that rows are to have in a warehouse.
 
@@ -299,11 +274,6 @@ def shape_of(source: exp.Table, types: Mapping[str, str | exp.Expr]) -> exp.Sele
         for name, kind in types.items()
     ]
     return exp.select(*columns).from_(sql.aliased(source, "source")).where(exp.false())
-
-
-def _written(name: str, kind: str) -> exp.Expr:
-    value = sql.column(name, SENT)
-    return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)
 
 
 def plain(row: Sequence[Any]) -> tuple[Any, ...]:

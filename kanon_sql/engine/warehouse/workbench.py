@@ -22,14 +22,13 @@ from kanon_sql.engine.base import closed_on_error, make_table
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.engine.warehouse.warehouse import (
-    SENT,
     N,
     as_duckdb_writes,
+    as_postgres_writes,
     carried_rows_query,
     counted_tuples_query,
     counted_values_query,
     shape_of,
-    written_rows,
 )
 from kanon_sql.errors import ComputationError, NoRightError, UsageError
 from kanon_sql.sql import build as sql
@@ -44,6 +43,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 SCHEMA = "kanon"
+SENT = "sent"
+"""The name that the table has whose rows are sent."""
+_TEXT = "VARCHAR"
 _HIERARCHY, _LEDGER = "hierarchy_", "releases"
 _ROW, _SENT_AT_ONCE = "rowid", 100_000
 """Rows that are held in memory on the way to the warehouse."""
@@ -192,19 +194,37 @@ class Workbench(DuckDBEngine):
     def carried(self, query: exp.Query, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> exp.Query:
         """Carry the rows of a query over, and return the query of them there."""
         table = make_table(self, "kanon_carried", query, title)
-        return exp.select(*map(sql.column, self.send(table, source, typed, title))).from_(table.copy())
-
-    def send(self, table: exp.Table, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> list[str]:
-        """Copy a temporary table to the warehouse, under the same name; return the names of its columns."""
         kinds = {column.name: column.type for column in self.columns(table)}
         row = sql.column(_ROW)  # numbered from somewhere, as long as the transaction is open that made it
         ends = exp.select(exp.Min(this=row), exp.Max(this=row.copy())).from_(table.copy())
         first, last = self.row(ends, f"the first and the last row of {table.name}")
         several = first is not None and last - first >= _SENT_AT_ONCE
         parts = [_batch_from(at) for at in range(first, last + 1, _SENT_AT_ONCE)] if several else [None]
-        written = (row for part in parts for row in written_rows(self, table, kinds, title, part))
-        self.warehouse.upload(table, shape_of(source, {**kinds, **typed}), [*kinds], written, title)
-        return [*kinds]
+        self.send(table, source, kinds, title, typed, parts=parts)
+        return exp.select(*map(sql.column, kinds)).from_(table.copy())
+
+    def send(
+        self,
+        table: exp.Table,
+        source: exp.Table,
+        kinds: Mapping[str, str],
+        title: str,
+        typed: Mapping[str, exp.Expr] | None = None,
+        *,
+        name: exp.Table | None = None,
+        parts: Sequence[exp.Expr | None] = (None,),
+        distinct: bool = False,
+    ) -> None:
+        """Copy columns of a temporary table to the warehouse, under the same name if no other one is given.
+
+        They have the types ``kinds``, or those of the expressions ``typed`` over the source. ``parts`` are conditions
+        on the rows, called ``sent``, one for each batch; ``distinct`` sends equal rows of a batch once.
+        """
+        query = exp.select(*(sql.named(_written(name, kind), name) for name, kind in kinds.items()))
+        query = (query.distinct() if distinct else query).from_(sql.aliased(table, SENT))
+        to_send = (query if part is None else query.where(part) for part in parts)
+        rows = (row for part in to_send for row in self.rows(part, f"{title}, to be carried over"))
+        self.warehouse.upload(name or table, shape_of(source, {**kinds, **(typed or {})}), rows, title)
 
     def copy_rows(
         self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
@@ -362,6 +382,12 @@ class Workbench(DuckDBEngine):
 def _batch_from(first: int) -> exp.Expr:
     last = sql.literal(first + _SENT_AT_ONCE - 1)
     return exp.Between(this=sql.column(_ROW, SENT), low=sql.literal(first), high=last)
+
+
+def _written(name: str, kind: str) -> exp.Expr:
+    """Return a value as a text that a warehouse reads."""
+    value = sql.column(name, SENT)
+    return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)
 
 
 def _places(types: Mapping[str, str]) -> list[str]:

@@ -86,7 +86,7 @@ class RelationSink(_WarehouseSink):
 
     def _make_view(self) -> None:
         """Make a view, and the tables that it joins; what it replaces goes first, since it may join the same ones."""
-        there, name = carry(self.bench, self.warehouse, self.publication, live=True), self.name
+        there, name = carry(self.bench, self.publication, live=True), self.name
         if (existing := self.warehouse.kind_of(self.target)) is not None:
             if self.warehouse.all_or_nothing:
                 self.warehouse.drop(self.target, existing)

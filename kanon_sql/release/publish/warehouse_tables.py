@@ -26,7 +26,8 @@ from sqlglot import exp
 from kanon_sql.classes.recoding import LabelledCombinations, Local, Multidimensional
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import looked_up
-from kanon_sql.engine.warehouse.warehouse import SENT, N, carried_type, shape_of, written_rows
+from kanon_sql.engine.warehouse.warehouse import N, carried_type
+from kanon_sql.engine.warehouse.workbench import SENT
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
@@ -105,7 +106,7 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
     The classes that do not satisfy the models were counted on the workbench, from the tuples that were fetched; what is
     published is counted again when it is verified.
     """
-    there = carry(bench, warehouse, publication)
+    there = carry(bench, publication)
     if publication.rules is not None:
         there = replace(there, source=publication.rules.view)
     lookups = readable_lookups(publication.hierarchies)
@@ -113,7 +114,7 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
         return release_query(there, lookups)
     if not publication.recoding.leaves_out_classes:
         query = release_query(there, lookups)
-    elif (left_out := _carry_left_out(bench, warehouse, publication, lookups)) is None:
+    elif (left_out := _carry_left_out(bench, publication, lookups)) is None:
         query = generalized_release(there, lookups)
     else:
         query = release_query(there, lookups, left_out=left_out)
@@ -123,24 +124,22 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
     return query
 
 
-def _carry_left_out(
-    bench: Workbench, warehouse: Warehouse, publication: Publication, lookups: Mapping[str, exp.Table]
-) -> exp.Table | None:
+def _carry_left_out(bench: Workbench, publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Table | None:
     """Carry over the classes that are left out; return None if there are none."""
     names = publication.quasi_identifiers
     here = bench.temporary_name("kanon_left_out")
     bench.run(sql.create_table(here, too_small_query(publication, lookups), temporary=True), "classes left out")
     kinds = {name: publication.published_types[name] for name in names}
-    rows = written_rows(bench, here, kinds, "the classes that are left out, to be carried over")
-    bench.run(sql.drop(here), "drop the classes that are left out")
-    if not rows:
-        return None
     typed = {
-        name: sql.column(name, "source") if publication.recoding.label_type(number) is None else kinds[name]
+        name: sql.column(name, "source")
         for number, name in enumerate(names)
+        if publication.recoding.label_type(number) is None
     }
-    warehouse.upload(here, shape_of(publication.source, typed), names, rows, "the classes that are left out")
-    return here
+    (number_of_classes,) = bench.row(sql.select_count(here), "how many classes are left out")
+    if number_of_classes:
+        bench.send(here, publication.source, kinds, "the classes that are left out", typed)
+    bench.run(sql.drop(here), "drop the classes that are left out")
+    return here if number_of_classes else None
 
 
 def _never_null(bench: Workbench, publication: Publication) -> set[str]:
@@ -173,13 +172,13 @@ def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
     return changed
 
 
-def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, live: bool = False) -> Publication:
+def carry(bench: Workbench, publication: Publication, *, live: bool = False) -> Publication:
     """Carry over what a publishing statement joins; if ``live``, for a view, which meets values that come later."""
     for hierarchy in joined_hierarchies(publication):
         if hierarchy.stored is None:
-            _carry_hierarchy(bench, warehouse, publication, hierarchy)
+            _carry_hierarchy(bench, publication, hierarchy)
     carry_recoding = (_CARRY_OF_VIEW if live else _CARRY).get(type(publication.recoding))
-    return publication if carry_recoding is None else carry_recoding(bench, warehouse, publication)
+    return publication if carry_recoding is None else carry_recoding(bench, publication)
 
 
 def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publication:
@@ -188,7 +187,7 @@ def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publicati
     return replace(publication, columns=tuple(by_name.get(column.name, column) for column in publication.columns))
 
 
-def _carry_hierarchy(bench: Workbench, warehouse: Warehouse, publication: Publication, hierarchy: Hierarchy) -> None:
+def _carry_hierarchy(bench: Workbench, publication: Publication, hierarchy: Hierarchy) -> None:
     """Carry over the values that the column has, and their labels."""
     column, relation = hierarchy.column, hierarchy.relation
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
@@ -198,13 +197,11 @@ def _carry_hierarchy(bench: Workbench, warehouse: Warehouse, publication: Public
         own = exp.select("1").from_(sql.aliased(tuples, "source"))
         own = own.where(sql.same(sql.column(column.name, "source"), sql.column(VALUE, SENT)))
         present = exp.Exists(this=own)
-    rows = written_rows(bench, relation, kinds, f"the hierarchy of {column.name}, to be carried over", present)
-    typed: dict[str, str | exp.Expr] = {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)}
-    shape = shape_of(publication.source, typed)
-    warehouse.upload(relation, shape, [*kinds], rows, f"the hierarchy of {column.name}")
+    typed = {VALUE: looked_up(sql.column(column.name, "source"), column)}
+    bench.send(relation, publication.source, kinds, f"the hierarchy of {column.name}", typed, parts=[present])
 
 
-def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
+def _carry_combinations(bench: Workbench, publication: Publication) -> Publication:
     """Carry over at which step of a local recoding each combination of quasi-identifiers is published.
 
     People and sensitive values played their part when the steps were gone through, on the workbench: all rows with the
@@ -217,16 +214,13 @@ def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Pub
     made = {**dict.fromkeys(labels, "VARCHAR"), names.step: "INTEGER"}
     kinds = {name: types[name] for name in own} | made
     published = sql.column(names.step, SENT).is_(exp.null()).not_()
-    title = "the steps of the recoding, to be carried over"
-    rows = written_rows(bench, publication.combinations, kinds, title, published, distinct=True)
-    typed: dict[str, str | exp.Expr] = {**{name: sql.column(name, "source") for name in own}, **made}
-    shape = shape_of(publication.source, typed)
+    typed = {name: sql.column(name, "source") for name in own}
     title = "the step at which each combination of quasi-identifiers is published"
-    warehouse.upload(publication.combinations, shape, [*kinds], rows, title)
+    bench.send(publication.combinations, publication.source, kinds, title, typed, parts=[published], distinct=True)
     return replace(publication, roles=replace(publication.roles, entity=None), models=())
 
 
-def _carry_labels(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
+def _carry_labels(bench: Workbench, publication: Publication) -> Publication:
     """Carry over the labels of the box that each combination of quasi-identifiers has come to.
 
     Their boxes were found for the search. A warehouse would do it again: by a recursive query, of which each
@@ -253,15 +247,13 @@ def _carry_labels(bench: Workbench, warehouse: Warehouse, publication: Publicati
     made = dict(zip(columns[len(own) :], [*of_labels, *("BIGINT" for _ in ranks or ())], strict=True))
     types = {column.name: column.type for column in publication.columns}
     kinds = {column: types[column] for column in own} | made
-    rows = written_rows(bench, table, kinds, "these labels, to be carried over")
+    typed = {column: sql.column(column, "source") for column in own}
+    bench.send(table, publication.source, kinds, "the labels of each combination of quasi-identifiers", typed)
     bench.run(sql.drop(table), "drop them here")
-    typed: dict[str, str | exp.Expr] = {**{column: sql.column(column, "source") for column in own}, **made}
-    shape = shape_of(publication.source, typed)
-    warehouse.upload(table, shape, columns, rows, "the labels of each combination of quasi-identifiers")
     return replace(publication, recoding=labelled)
 
 
-def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
+def _carry_boxes(bench: Workbench, publication: Publication) -> Publication:
     """Carry over the places of texts, the cuts and the boxes."""
     recoding = cast("Multidimensional", publication.recoding)
     own = {
@@ -271,22 +263,18 @@ def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publicatio
     }
     for table in recoding.tables:
         kinds = {column.name: column.type for column in bench.columns(table)}
-        rows = written_rows(bench, table, kinds, f"{table.name}, to be carried over")
-        typed: dict[str, str | exp.Expr] = {**kinds}
+        typed = {}
         if table.name in own:  # values of a text column have the type that the warehouse has for them, such as CHAR(5)
             typed[VALUE] = looked_up(sql.column(own[table.name].name, "source"), own[table.name])
-        shape = shape_of(publication.source, typed)
-        warehouse.upload(table, shape, [*kinds], rows, f"{table.name} of the parts")
+        bench.send(table, publication.source, kinds, f"{table.name} of the parts", typed)
     return publication
 
 
-_CARRY: dict[type[Recoding], Callable[[Workbench, Warehouse, Publication], Publication]] = {
+_CARRY: dict[type[Recoding], Callable[[Workbench, Publication], Publication]] = {
     Local: _carry_combinations,
     Multidimensional: _carry_labels,
 }
-_CARRY_OF_VIEW: dict[type[Recoding], Callable[[Workbench, Warehouse, Publication], Publication]] = {
-    Multidimensional: _carry_boxes
-}
+_CARRY_OF_VIEW: dict[type[Recoding], Callable[[Workbench, Publication], Publication]] = {Multidimensional: _carry_boxes}
 
 
 _OFTEN = 4

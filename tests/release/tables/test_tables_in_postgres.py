@@ -14,7 +14,6 @@ from test_tables_release import rows_of as rows_of_duckdb
 
 from kanon_sql.engine.keys import same_database
 from kanon_sql.engine.postgres.warehouse import PostgresWarehouse
-from kanon_sql.engine.warehouse import workbench
 from kanon_sql.errors import (
     ComputationError,
     JointReleaseError,
@@ -178,16 +177,16 @@ def test_what_is_changed_on_the_way_is_found(database: str, monkeypatch: pytest.
     with anonymize_tables(database, policy) as release:
         release.to_schema("released")
     before = [rows_of(database, f"released.{name}") for name in described(policy)]
-    written = workbench.written_rows
+    upload = PostgresWarehouse.upload
 
-    def spoiled(bench: Any, table: Any, types: Any, *others: Any) -> list[tuple[Any, ...]]:
-        first, *rows = written(bench, table, types, *others)
-        if "ward" not in types:
-            return [first, *rows]
-        value = {"ward": "hers", "patient_id": "00000000-0000-4000-8000-000000000001"}[column]
-        return [tuple(value if name == column else own for name, own in zip(types, first, strict=True)), *rows]
+    def spoiled(warehouse: PostgresWarehouse, table: Any, shape: Any, rows: Any, title: str) -> None:
+        names, (first, *others) = shape.named_selects, rows
+        if "ward" in names:
+            value = {"ward": "hers", "patient_id": "00000000-0000-4000-8000-000000000001"}[column]
+            first = tuple(value if name == column else own for name, own in zip(names, first, strict=True))
+        upload(warehouse, table, shape, [first, *others], title)
 
-    monkeypatch.setattr(workbench, "written_rows", spoiled)
+    monkeypatch.setattr(PostgresWarehouse, "upload", spoiled)
     for into, replace in (("released", True), ("other", False)):
         with anonymize_tables(database, policy) as release, pytest.raises(VerificationError, match="taken back"):
             release.to_schema(into, replace=replace, ignore_ledger=True)
