@@ -154,8 +154,9 @@ SELECT view_name FROM duckdb_views()
 SELECT view_name FROM duckdb_views() WHERE database_name = 'temp'
 ;
 
-/* default_collation: How text is compared where a column says nothing else. */
-SELECT CURRENT_SETTING('default_collation')
+/* setting: A setting of this connection, such as how text is compared, or how statements are profiled (NULL: not at
+   all). */
+SELECT CURRENT_SETTING($name)
 ;
 
 /* collations: The statement that would make a table anew: the one place where DuckDB tells the collation of a column. */
@@ -176,11 +177,6 @@ SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE
 
 /* columns_of_sqlite: The columns of a table of an SQLite database, with the types that they were declared with. */
 SELECT name, type FROM PRAGMA_TABLE_INFO($table) ORDER BY cid
-;
-
-/* profiling: How DuckDB profiles the statements of this connection; NULL if it does not. A profile shows the values
-   that are bound. */
-SELECT CURRENT_SETTING('enable_profiling')
 ;
 
 /* schemas: Schemas of the current database. */

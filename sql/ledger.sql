@@ -63,7 +63,8 @@ SELECT
   $source_fingerprint
 ;
 
-/* take_back: Forget one release that was remembered a moment ago: another run may have taken the same number meanwhile. */
+/* take_back: Forget one release that was remembered a moment ago: another run may have taken the same number
+   meanwhile. */
 DELETE FROM kanon.releases
 WHERE id = $id
   AND made_at = CAST($made_at AS TIMESTAMP)

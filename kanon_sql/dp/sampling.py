@@ -280,7 +280,8 @@ def sample_statement(
 
 def draw_sample(engine: Engine, statement: exp.Create, key: Key) -> None:
     """Run the statement that samples: the one place where its key is used."""
-    if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
+    profiling = sql.statement("catalog/setting", values={"name": "enable_profiling"})
+    if engine.row(profiling, "are statements profiled?") != (None,):
         raise UsageError(
             "The connection profiles its statements, and a profile would show which rows were sampled: turn it off "
             "(PRAGMA disable_profiling)."

@@ -116,7 +116,9 @@ def collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str
     """Return the names of text columns that are compared otherwise than by their characters."""
     if not texts or not engine.has_collations:
         return []
-    (everywhere,) = engine.row(sql.statement("catalog/default_collation"), "how text is compared")
+    (everywhere,) = engine.row(
+        sql.statement("catalog/setting", values={"name": "default_collation"}), "how text is compared"
+    )
     if everywhere.lower() not in {"", "binary"}:
         return [texts[0].name]
     query = exp.select(*(sql.column(column.name) for column in texts)).from_(source.copy()).limit(0)

@@ -46,7 +46,7 @@ from dataclasses import dataclass, field
 from decimal import InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy, read_lines
@@ -222,17 +222,17 @@ def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file
         said = " and ".join(kinds) or "nothing of it"
         raise UsageError(f"{where} must say one of {', '.join(_TABLES)}; it says {said}.")
     (kind,) = kinds
-    write, settings = _TABLES[kind]
+    kinds_of_value, settings = _TABLES[kind]
     if unknown := [name for name in value if name not in {kind, *settings}]:
         known = f" Besides {kind} there may be {', '.join(settings)}." if settings else ""
         raise UsageError(f"{where} has no setting {', '.join(unknown)}.{known}")
     if kind == "file":  # it need not exist yet
         return _file_text(value, where)
-    first = write(value[kind], f"{where}.{kind}")
-    text = kind if value[kind] is True else f"{kind}:{first}"
-    for name, (before, write_setting) in settings.items():
+    is_true = value[kind] is True and "true" in kinds_of_value
+    text = kind if is_true else f"{kind}:{_written(value[kind], kinds_of_value[-1], f'{where}.{kind}')}"
+    for name, (before, kind_of_setting) in settings.items():
         if name in value:
-            text += before + write_setting(value[name], f"{where}.{name}")
+            text += before + _written(value[name], kind_of_setting, f"{where}.{name}")
     try:
         parse_rule(text)
     except UsageError as error:
@@ -241,69 +241,58 @@ def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file
 
 
 def _file_text(table: dict[str, Any], where: str) -> str:
-    path = _text(table["file"], f"{where}.file")
+    path = _written(table["file"], "text", f"{where}.file")
     path = path if "/" in path or "\\" in path else f"./{path}"  # a file may be called like a rule
     if "hide" in table:
-        _true(table["hide"], f"{where}.hide")
+        _written(table["hide"], "true", f"{where}.hide")
     if "prefix" in table:
-        return f"prefix:{_numbers(table['prefix'], f'{where}.prefix')}{':hide' if 'hide' in table else ''}:{path}"
+        lengths = _written(table["prefix"], "numbers", f"{where}.prefix")
+        return f"prefix:{lengths}{':hide' if 'hide' in table else ''}:{path}"
     if "hide" in table:
         raise UsageError(f"{where}.hide is for prefixes: add prefix, or leave it out.")
     return path
 
 
-def _number(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{where} must be a number, or where there are levels a list of numbers.")
-    return str(value)  # the shortest text that means this number: 0.1 is 0.1
-
-
-def _numbers(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    return joined([_number(number, where) for number in (value if isinstance(value, list) else [value])])
-
-
-def _text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"{where} must be a text.")
-    return value
-
-
-def _texts(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    return joined([_text(text, where) for text in (value if isinstance(value, list) else [value])])
-
-
-def _true(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    if value is not True:
-        raise UsageError(f"{where} must be true; leave it out otherwise.")
-    return ""
-
-
-def _true_or_numbers(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    return "" if value is True else _numbers(value, where)
-
-
-def _side(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    if value not in ("right", "left"):
-        raise UsageError(f'{where} must be "right" or "left".')
-    return str(value)
-
-
-_Writer = Callable[[Any, str], str]
-_TABLES: dict[str, tuple[_Writer, dict[str, tuple[str, _Writer]]]] = {
-    "intervals": (
-        _numbers,
-        {name: (f":{name}=", _text if name == "labels" else _number) for name in ("bottom", "top", "origin", "labels")},
+_Kind = Literal["number", "numbers", "text", "texts", "true", "side"]
+_MUST_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "number": (
+        "a number, or where there are levels a list of numbers",
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     ),
-    "mask": (_side, {"counts": (":", _numbers), "length": (":length=", _number)}),
-    "cut": (_numbers, {"letters": (",letters", _true)}),
-    "date": (_texts, {}),
-    "round": (_numbers, {}),
-    "truncate": (_numbers, {}),
-    "steps": (_true, {"from": (":from=", _number), "labels": (":labels=", _text)}),
-    "quantiles": (_numbers, {}),
-    "prefixes": (_true_or_numbers, {}),
-    "flat": (_true, {}),
-    "ready": (_text, {}),
-    "file": (_text, {"prefix": ("", _numbers), "hide": ("", _true)}),
+    "text": ("a text", lambda value: isinstance(value, str) and bool(value)),
+    "true": ("true; leave it out otherwise", lambda value: value is True),
+    "side": ('"right" or "left"', lambda value: value in ("right", "left")),
 }
-"""By kind of hierarchy: how its value is written, and for each setting the text before it and how it is written."""
+
+
+def _written(value: Any, kind: _Kind, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    """Return a setting as the text of a rule has it: nothing for true, the shortest text that means a number."""
+    several = kind.removesuffix("s")
+    given = value if isinstance(value, list) and several != kind else [value]
+    must_be, is_right = _MUST_BE[several]
+    if not all(map(is_right, given)):
+        raise UsageError(f"{where} must be {must_be}.")
+    return "" if kind == "true" else joined(given)
+
+
+_TABLES: dict[str, tuple[tuple[_Kind, ...], dict[str, tuple[str, _Kind]]]] = {
+    "intervals": (
+        ("numbers",),
+        {
+            **{name: (f":{name}=", "number") for name in ("bottom", "top", "origin")},
+            "labels": (":labels=", "text"),
+        },
+    ),
+    "mask": (("side",), {"counts": (":", "numbers"), "length": (":length=", "number")}),
+    "cut": (("numbers",), {"letters": (",letters", "true")}),
+    "date": (("texts",), {}),
+    "round": (("numbers",), {}),
+    "truncate": (("numbers",), {}),
+    "steps": (("true",), {"from": (":from=", "number"), "labels": (":labels=", "text")}),
+    "quantiles": (("numbers",), {}),
+    "prefixes": (("true", "numbers"), {}),
+    "flat": (("true",), {}),
+    "ready": (("text",), {}),
+    "file": (("text",), {"prefix": ("", "numbers"), "hide": ("", "true")}),
+}
+"""By kind of hierarchy: what its value may be, and for each setting the text before it and what it must be."""

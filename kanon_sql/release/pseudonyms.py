@@ -157,7 +157,8 @@ def secrets_of(key: Key) -> Mapping[str, Secret]:
 
 def require_unprofiled(engine: Engine) -> None:
     """Raise where the plan of a statement, with the key that is bound to it, would be kept."""
-    if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
+    profiling = sql.statement("catalog/setting", values={"name": "enable_profiling"})
+    if engine.row(profiling, "are statements profiled?") != (None,):
         raise UsageError("The connection profiles its statements, and shows the key: PRAGMA disable_profiling.")
 
 

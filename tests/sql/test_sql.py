@@ -549,7 +549,7 @@ def values_for(name: str, tmp_path: Path) -> dict[str, Any]:
         )
     return {
         "rows": 200,
-        "name": "t",
+        "name": "threads" if name == "catalog/setting" else "t",
         "schema": None,
         "catalog": None,
         "mark": "x",

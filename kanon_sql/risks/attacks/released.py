@@ -209,7 +209,13 @@ def people_by_release(
     rows under the name of a person's number, for example.
     """
     released = make_released(engine, release, columns, (Shared(entity, entity),), candidates)
-    query = sql.query("attacks/people/of_release", tables={"released": released.relation})
+    person = exp.Nullif(this=sql.column(shared_name(0)), expression=sql.literal(""))
+    rows_of_each = (
+        exp.select("class", sql.named(person, _PERSON), sql.named(sql.count_rows(), N))
+        .from_(released.relation.copy())
+        .group_by("class", person.copy())
+    )
+    query = sql.query("attacks/people/members", steps={"members": [("members", rows_of_each)]})
     found = _counted(engine, candidates, query, entity)
     query = sql.query(
         "attacks/more_people",
