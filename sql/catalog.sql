@@ -167,10 +167,6 @@ SELECT sql FROM duckdb_tables() WHERE table_name = $name AND temporary
 SELECT installed FROM duckdb_extensions() WHERE extension_name = $name
 ;
 
-/* variables: The names of variables that are set on this connection. */
-SELECT name FROM duckdb_variables()
-;
-
 /* tables_of_sqlite: The tables and views of an SQLite database. */
 SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ;
