@@ -1,6 +1,7 @@
 -- what is known of every place
 CREATE TEMPORARY TABLE kanon_ends AS
 SELECT
+  0 AS nothing,
   (
     SELECT
       ARRAY_AGG(number ORDER BY place)
@@ -138,35 +139,35 @@ FROM kanon_tried;
 -- rows at each place of the chosen column
 CREATE TEMPORARY TABLE kanon_histogram AS
 SELECT
-  kanon_tuples.part,
+  tuples.part,
   CASE column_number
     WHEN 1
-    THEN kanon_tuples.place_1
+    THEN tuples.place_1
     WHEN 2
-    THEN kanon_tuples.place_2
+    THEN tuples.place_2
     WHEN 3
-    THEN kanon_tuples.place_3
+    THEN tuples.place_3
   END AS place,
-  CAST(SUM(kanon_tuples.n) AS BIGINT) AS n,
+  CAST(SUM(tuples.n) AS BIGINT) AS n,
   CAST(0 AS BIGINT) AS below
-FROM kanon_tuples
-JOIN kanon_chosen
-  ON kanon_chosen.part = kanon_tuples.part
+FROM kanon_tuples AS tuples
+JOIN kanon_chosen AS chosen
+  ON chosen.part = tuples.part
 GROUP BY
-  kanon_tuples.part,
+  tuples.part,
   CASE column_number
     WHEN 1
-    THEN kanon_tuples.place_1
+    THEN tuples.place_1
     WHEN 2
-    THEN kanon_tuples.place_2
+    THEN tuples.place_2
     WHEN 3
-    THEN kanon_tuples.place_3
+    THEN tuples.place_3
   END;
 
 -- the median, and the rows on both sides
 CREATE TEMPORARY TABLE kanon_round AS
-/* Where each part is cut in the column that was chosen for it: at its NULLs, or at its median. Low are the places from
-   from_place to to_place; the low side keeps the median, unless that is the highest place of the part. */
+/* Where each part is cut in the column that was chosen for it: at its NULLs, or at its median. Low are the places
+   from from_place to to_place; the low side keeps the median, unless that is the highest place of the part. */
 WITH counted AS (
   SELECT
     part,
@@ -222,8 +223,8 @@ FROM sides;
 
 -- numbers of the new parts
 CREATE TEMPORARY TABLE kanon_sides AS
-/* The cuts of a round, both sides with numbers of their own. Where a part has several cuts, each is made in what the one
-   before it left outside, which is its link; rest is what the last one leaves. */
+/* The cuts of a round, both sides with numbers of their own. Where a part has several cuts, each is made in what
+   the one before it left outside, which is its link; rest is what the last one leaves. */
 WITH numbered AS (
   SELECT
     *,
@@ -265,26 +266,26 @@ SELECT
 CREATE TEMPORARY TABLE kanon_next AS
 SELECT
   CASE
-    WHEN NOT kanon_sides.allowed
-    THEN kanon_tuples.part
+    WHEN NOT sides.allowed
+    THEN tuples.part
     WHEN CASE column_number
       WHEN 1
-      THEN kanon_tuples.place_1
+      THEN tuples.place_1
       WHEN 2
-      THEN kanon_tuples.place_2
+      THEN tuples.place_2
       WHEN 3
-      THEN kanon_tuples.place_3
-    END BETWEEN kanon_sides.from_place AND kanon_sides.to_place
-    THEN kanon_sides.inside
-    ELSE kanon_sides.outside
+      THEN tuples.place_3
+    END BETWEEN sides.from_place AND sides.to_place
+    THEN sides.inside
+    ELSE sides.outside
   END AS part,
-  kanon_tuples.place_1,
-  kanon_tuples.place_2,
-  kanon_tuples.place_3,
-  kanon_tuples.n
-FROM kanon_tuples
-JOIN kanon_sides
-  ON kanon_sides.part = kanon_tuples.part;
+  place_1,
+  place_2,
+  place_3,
+  n
+FROM kanon_tuples AS tuples
+JOIN kanon_sides AS sides
+  ON sides.part = tuples.part;
 
 -- kanon_tuples is what it is now
 ALTER TABLE kanon_next

@@ -105,7 +105,9 @@ CREATE TABLE kanon_children AS FROM (VALUES (3, 3, 1, 3, 6), (3, 3, 4, 6, 5), (3
     children(part, column_number, from_place, to_place, n);
 CREATE TABLE kanon_round AS FROM (VALUES (1, 1, false, 0, 2, NULL, true), (2, 2, true, 0, 0, NULL, false))
     round(part, column_number, at_null, from_place, to_place, position, allowed);
-CREATE TABLE kanon_cuts_made AS FROM (VALUES (1, 2, 3), (2, 4, 5), (3, 6, 7)) cuts(part, inside, outside);
+CREATE TABLE kanon_tuples AS FROM (VALUES (1, 1, 3, 0), (1, 2, 4, 3), (1, 5, 3, 7), (2, 0, 4, 10), (2, 3, 4, 14))
+    tuples(part, place_1, n, start);
+CREATE TABLE kanon_bins AS FROM (VALUES (1, 1, 1, 2, 0)) bins(part, column_number, from_place, to_place, below);
 CREATE SCHEMA kanon;
 CREATE TABLE kanon.releases (id BIGINT, made_at TIMESTAMP, source_schema TEXT, source_name TEXT, kind TEXT,
     target_schema TEXT, target_name TEXT, rows_in BIGINT, rows_out BIGINT, policy TEXT, levels TEXT, hierarchies TEXT,
@@ -507,6 +509,10 @@ LISTS |= {
     "utility/spread": {"weight": "bins.n"},
     "utility/tuples": {"columns": "tuple", "most": "2"},
     "utility/values": {"value": "disease", "number": "n"},
+}
+LISTS |= {
+    f"mondrian/{name}": {"place": "tuples.place_1", "places": "place_1", "columns": "place_1, n"}
+    for name in ("histogram", "binned", "binned_histogram", "halves", "cut", "halved", "parted")
 }
 OF_A_POPULATION = {"models/k_map", "models/delta_presence"}
 LISTS |= {

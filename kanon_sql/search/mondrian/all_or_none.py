@@ -13,10 +13,10 @@ Proof. All that was decided follows from quasi-identifiers, from the values of p
 failed. By 3, a published part has at most one of these, and no part that it comes from has any. So the assignments of
 values to people that fit the release are, part by part, all those that fit the values of the part, and with which the
 cut that failed (if one did) fails. By 2, each person has ``wanted`` values among those. For a cut to fail, a side has
-to: for a person of this side, ``sql/mondrian/fills.sql`` makes assignments in which it has their value, and fails. For
-a person of another side, any value that such an assignment leaves over may be theirs. The sides are filled with the
-most frequent values first: if no side fails so, none fails at all, under models that are the harder to satisfy the more
-unequal the counts of a class are. Of those that compare counts with the table, an assignment must be found.
+to: for a person of this side, ``fills`` of ``sql/mondrian.sql`` makes assignments in which it has their value, and
+fails. For a person of another side, any value that such an assignment leaves over may be theirs. The sides are filled
+with the most frequent values first: if no side fails so, none fails at all, under models that are the harder to satisfy
+the more unequal the counts of a class are. Of those that compare counts with the table, an assignment must be found.
 
 Several sensitive columns: either no column's values can make a cut fail, or each column has its own assignments.
 

@@ -20,8 +20,7 @@ from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.labels import PART, Places, node_name
 from kanon_sql.models.base import N
-from kanon_sql.search.mondrian.ends import at_place, names_of_nodes
-from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
+from kanon_sql.search.mondrian.parts import ALL, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -41,8 +40,32 @@ _BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins thei
 
 
 def choose_columns(parts: Parts) -> None:
-    parts.know_ends([(column, name) for column in parts.places for name in _needed_of_ends(column, parts.cutting)])
+    parts.make_once("kanon_ends", "what is known of every place", lambda: _ends_query(parts))
     parts.make("kanon_chosen", "the column in which each part spans most", lambda: _chosen_query(parts))
+
+
+def _ends_query(parts: Parts) -> exp.Select:
+    """Return the query of a row with lists of what is known of every place, in their order, for ``_at_place``.
+
+    To join the places of both ends of every column would take longer to plan than all else that a round does.
+    """
+    lists = [sql.named(sql.literal(0), "nothing")]
+    for column in parts.places:
+        for name in _needed_of_ends(column, parts.cutting):
+            in_order = exp.Order(this=sql.column(name), expressions=[exp.Ordered(this=sql.column("place"))])
+            own = exp.select(exp.ArrayAgg(this=in_order)).from_(column.relation.copy())
+            lists.append(sql.named(own.where(sql.column("place") > 0).subquery(), _list_of(column, name)))
+    return exp.select(*lists)
+
+
+def _at_place(column: Places, name: str, place: exp.Expr) -> exp.Expr:
+    """Return what is known of a place of a column; NULL at 0."""
+    own = sql.column(_list_of(column, name), "ends")
+    return exp.Anonymous(this="LIST_EXTRACT", expressions=[own, place.copy()])
+
+
+def _list_of(column: Places, name: str) -> str:
+    return f"{name}_of_{column.number + 1}"
 
 
 def _chosen_query(parts: Parts) -> exp.Select:
@@ -56,7 +79,7 @@ def _chosen_query(parts: Parts) -> exp.Select:
     # 2. How wide that is; nothing where all was tried.
     widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
     widths = widths.join(sql.aliased(tried, "tried"), on=_same(PART, "spans", "tried"))
-    widths = parts.with_ends(widths)
+    widths = widths.join(sql.aliased(parts["kanon_ends"], "ends"), join_type="cross")
     for column in places:
         all_tried = sql.column(tried_name(column)).eq(ALL)
         empty = _low(column).eq(_high(column))
@@ -124,16 +147,13 @@ def _counts_values(column: Places, cutting: Cutting) -> bool:
     return cutting.choose == "distinct" or by_set
 
 
-def _needs_tree(column: Places, cutting: Cutting) -> bool:
-    by_tree = cutting.choose == "range" and cutting.labels == "tree"
-    return not column.ordered and column.hierarchy.height > 1 and (by_tree or cutting.cut == "node")
-
-
 def _needed_of_ends(column: Places, cutting: Cutting) -> list[str]:
     """Return what must be known of the lowest and the highest place of a part in a column."""
-    if column.ordered and cutting.choose == "range":
-        return ["number"]
-    return names_of_nodes(column) if _needs_tree(column, cutting) else []
+    if column.ordered:
+        return ["number"] if cutting.choose == "range" else []
+    if cutting.cut != "node" and (cutting.choose, cutting.labels) != ("range", "tree"):
+        return []
+    return [name for level in range(1, column.hierarchy.height) for name in (node_name(level), f"leaves_{level}")]
 
 
 def _width(column: Places, cutting: Cutting) -> exp.Expr:
@@ -145,7 +165,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
     if cutting.choose == "distinct":
         return different / float(column.different)
     if column.ordered and labels.lower is not None and labels.upper is not None:
-        low, high = (at_place(column, "number", end) for end in (_low(column), _high(column)))
+        low, high = (_at_place(column, "number", end) for end in (_low(column), _high(column)))
         # Halves, because the difference of two large numbers may be too large for one.
         half = labels.upper / 2 - labels.lower / 2
         width = exp.Paren(this=exp.Sub(this=_halved(high), expression=_halved(low)))
@@ -160,7 +180,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         return sql.cast(exp.Paren(this=places), "DOUBLE") / float(labels.leaves)
     tree = exp.Case()
     for level in range(1, column.hierarchy.height):
-        leaves = sql.cast(at_place(column, f"leaves_{level}", _low(column)), "DOUBLE")
+        leaves = sql.cast(_at_place(column, f"leaves_{level}", _low(column)), "DOUBLE")
         share = leaves / float(labels.leaves)
         tree = tree.when(_is_under_one(column, level), share, copy=False)
     return tree.else_(sql.literal(1.0), copy=False) if column.hierarchy.height > 1 else sql.literal(1.0)
@@ -206,7 +226,7 @@ def _high(column: Places) -> exp.Expr:
 
 def _is_under_one(column: Places, level: int) -> exp.Expr:
     """Return the condition that the values of a part are under one label of a level."""
-    low, high = (at_place(column, node_name(level), end) for end in (_low(column), _high(column)))
+    low, high = (_at_place(column, node_name(level), end) for end in (_low(column), _high(column)))
     return exp.EQ(this=low, expression=high)
 
 
@@ -226,14 +246,14 @@ def propose_cuts(parts: Parts) -> None:
     k, cut = parts.problem.k, parts.cutting.cut
     bins = 0 if cut == "node" else _bins(parts)
     if bins:
-        parts.make("kanon_binned", "rows in each bin of places", lambda: _binned_query(parts), bins=bins)
+        parts.make("kanon_binned", "rows in each bin of places", lambda: parts.query("mondrian/binned"), bins=bins)
         parts.make("kanon_bins", "the bins with the median", lambda: parts.query("mondrian/bins"), bins=bins)
-        title = "rows at each place of these bins"
-        parts.make("kanon_histogram", title, lambda: _histogram_of_bins_query(parts))
+        histogram, title = "mondrian/binned_histogram", "rows at each place of these bins"
     else:
-        parts.make("kanon_histogram", "rows at each place of the chosen column", lambda: _histogram_query(parts))
+        histogram, title = "mondrian/histogram", "rows at each place of the chosen column"
+    parts.make("kanon_histogram", title, lambda: parts.query(histogram))
     if cut == "relaxed":
-        parts.make("kanon_round", "halves", lambda: _halves_query(parts, k))
+        parts.make("kanon_round", "halves", lambda: parts.query("mondrian/halves", k=k))
     elif cut == "node":
         parts.make("kanon_children", "children of each label", lambda: _children_query(parts))
         parts.make("kanon_round", "sides at nodes, or at medians", lambda: _nodes_query(parts, k))
@@ -282,22 +302,12 @@ def rows_of_sides(parts: Parts) -> tuple[exp.Select, list[exp.Expr]]:
 def make(parts: Parts) -> None:
     """Send the tuples of each part to its sides, and take note of the cuts."""
     if parts.cutting.cut == "relaxed":
-        parts.replace("kanon_tuples", "cut in halves", lambda: _halved_query(parts))
+        parts.replace("kanon_tuples", "cut in halves", lambda: parts.query("mondrian/halved"))
     elif parts.cutting.cut == "node":
-        parts.replace("kanon_tuples", "cut at nodes", lambda: _parted_query(parts))
+        parts.replace("kanon_tuples", "cut at nodes", lambda: parts.query("mondrian/parted"))
     else:
-        parts.replace("kanon_tuples", "cut in two", lambda: _cut_query(parts))
+        parts.replace("kanon_tuples", "cut in two", lambda: parts.query("mondrian/cut"))
     parts.take_note()
-
-
-def _histogram_query(parts: Parts) -> exp.Select:
-    """Return the query of the rows at each place of the column that was chosen for a part."""
-    part, place = parts.of_tuple(PART), parts.place()
-    rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
-    below = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")
-    return parts.tuples_with("kanon_chosen", part, sql.named(place, "place"), rows, below).group_by(
-        part.copy(), place.copy()
-    )
 
 
 def _bins(parts: Parts) -> int:
@@ -308,130 +318,10 @@ def _bins(parts: Parts) -> int:
     return next((bins for enough, bins in _BINS if tuples_of_part >= enough), 0)
 
 
-def _bin(parts: Parts) -> exp.Expr:
-    """Return the bin of a tuple: in which of several equal ranges of its part's places it lies."""
-    chosen = parts["kanon_chosen"].name
-    low, high = sql.column("low", chosen), sql.column("high", chosen)
-    distance = (parts.place() - low) * exp.Placeholder(this="bins")
-    width = exp.Paren(this=exp.Add(this=high - low, expression=sql.literal(1)))
-    return sql.cast(exp.Floor(this=exp.Div(this=distance, expression=sql.cast(width, "DOUBLE"))), "INTEGER")
-
-
-def _binned_query(parts: Parts) -> exp.Select:
-    """Return the rows in each bin of a part that is cut at its median."""
-    part, chosen = parts.of_tuple(PART), parts["kanon_chosen"].name
-    bin_of_tuple = _bin(parts)
-    rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
-    binned = parts.tuples_with("kanon_chosen", part, sql.named(bin_of_tuple, "bin"), rows)
-    return binned.where(sql.column("null_place", chosen).is_(exp.null())).group_by(part.copy(), bin_of_tuple.copy())
-
-
-def _histogram_of_bins_query(parts: Parts) -> exp.Query:
-    """Return the histogram of the bins with the median; of parts that are cut at their NULLs, that of the NULLs."""
-    bins, chosen = parts["kanon_bins"].name, parts["kanon_chosen"].name
-    part, place = parts.of_tuple(PART), parts.place()
-    rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
-    below = sql.column("below", bins)
-    of_bins = parts.tuples_with("kanon_bins", part, sql.named(place, "place"), rows, below)
-    of_bins = of_bins.where(parts.is_inside("kanon_bins")).group_by(part.copy(), place.copy(), below.copy())
-    if all(column.null is None for column in parts.places):
-        return of_bins
-    none = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")
-    of_nulls = parts.tuples_with("kanon_chosen", part.copy(), sql.named(place.copy(), "place"), rows.copy(), none)
-    of_nulls = of_nulls.where(place.eq(sql.column("null_place", chosen)))
-    return sql.union_all([of_bins, of_nulls.group_by(part.copy(), place.copy())])
-
-
-def _cut_query(parts: Parts) -> exp.Select:
-    sides = parts["kanon_sides"].name
-    part = exp.Case().when(exp.Not(this=sql.column("allowed", sides)), parts.of_tuple(PART))
-    part = part.when(parts.is_inside("kanon_sides"), sql.column("inside", sides))
-    part = part.else_(sql.column("outside", sides))
-    return parts.tuples_with("kanon_sides", sql.named(part, PART), *parts.others())
-
-
-def _halves_query(parts: Parts, k: int) -> exp.Select:
-    """Return the cuts in halves, each with the position up to which rows of the median go inside."""
-    halves = parts.query("mondrian/halves", k=k)
-    # Tuples at the median, in their order.
-    start, n = parts.of_tuple(START), parts.of_tuple(N)
-    up_to = sql.over(exp.Sum(this=n.copy()), by=[sql.column(PART, "halves")], order=[start], running=True)
-    same = sql.column(PART, "halves").eq(parts.of_tuple(PART))
-    equal = (
-        exp.select(sql.column(PART, "halves"), "from_median", start, n, sql.named(up_to, "up_to"))
-        .from_(parts["kanon_tuples"].copy())
-        .join("halves", on=same)
-        .where(parts.place().eq(sql.column("to_place", "halves")))
-        .where(sql.column("from_median", "halves").is_(exp.null()).not_())
-    )
-    # The one in which the half is full.
-    before = exp.Paren(this=sql.column("up_to") - sql.column(N))
-    wanted = sql.column("from_median")
-    last = exp.Sub(this=sql.column(START) + wanted, expression=before)
-    full = (
-        exp.select(PART, sql.named(sql.cast(last, "BIGINT"), "position"))
-        .from_("equal")
-        .where(before < wanted)
-        .where(wanted <= sql.column("up_to"))
-    )
-    in_order = exp.Coalesce(this=sql.column("position", "full_half"), expressions=[sql.literal(0)])
-    position = exp.Case().when(sql.column("from_median", "halves").is_(exp.null()).not_(), in_order)
-    names = ("column_number", "at_null", "from_place", "to_place", "allowed")
-    return (
-        exp.select(sql.column(PART, "halves"), *names, sql.named(position, "position"))
-        .from_("halves")
-        .join(
-            "full_half",
-            on=sql.column(PART, "full_half").eq(sql.column(PART, "halves")),
-            join_type="left",
-        )
-        .with_("halves", as_=halves)
-        .with_("equal", as_=equal)
-        .with_("full_half", as_=full)
-    )
-
-
 def _nodes_query(parts: Parts, k: int) -> exp.Query:
     """Return the cuts of columns with a tree at its nodes, and of the others at their medians."""
     queries = [parts.query(name, k=k) for name in ("mondrian/cuts", "mondrian/children")]
     return sql.union_all([exp.select("*").from_(query.subquery("cuts")) for query in queries])
-
-
-def _halved_query(parts: Parts) -> exp.Query:
-    """Return the tuples after a cut in halves: one at the median may be in both, with a part of its rows in each."""
-    sides = parts["kanon_sides"].name
-    place, position = parts.place(), sql.column("position", sides)
-    start, n = parts.of_tuple(START), parts.of_tuple(N)
-    at_median = exp.and_(position.is_(exp.null()).not_(), place.eq(sql.column("to_place", sides)))
-    allowed = sql.column("allowed", sides)
-    end = start + n
-    places = [parts.of_tuple(column.place) for column in parts.places]
-
-    def half(side: str, first: exp.Expr, last: exp.Expr, condition: exp.Expr) -> exp.Select:
-        rows = exp.Sub(this=last, expression=exp.Paren(this=first.copy()))
-        columns = [sql.named(rows, N), sql.named(first, START)]
-        query = parts.tuples_with("kanon_sides", sql.named(sql.column(side, sides), PART), *places, *columns)
-        return query.where(allowed.copy(), condition)
-
-    to = exp.Case().when(at_median, sql.least([end, position.copy()])).else_(end.copy())
-    since = exp.Case().when(at_median.copy(), sql.greatest([start, position.copy()]))
-    since = since.else_(start.copy())
-    inside = exp.and_(
-        parts.is_inside("kanon_sides"),
-        exp.or_(exp.Not(this=exp.Paren(this=at_median.copy())), start < position),
-    )
-    outside = exp.or_(
-        exp.Not(this=exp.Paren(this=parts.is_inside("kanon_sides"))),
-        exp.and_(at_median.copy(), exp.Paren(this=end.copy()) > position),
-    )
-    kept = parts.tuples_with("kanon_sides", parts.of_tuple(PART), *parts.others())
-    return sql.union_all(
-        [
-            kept.where(exp.Not(this=allowed.copy())),
-            half("inside", start.copy(), to, inside),
-            half("outside", since, end.copy(), outside),
-        ]
-    )
 
 
 def _children_query(parts: Parts) -> exp.Select:
@@ -470,19 +360,3 @@ def _children_query(parts: Parts) -> exp.Select:
         .where(by_tree)
         .group_by(part.copy(), number.copy(), from_place.copy(), to_place.copy())
     )
-
-
-def _parted_query(parts: Parts) -> exp.Select:
-    """Return the tuples after cuts of which a part may have several."""
-    sides = parts["kanon_sides"]
-    there = exp.and_(
-        sql.column("allowed", sides.name),
-        sql.column(PART, sides.name).eq(parts.of_tuple(PART)),
-        parts.is_inside("kanon_sides"),
-    )
-    rests = exp.select(PART, "allowed", "rest").distinct().from_(sides.copy()).subquery("rests")
-    same = sql.column(PART, "rests").eq(parts.of_tuple(PART))
-    part = exp.Case().when(exp.Not(this=sql.column("allowed", "rests")), parts.of_tuple(PART))
-    part = part.else_(exp.Coalesce(this=sql.column("inside", sides.name), expressions=[sql.column("rest", "rests")]))
-    query = exp.select(sql.named(part, PART), *parts.others()).from_(parts["kanon_tuples"].copy())
-    return query.join(rests, on=same).join(sides.copy(), on=there, join_type="left")

@@ -20,6 +20,7 @@ The statements of a round are the same in every round: they are made once and th
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,6 @@ from sqlglot import exp
 
 from kanon_sql.measures.labels import PART, placed_query
 from kanon_sql.models.base import N
-from kanon_sql.search.mondrian.ends import ends_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -83,13 +83,21 @@ class Parts:
     def query(self, file: str, **values: sql.Value) -> exp.Query:
         """Return the query of a file over these tables, its other placeholders left to be bound."""
         left = {name: exp.Placeholder(this=name) for name in ("next", "bins", "wanted")}
-        return sql.query(file, values={**left, **values}, tables=self.tables)
+        places = [sql.column(column.place) for column in self.places]
+        columns = [sql.column(name) for name in self.tuple_names()]
+        given = {**left, "place": self.place("tuples"), "places": places, "columns": columns, **values}
+        named = set(re.findall(r"\$(\w+)", sql.text_of(file)))  # a list that is not there would take the comments along
+        return sql.query(file, values={name: given[name] for name in named}, tables=self.tables)
 
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
         """Make one of the tables, from others."""
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         self._made.add(name)
         self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
+
+    def make_once(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
+        if name not in self._made:
+            self.make(name, title, query)
 
     def replace(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
         """Replace one of the tables by a query of itself."""
@@ -171,26 +179,10 @@ class Parts:
         own = relation or self["kanon_tuples"].name
         return of_column({column.number: sql.column(column.place, own) for column in self.places})
 
-    def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
-        """Return a query of tuples joined to what one of the tables says of their part."""
-        same = sql.column(PART, self[name].name).eq(self.of_tuple(PART))
-        return exp.select(*selected).from_(self["kanon_tuples"].copy()).join(self[name].copy(), on=same)
-
     def is_inside(self, name: str) -> exp.Expr:
         """Return the condition that a tuple lies between the places of a cut of one of the tables."""
         ends = [sql.column(end, self[name].name) for end in ("from_place", "to_place")]
         return exp.Between(this=self.place(), low=ends[0], high=ends[1])
-
-    def know_ends(self, known: Sequence[tuple[Places, str]]) -> None:
-        """Make a row with lists of what is known of every place (``ends``)."""
-        if known and "kanon_ends" not in self._made:
-            self.make("kanon_ends", "what is known of every place", lambda: ends_query(known))
-
-    def with_ends(self, query: exp.Select) -> exp.Select:
-        """Return a query joined to what is known of every place, if anything must be."""
-        if "kanon_ends" not in self._made:
-            return query
-        return query.join(sql.aliased(self["kanon_ends"], "ends"), join_type="cross", copy=False)
 
     # What every round ends with
 
