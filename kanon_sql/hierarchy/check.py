@@ -1,6 +1,6 @@
 """Is a lookup relation a tree over the values of its column? Tested in SQL, by counts.
 
-What is counted: rows; values with several rows; labels with several parents, for each level; labels that read like
+What is counted: values with several rows; labels with several parents, for each level; labels that read like
 the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
 largest number of children of a label at each level.
 
@@ -10,6 +10,7 @@ that tells more would make it cheaper to generalize further: the search may not 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,23 +37,12 @@ _MAKE_AGAIN = (
 )
 
 
-@dataclass(frozen=True)
-class TreeCounts:
-    """What a lookup relation looks like."""
-
-    rows: int  # rows of the lookup, that of NULL included
-    repeated: int  # values with more than one row
-    several_parents: tuple[int, ...]  # for each level from 1 to below the root, labels with more than one parent
-    # for each level from 1 to below the root, rows whose label reads like the root and whose label at the next level
-    # does not
-    early_roots: tuple[int, ...]
-    roots: int
-    # for each level from 0 to below the root, the largest number of its labels under one parent
-    children: tuple[int, ...]
+Counts = Mapping[tuple[str, int], int]
+"""Of each thing that ``sql/hierarchy/tree.sql`` counts, how many there are at a level."""
 
 
 def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
-    """Return the query behind ``count_tree``: one row per count, ``(what, level, n)``."""
+    """Return the query behind ``require_tree``: one row per count, ``(what, level, n)``."""
 
     def count(what: str, level: int) -> exp.Query:
         label, parent = level_name(level), level_name(level + 1)
@@ -70,61 +60,50 @@ def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
         named = [sql.named(sql.literal(what), "what"), sql.named(sql.literal(level), "level")]
         return exp.select(*named, "n").from_(counted.subquery("counted", copy=False), copy=False)
 
-    parts = [count("rows", 0), count("repeated", 0), count("roots", height)]
+    parts = [count("repeated", 0), count("roots", height)]
     for level in range(1, height):
         parts += [count("several_parents", level), count("early_roots", level)]
     return sql.union_all([*parts, *(count("children", level) for level in range(height))])
 
 
-def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> TreeCounts:
-    rows = engine.rows(_tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
-    counts = {(what, level): int(n or 0) for what, level, n in rows}
-    return TreeCounts(
-        rows=counts["rows", 0],
-        repeated=counts["repeated", 0],
-        several_parents=tuple(counts["several_parents", level] for level in range(1, height)),
-        early_roots=tuple(counts["early_roots", level] for level in range(1, height)),
-        roots=counts["roots", height],
-        children=tuple(counts["children", level] for level in range(height)),
-    )
-
-
-def _tree_problems(counts: TreeCounts, height: int) -> list[str]:
-    """Return what keeps the relation from being a tree, each problem with its count and what to do about it."""
-    problems = []
-    if counts.repeated:
-        problems.append(
-            f"{_plural(counts.repeated, 'value has', 'values have')} more than one row: keep one row per value"
-        )
-    for level, several in enumerate(counts.several_parents, start=1):
-        if several:
-            problems.append(
-                f"{_plural(several, 'label', 'labels')} of level {level} {'has' if several == 1 else 'have'} more than "
+def _problem(what: str, level: int, number: int) -> str | None:
+    """Return what a count says against a tree, and what to do about it."""
+    match what:
+        case "repeated" if number:
+            return f"{_plural(number, 'value has', 'values have')} more than one row: keep one row per value"
+        case "several_parents" if number:
+            return (
+                f"{_plural(number, 'label', 'labels')} of level {level} {'has' if number == 1 else 'have'} more than "
                 f"one parent at level {level + 1}: give the label a different name under each parent"
             )
-    for level, early in enumerate(counts.early_roots, start=1):
-        if early:
-            problems.append(
-                f"{_plural(early, 'row has', 'rows have')} the label of the root at level {level} and another one at "
+        case "early_roots" if number:
+            return (
+                f"{_plural(number, 'row has', 'rows have')} the label of the root at level {level} and another one at "
                 f"level {level + 1}: nothing stands above the root, so repeat its label up to the last level"
             )
-    if counts.roots > 1:
-        problems.append(
-            f"the last level has {counts.roots} labels instead of one root: add a level that is the same for all, "
-            f"such as * (level {height + 1})"
-        )
-    return problems
+        case "roots" if number > 1:
+            return (
+                f"the last level has {number} labels instead of one root: add a level that is the same for all, "
+                f"such as * (level {level + 1})"
+            )
+    return None
 
 
-def require_once(repeated: int, column: str, origin: str) -> None:
-    """Raise if some values, read as the type of their column, are the same."""
-    counts = TreeCounts(rows=0, repeated=repeated, several_parents=(), early_roots=(), roots=1, children=())
-    require_tree(counts, 1, column, origin)
-
-
-def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> None:
-    if problems := _tree_problems(counts, height):
+def require_counts(counts: Counts, column: str, origin: str) -> None:
+    """Raise if counts say that a hierarchy is not a tree."""
+    if problems := list(filter(None, (_problem(*at, number) for at, number in counts.items()))):
         raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
+
+
+def require_tree(engine: Engine, lookup: exp.Table, height: int, column: str, origin: str) -> tuple[int, ...]:
+    """Raise unless a lookup relation is a tree.
+
+    Return for each level from 0 to below the root the largest number of its labels under one parent.
+    """
+    rows = engine.rows(_tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
+    counts = {(what, level): int(n or 0) for what, level, n in rows}
+    require_counts(counts, column, origin)
+    return tuple(counts["children", level] for level in range(height))
 
 
 def typed_query(column: Column) -> exp.Query:

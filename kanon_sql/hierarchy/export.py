@@ -19,7 +19,7 @@ from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.check import count_tree, require_tree
+from kanon_sql.hierarchy.check import require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
@@ -133,7 +133,7 @@ def exportable(
 
 def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
     kept.require_levels()
-    require_tree(count_tree(engine, kept.relation, kept.height, kept.column), kept.height, kept.column, kept.origin)
+    require_tree(engine, kept.relation, kept.height, kept.column, kept.origin)
     shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
     return Exportable(engine, _arx_query(kept.relation, kept.height), shape)
 

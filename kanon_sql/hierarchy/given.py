@@ -22,7 +22,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import bounds_of, find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
 from kanon_sql.hierarchy.build import column_facts
-from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
+from kanon_sql.hierarchy.check import require_counts, require_tree, typed_query
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.lookup_relation import (
@@ -305,7 +305,7 @@ def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, origin:
             f"{', or remove the header line' if unreadable == 1 and not rows.header else ''}."
         )
     repeated = sum(times > 1 for times in Counter(ranks.values()).values())
-    require_once(repeated, column.name, origin)
+    require_counts({("repeated", 0): repeated}, column.name, origin)
     return sorted(ranks, key=ranks.__getitem__), beyond
 
 
@@ -378,10 +378,9 @@ def _coded(  # noqa: PLR0913 - the parts of a Hierarchy, passed through
     levels = engine.temporary_name(f"kanon_levels_{column.name}")
     engine.run(sql.create_table(levels, query, temporary=True), f"levels of {column.name}")
     # 2. They must form a tree.
-    counts = count_tree(engine, levels, height, column.name)
-    require_tree(counts, height, column.name, origin)
+    children = require_tree(engine, levels, height, column.name, origin)
     # 3. The tree gets its codes.
-    words = code_words(counts.children)
+    words = code_words(children)
     relation = engine.temporary_name(f"kanon_hierarchy_{column.name}")
     coded = coded_query(levels, height, words)
     engine.run(sql.create_table(relation, coded, temporary=True), f"prefix codes of {column.name}")

@@ -1,8 +1,6 @@
-/* Is a lookup relation a tree? The counts that say so: rows, values with several rows, labels at the top; and at each
+/* Is a lookup relation a tree? The counts that say so: values with several rows, labels at the top; and at each
    level labels with several parents, rows that read like the root below another label, the most children of a label. */
-WITH rows AS (
-  SELECT COUNT(*) AS n FROM levels
-), repeated AS (
+WITH repeated AS (
   SELECT COUNT(*) AS n
   FROM (SELECT value FROM levels GROUP BY value HAVING COUNT(*) > 1) AS groups
 ), roots AS (
@@ -19,4 +17,4 @@ WITH rows AS (
   SELECT MAX(children) AS n
   FROM (SELECT $children AS children FROM levels GROUP BY $parent) AS families
 )
-SELECT * FROM rows, repeated, roots, several_parents, early_roots, children
+SELECT * FROM repeated, roots, several_parents, early_roots, children

@@ -21,7 +21,7 @@ from strategies import hierarchies, write_hierarchy
 import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.hierarchy.check import count_tree
+from kanon_sql.hierarchy.check import require_tree
 from kanon_sql.hierarchy.given import load_hierarchy
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS, code_name, code_words, coded_query
 from kanon_sql.hierarchy.spec import FileRule
@@ -101,7 +101,7 @@ def test_codes_of_a_file_are_those_that_sql_gives(
     with duckdb.connect() as connection:
         engine = DuckDBEngine(connection, owned=False)
         hierarchy = load_hierarchy(engine, relation("none"), Column("c", kind), FileRule(path))
-        children = count_tree(engine, hierarchy.relation, hierarchy.height, "c").children
+        children = require_tree(engine, hierarchy.relation, hierarchy.height, "c", "a file")
         expected = engine.rows(coded_query(hierarchy.relation, hierarchy.height, hierarchy.words))
         assert hierarchy.words == code_words(children)
         assert Counter(connection.table(hierarchy.relation.name).fetchall()) == Counter(expected)

@@ -1,3 +1,6 @@
+-- Step open
+
+
 -- macros of the database
 SELECT
   own.function_name
@@ -254,6 +257,9 @@ SELECT
 FROM patients
 LIMIT 0;
 
+-- Step hierarchies
+
+
 -- extremes of the columns that get a hierarchy built
 SELECT
   MIN(TRY_CAST(source.age AS DECIMAL(38, 0))),
@@ -313,16 +319,6 @@ SELECT
 FROM intervals;
 
 -- is the hierarchy of ... a tree?
-SELECT
-  'rows' AS what,
-  0 AS level,
-  n
-FROM (
-  SELECT
-    COUNT(*) AS n
-  FROM kanon_levels_age
-) AS counted
-UNION ALL
 SELECT
   'repeated' AS what,
   0 AS level,
@@ -524,6 +520,9 @@ JOIN labels_2
 
 -- drop the levels without codes
 DROP TABLE IF EXISTS kanon_levels_age;
+
+-- Step frequency set
+
 
 -- frequency set of the quasi-identifiers
 CREATE TEMPORARY TABLE kanon_frequency AS
@@ -727,6 +726,9 @@ WHERE
     number = 2 AND level = 3
   );
 
+-- Step search
+
+
 -- costs of every level
 SELECT
   number,
@@ -867,6 +869,9 @@ JOIN kanon_label_facts AS labels
 GROUP BY
   cells.number,
   cells.level;
+
+-- Step measure
+
 
 -- classes of the release, ...
 CREATE TEMPORARY TABLE kanon_classes AS

@@ -1,3 +1,5 @@
+-- Step open
+
 -- the labels of visits.ward
 CREATE TEMPORARY TABLE kanon_hierarchy_ward AS
 WITH present AS (
@@ -12,6 +14,8 @@ SELECT
   value,
   COALESCE(RPAD(LEFT(value, 5), 6, '*'), '*') AS level_1
 FROM present;
+
+-- Step rows
 
 -- are statements profiled?
 SELECT
@@ -280,6 +284,8 @@ WHERE
 -- schema released
 CREATE SCHEMA IF NOT EXISTS released;
 
+-- Step publish
+
 -- make the released patients
 CREATE TABLE released.patients AS
 SELECT
@@ -294,6 +300,8 @@ FROM (
 ) AS rows_of_table
 ORDER BY
   HASH(rows_of_table.pseudonym, rows_of_table."patients.sex", 1);
+
+-- Step verify
 
 -- rows of the released patients
 SELECT
