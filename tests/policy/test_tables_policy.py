@@ -584,7 +584,8 @@ def test_hostile_names_and_a_schema(in_tmp: Path, kanon: Callable[..., Ended]) -
         "CREATE SCHEMA released",
         'CREATE TABLE released."a # ""b""" AS SELECT 1 AS x',
         'CREATE TABLE "select" AS SELECT i AS patient_id, 1950 + i AS birth_year FROM range(9) numbers(i)',
-        'CREATE TABLE "it\'s {a}\n[b]" AS SELECT i % 9 AS patient_id, i % 3 AS "directory", \'f\' AS sex '
+        "CREATE TABLE \"it's {a}\n[b]\" AS SELECT i % 9 AS patient_id, 'f' AS sex, "
+        "DATE '1930-01-01' + (900 * i)::INTEGER AS directory "
         "FROM range(30) numbers(i)",
     )
     ended = kanon("init", "clinic.duckdb")
@@ -596,6 +597,7 @@ def test_hostile_names_and_a_schema(in_tmp: Path, kanon: Callable[..., Ended]) -
         'released.a # "b"': "dropped",
     }
     assert policy.into_schema == "released_2"
+    assert "directory" in {name for table in policy.tables for name in table.hierarchies}, "a column, not a directory"
 
 
 @pytest.mark.thorough

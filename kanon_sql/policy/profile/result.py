@@ -272,11 +272,11 @@ def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
     yield "]\n"
 
 
-def hierarchy_lines(profile: Profile, where: Sequence[str], section: str | None = None) -> Iterable[str]:
+def hierarchy_lines(profile: Profile, where: Sequence[str], section: str = "") -> Iterable[str]:
     """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
     rules = profile.hierarchies
-    own = "hierarchies.columns" if {"directory", "columns"} & set(rules) else "hierarchies"
-    yield f"\n[{section or own}]\n"
+    apart = ".columns" if {"directory", "columns"} & set(rules) else ""
+    yield f"\n[{section}hierarchies{apart}]\n"
     yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
     if not profile.rows:
         yield from commented(

@@ -405,4 +405,4 @@ def _table(one: TableProposal, source: str) -> Iterable[str]:
         yield toml_line("key", one.key)
     yield from column_lines(profile, alone=False)
     if profile.quasi_identifiers:
-        yield from hierarchy_lines(profile, (source, name), f"tables.{toml_key(name)}.hierarchies")
+        yield from hierarchy_lines(profile, (source, name), f"tables.{toml_key(name)}.")
