@@ -827,7 +827,7 @@ CASES = [
         "excel, merged",
         sheet_of(["id", "ort"], [1, "Ulm"], [2, None], merge="B2:B3"),
         None,
-        refused="B2:B3",
+        refused="are merged",
         suffix=".xlsx",
     ),
     Case(
