@@ -18,6 +18,7 @@ from kanon_sql.engine.keys import same_database
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.time_zones import computing_in
+from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.gate import judge, people_are_counted
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
@@ -25,10 +26,13 @@ from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import keys_published, open_originals, open_released
 from kanon_sql.release.tables.statements import PSEUDONYM_TYPE
 from kanon_sql.release.tables.verify import ReleasedTables
+from kanon_sql.release.tables.views import views_of_release
 from kanon_sql.risks.attacks.verdicts import Verdict, Verdicts, part_of
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.opened import Member, OpenedTables
@@ -141,8 +145,24 @@ def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVeri
         schema=opened.schema,
         others=opened.not_in_policy,
         elsewhere=opened.elsewhere,
-        findings=(*judged, *keys),
+        findings=(*judged, *keys, *_kept_views(opened)),
     )
+
+
+def _kept_views(opened: OpenedTables) -> Iterator[str]:
+    """Yield kept tables that are views and may show more than the released tables: raw rows, under any names."""
+    engine, views, tables = opened.engine, dict[str, tuple[str, str]](), set[tuple[str, str]]()
+    for member in opened.members:
+        schema, name = map(folded, opened.place_of(member.relation))
+        if (engine.kind_of(member.relation) or "").endswith("VIEW"):
+            views |= {member.name: (schema, name)} if member.roles is None else {}
+        else:
+            tables.add((schema, name))
+    if views and not isinstance(engine, Workbench):
+        shown = views_of_release(engine, tables, engine.current_schema())
+        views = {name: place for name, place in views.items() if place not in shown}
+    for name in views:
+        yield f"{name} is kept and is a view, which may show raw rows: release it as a table."
 
 
 def _unforeseen(member: Member) -> list[str]:

@@ -159,6 +159,30 @@ def test_a_released_table_that_is_kept_shows_no_keys(tmp_path: Path) -> None:
     assert [one for one in found.problems() if "'patient_id' of wards" in one]
 
 
+@pytest.mark.parametrize(
+    ("view", "holds"),
+    [
+        ("SELECT patient_id AS x FROM main.visits", False),
+        ("SELECT 'w1' AS ward", False),
+        ("SELECT day, count(*) AS n FROM rel.visits GROUP BY day", True),
+    ],
+)
+def test_a_kept_view_passes_if_it_shows_released_tables_only(tmp_path: Path, view: str, holds: bool) -> None:
+    """Fails before issue 56: a view of raw rows under other names passed."""
+    path = made(tmp_path, PATIENTS, VISITS, "CREATE TABLE wards AS SELECT 'w' || i AS ward FROM range(3) r(i)")
+    text = (tmp_path / "kanon.toml").read_text() + '[tables.wards]\nrows = "kept"\n'
+    (tmp_path / "kanon.toml").write_text(text)
+    with kanon_of.anonymize_tables(path, tmp_path / "kanon.toml") as release:
+        release.to_schema("rel")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"DROP TABLE rel.wards; CREATE VIEW rel.wards AS {view}")
+    found = kanon_of.check_tables(path, tmp_path / "kanon.toml", schema="rel")
+    attacked = kanon_of.attack_tables(path, tmp_path / "kanon.toml", schema="rel", original=path)
+    said = [one for one in found.problems() if "wards is kept and is a view" in one]
+    assert (found.holds, not said) == (holds, holds)
+    assert [one for one in attacked.keys.problems() if "wards is kept" in one] == said
+
+
 def test_files_of_a_release_are_never_the_key_file_or_of_another_format(tmp_path: Path) -> None:
     path, key = made(tmp_path, PATIENTS, VISITS), tmp_path / "key.db"
     key.write_text("0" * 64)
