@@ -110,6 +110,17 @@ def in_python(message: str) -> str:
     return outside_commands(message, lambda part: _OPTION.sub(_python_name, part))
 
 
+def in_policy_file(message: str) -> str:
+    """Return a message with settings of kanon.toml in the place of options, which a table of a set does not have."""
+
+    def setting(option: re.Match[str]) -> str:
+        name, value = option["name"] or option["short"], option["value"]
+        key = PYTHON_NAMES.get(name, name.replace("-", "_"))
+        return key if value is None else f'{key} = "{value}"'
+
+    return outside_commands(message, lambda part: _OPTION.sub(setting, part))
+
+
 def outside_commands(message: str, change: Callable[[str], str]) -> str:
     """Return a message, changed but for the commands in it."""
     parts, end = [], 0

@@ -96,7 +96,7 @@ def attack_tables(
         progress(Progress("Counting who is found in the originals"))
         found_before = found_people(replace(as_released(originals), keys_are_texts=False))
         refused = [
-            one.said(member.name)
+            one.said_of_member(member.name)
             for member in originals.members
             for one in people_are_counted(member.source, member.policy)
             if one.refused
@@ -129,7 +129,10 @@ def _verified_alone(opened: OpenedTables, *, promise: bool = True) -> TablesVeri
     """Verify released tables by themselves; without ``promise``, people are not counted."""
     of_people = [member for member in opened.members if member.roles is not None]
     judged = [
-        one.said(member.name) for member in of_people for one in judge(member.source, member.policy) if one.refused
+        one.said_of_member(member.name)
+        for member in of_people
+        for one in judge(member.source, member.policy)
+        if one.refused
     ]
     kept = (member for member in opened.members if member.roles is None)
     keys = (f"{found}." for member in kept for found in keys_published(opened, member, {}))

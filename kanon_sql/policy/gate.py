@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, written_name
 from kanon_sql.engine.progress import Tell, silent
-from kanon_sql.errors import UnsuitableError, UsageError
+from kanon_sql.errors import UnsuitableError, UsageError, in_policy_file
 from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.vocabulary import is_of_person, is_person, kinds_of_name, role_of_kind, text_of_kind
 from kanon_sql.measures.shares import in_percent
@@ -82,6 +82,10 @@ class Finding:
 
     def said(self, table: str) -> str:
         return f"{table}: {self.note()}"
+
+    def said_of_member(self, table: str) -> str:
+        """Return what is said of a table of a set, whose policy file alone can decide."""
+        return in_policy_file(self.said(table))
 
 
 def refused_of(findings: Iterable[Finding], check: str | None = None) -> Finding | None:

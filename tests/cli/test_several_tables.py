@@ -122,6 +122,36 @@ def test_empty_tables_have_an_empty_release(clinic: Path, kanon: Callable[..., E
         assert connection.execute("SELECT count(*) FROM released.patients").fetchone() == (0,)
 
 
+@pytest.mark.parametrize(
+    ("query", "is_kept"),
+    [
+        ("SELECT patient_id AS a, name AS b FROM patients", False),
+        ("SELECT count(*) AS n FROM visits", False),
+        ("SELECT * FROM drugs", True),
+        ("SELECT 1 AS code, 'flu' AS text", True),
+    ],
+)
+def test_a_kept_view_reads_kept_tables_alone(
+    in_tmp: Path, clinic: Path, kanon: Callable[..., Ended], query: str, is_kept: bool
+) -> None:
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute(f"CREATE VIEW shown AS {query}")
+    (in_tmp / "clinic.toml").write_text(f'{POLICY}\n[tables.shown]\nrows = "kept"\n', encoding="utf-8")
+    ended = kanon("anonymize", "--policy", "clinic.toml")
+    assert ended.code == (0 if is_kept else 2)
+    assert is_kept or "shown is a view, and is kept as it is" in ended.err
+
+
+@pytest.mark.usefixtures("clinic")
+def test_refusals_of_a_member_name_settings_of_the_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    policy = POLICY.replace('identifying = ["name"]\n', "", 1)
+    (in_tmp / "clinic.toml").write_text(policy, encoding="utf-8")
+    ended = kanon("anonymize", "--policy", "clinic.toml")
+    assert ended.code == 2
+    assert "patients: This column has no role: 'name'. Name them with identifying, quasi_identifiers or" in ended.err
+    assert "--" not in ended.err
+
+
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -109,7 +109,7 @@ def test_a_connection_with_temporary_tables_views_and_attached_databases(clinic:
         (("none.csv",), "none.csv does not exist"),
         (("notes.md",), "neither a DuckDB database nor a data file"),
         (("junk.duckdb",), "is not a DuckDB database"),
-        (("oracle://host/db",), "oracle sources are not supported by this version"),
+        (("oracle://host/db",), "oracle sources are not read by kanon"),
         (("clinic.duckdb", "nobody"), "has no table or view 'nobody'. There: patients"),
         (("empty.duckdb",), "has 0 tables"),
         (("broken.parquet",), "cannot be read|DuckDB stopped"),

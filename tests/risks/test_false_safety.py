@@ -92,8 +92,8 @@ def test_the_choice_is_not_tested_where_the_policy_makes_another_release() -> No
     people = pd.DataFrame([("b", "y", "w"), ("b", "x", "u"), ("a", "x", "u"), ("d", "x", "v"), ("a", "y", "u")],
                           columns=list("abs"))  # fmt: skip
     policy = kanon_of.Policy(
-        kanon_of.NamedColumns(quasi_identifiers=("a", "b"), sensitive=("s",), rest="drop"),
-        (kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(l=2)), {"a": "flat", "b": "flat"},
+        columns=kanon_of.NamedColumns(quasi_identifiers=("a", "b"), sensitive=("s",), rest="drop"),
+        models=(kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(l=2)), hierarchies={"a": "flat", "b": "flat"},
         max_suppressed=0.4, count="rows", choice="greedy",
     )  # fmt: skip
     found = kanon_of.attack(people.assign(a="*", b="*"), original=people, policy=policy, algorithm="optimal")

@@ -25,7 +25,7 @@ def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> N
     """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one."""
     for member in opened.members:
         if member.roles is not None and (found := next(_found_beside(opened, member, levels), None)) is not None:
-            raise UsageError(found.said(opened.place))
+            raise UsageError(found.said_of_member(opened.place))
 
 
 def _found_beside(opened: OpenedTables, member: Member, levels: Mapping[str, int]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import csv
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.open_source import OpenDatabase, Source, open_tables
 from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.engine.warehouse.workbench import Workbench
-from kanon_sql.errors import UsageError, counted
+from kanon_sql.errors import UsageError, counted, in_policy_file
 from kanon_sql.hierarchy.given import make_hierarchies
 from kanon_sql.hierarchy.vocabulary import is_number, parts_of_name
 from kanon_sql.policy.gate import pass_before
@@ -34,7 +35,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.connection import Resources
@@ -282,11 +283,39 @@ def open_policy(source: object, policy: TablesPolicy, resources: Resources | Non
         _require_all(database, tables)
         columns = [(name, column.name) for name, own in tables.items() for column in own.columns]
         names = dict(zip(columns, unused_names([".".join(pair) for pair in columns], [PERSON, *tables]), strict=True))
-        members = tuple(_member(policy, one, tables[one.name], one.columns, names) for one in _in_order(policy))
+        members = tuple(
+            _said_of(one.name, partial(_member, policy, one, tables[one.name], one.columns, names))
+            for one in _in_order(policy)
+        )
         dropped = tuple(tables[table.name].relation for table in policy.tables if table.rows == "dropped")
         opened = OpenedTables(database.engine, database.place, policy, members, dropped=dropped, file=database.file)
         refers = _declared_references(database, opened)
-        return replace(opened, members=tuple(_checked(opened, member, refers) for member in members))
+        _require_own_rows(opened)
+        checked = (_said_of(member.name, partial(_checked, opened, member, refers)) for member in members)
+        return replace(opened, members=tuple(checked))
+
+
+def _said_of(name: str, made: Callable[[], Member]) -> Member:
+    """Return a member; errors name the table, and settings of kanon.toml: options are for one table."""
+    try:
+        return made()
+    except UsageError as error:
+        said = in_policy_file(error.args[0])
+        raise type(error)(said if name in said else f"{name}: {said}") from None
+
+
+def _require_own_rows(opened: OpenedTables) -> None:
+    """Raise if a table that is kept as it is is a view of others: it could show their rows under other names."""
+    kept = [member for member in opened.members if member.roles is None]
+    places = {opened.place_of(member.relation) for member in kept}
+    for member in kept:
+        is_view = "VIEW" in (member.source.holder.kind_of(member.relation) or "")
+        read = {opened.place_of(table) for table in opened.engine.relations_behind(member.relation)}
+        if is_view and (member.source.in_warehouse or not read <= places):
+            raise UsageError(
+                f'{member.name} is a view, and is kept as it is (rows = "kept"): it could show rows of people under '
+                'other names. Make it a table, say whose rows it has (person = ...), or drop it (rows = "dropped").'
+            )
 
 
 def _database(source: object, resources: Resources | None, example: str) -> OpenDatabase:
@@ -574,8 +603,10 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
                 header = next(csv.reader(text), [])
         except UnicodeDecodeError:
             header = []
-        if not all(header) or not header:
-            raise UsageError(f"{file} is not a CSV file of a release: it needs a header with all names, in UTF-8.")
+        if not all(header) or not header or len(set(map(folded, header))) < len(header):
+            raise UsageError(
+                f"{file} is not a CSV file of a release: it needs a header with all names, each once, in UTF-8."
+            )
         reader = text_reader(file, dict.fromkeys(header, "VARCHAR"), csv=True)
     else:
         reader = read_from("read_parquet", str(file), {})
