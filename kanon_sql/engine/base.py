@@ -345,6 +345,11 @@ def find_column(name: str, columns: Sequence[Column]) -> Column | None:
     return next(iter([*exact, *alike]), None)
 
 
+def find_columns(names: Iterable[str], columns: Sequence[Column]) -> list[Column]:
+    """Return the columns of those names that there are."""
+    return [column for name in names if (column := find_column(name, columns)) is not None]
+
+
 def chosen_table(
     listed: list[tuple[Any, ...]],
     wanted: str | None,

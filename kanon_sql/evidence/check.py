@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column, names
+from kanon_sql.engine.base import find_column, find_columns, names
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
@@ -199,7 +199,7 @@ def _facts(source: Source, policy: Policy, original: Source | None, found: Check
 
     person = () if policy.columns.entity is None else (policy.columns.entity,)
     named = (*policy.columns.identifying, *policy.columns.pseudonymize, *person)
-    naming = tuple(column.name for column in _there(named, source))
+    naming = tuple(column.name for column in find_columns(named, source.columns))
     if found.classes is None:
         return Facts(found.rows, unknown="no quasi-identifiers were named (--qi)", naming=naming)
     people = found.smallest_class_people is not None
@@ -356,7 +356,7 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
     original does.
     """
     named = policy.columns
-    replaced, found = (_there(names, source) for names in (named.pseudonymize, named.identifying))
+    replaced, found = (find_columns(names, source.columns) for names in (named.pseudonymize, named.identifying))
     person = find_column(named.entity or "", source.columns)
     others = [column for column in found if column != person and column not in replaced]
     raw = [
@@ -369,13 +369,9 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
     return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
 
 
-def _there(names: Sequence[str], source: Source) -> list[Column]:
-    return [column for name in names if (column := find_column(name, source.columns)) is not None]
-
-
 def _ties(source: Source, policy: Policy, required: ClassCheck) -> tuple[Tied, ...]:
     """Return for each pseudonymized column of the table how many people share what its pseudonyms tie together."""
-    names = list(dict.fromkeys(column.name for column in _there(policy.columns.pseudonymize, source)))
+    names = list(dict.fromkeys(column.name for column in find_columns(policy.columns.pseudonymize, source.columns)))
     queries = [signature_query(source.relation, required.quasi_identifiers, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)
 

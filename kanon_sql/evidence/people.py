@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, find_columns, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
@@ -67,8 +67,7 @@ def named_by(
 def columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
     """Return the columns besides the quasi-identifiers that a check asks for."""
     wanted = [model.sensitive for model in models if isinstance(model, SensitiveModel) and model.sensitive]
-    found = [find_column(name, source.columns) for name in (*wanted, *policy.columns.pseudonymize)]
-    return [column for column in found if column is not None]
+    return find_columns((*wanted, *policy.columns.pseudonymize), source.columns)
 
 
 def models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column, written_name
+from kanon_sql.engine.base import find_column, find_columns, written_name
 from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.errors import UnsuitableError, UsageError, in_policy_file
 from kanon_sql.hierarchy.expressions import NUMBERS
@@ -119,16 +119,12 @@ def judge_roles(source: Source, policy: MemberPolicy) -> Iterator[Finding]:
     decided = set(map(folded, (*named.sensitive, *named.insensitive))) - set(map(folded, named.proposed))
     decided.update(map(folded, (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, policy.entity or "")))
     open_ones = [column for column in source.columns if folded(column.name) not in decided]
-    identifying = _there(source, named.identifying)
+    identifying = find_columns(named.identifying, source.columns)
     kept = [column for column in open_ones if column not in identifying]
-    yield from roles_are_confirmed(source, policy, _there(source, named.sensitive), kept)
+    yield from roles_are_confirmed(source, policy, find_columns(named.sensitive, source.columns), kept)
     if shown := tuple(column.name for column in identifying if column in open_ones):
         text = f"{', '.join(shown)}: identifying by the policy, which is never published"
         yield Finding(ROLES, shown, text, f"Leave out, or publish as it is: --keep {_listed(shown)}.")
-
-
-def _there(source: Source, names: Sequence[str]) -> list[Column]:
-    return [column for name in names if (column := find_column(name, source.columns)) is not None]
 
 
 def _roles(*names: str) -> str:
@@ -273,10 +269,10 @@ def people_are_counted(source: Source, policy: MemberPolicy) -> Iterator[Finding
         return
     if not policy.counts_people:
         return
-    pseudonymized = _there(source, named.pseudonymize)
+    pseudonymized = find_columns(named.pseudonymize, source.columns)
     people = [column for column in source.columns if column in pseudonymized or numbers_people(column)]
-    apart = [*people, *_there(source, named.quasi_identifiers)]
-    others = known_by(source.columns, _there(source, named.identifying))
+    apart = [*people, *find_columns(named.quasi_identifiers, source.columns)]
+    others = known_by(source.columns, find_columns(named.identifying, source.columns))
     asked = [*((column,) for column in people), *(one for one in others if not any(own in apart for own in one))]
     if not asked:
         return

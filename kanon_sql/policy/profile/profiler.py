@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import find_column, names, resolve_columns
+from kanon_sql.engine.base import find_columns, names, resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from, shown_source
 from kanon_sql.engine.sources.open_source import Source, open_source
@@ -94,7 +94,7 @@ def profile(
 
 def prepared_for_profile(source: Source, given: Mapping[str, Rules]) -> tuple[Source, ToPrepare]:
     """Return a table with its columns prepared by rules that are given, and by those that its values ask for."""
-    said = [column.name for name in given if (column := find_column(name, source.columns)) is not None]
+    said = [column.name for column in find_columns(given, source.columns)]
     found = columns_to_prepare(source, said)
     prepared = (*found.columns, *(PreparedColumn(name, rules, None) for name, rules in given.items()))
     made = with_prepared(source, {one.name: one.rules for one in prepared})
