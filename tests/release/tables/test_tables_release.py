@@ -202,6 +202,8 @@ def loss_of(value: str | None, level: int, leaves: Sequence[str | None]) -> Frac
 def exhaustive(tables: dict[str, list[tuple[Any, ...]]], k: int, limit: Fraction) -> Fraction | None:
     """Return the least loss of any node with one known event, counted in plain Python; None where there is none."""
     of_person = dict(tables["people"])
+    if not of_person:
+        return Fraction(0)  # nobody is there: the release is empty
     visits = [(person, number, ward) for person, number, ward, _ in tables["visits"] if person in of_person]
     by_number = {number: (person, ward) for person, number, ward in visits}
     drugs = [(*by_number[visit], drug) for visit, drug in tables["drugs"] if visit in by_number]
