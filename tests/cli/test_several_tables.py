@@ -123,23 +123,20 @@ def test_empty_tables_have_an_empty_release(clinic: Path, kanon: Callable[..., E
 
 
 @pytest.mark.parametrize(
-    ("query", "is_kept"),
+    "query",
     [
-        ("SELECT patient_id AS a, name AS b FROM patients", False),
-        ("SELECT count(*) AS n FROM visits", False),
-        ("SELECT * FROM drugs", True),
-        ("SELECT 1 AS code, 'flu' AS text", True),
+        "SELECT patient_id AS a, name AS b FROM patients",
+        "SELECT list_transform([name], lambda x: x || '')[1] AS b FROM patients",  # sqlglot does not read it
+        "SELECT * FROM drugs",
     ],
 )
-def test_a_kept_view_reads_kept_tables_alone(
-    in_tmp: Path, clinic: Path, kanon: Callable[..., Ended], query: str, is_kept: bool
-) -> None:
+def test_a_view_is_not_kept(in_tmp: Path, clinic: Path, kanon: Callable[..., Ended], query: str) -> None:
     with duckdb.connect(str(clinic)) as connection:
         connection.execute(f"CREATE VIEW shown AS {query}")
     (in_tmp / "clinic.toml").write_text(f'{POLICY}\n[tables.shown]\nrows = "kept"\n', encoding="utf-8")
     ended = kanon("anonymize", "--policy", "clinic.toml")
-    assert ended.code == (0 if is_kept else 2)
-    assert is_kept or "shown is a view, and is kept as it is" in ended.err
+    assert ended.code == 2
+    assert "shown is a view, and is kept as it is" in ended.err
 
 
 @pytest.mark.usefixtures("clinic")

@@ -74,6 +74,24 @@ def test_a_release_never_replaces_a_table_behind_its_source(connection: duckdb.D
     assert connection.sql("SELECT count(*) FROM t").fetchall() == [(60,)]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT list_transform([a], lambda x: x)[1] AS a FROM t",  # sqlglot does not read it
+        "SELECT a FROM rows_of()",
+        "SELECT a FROM query_table('t')",
+    ],
+)
+def test_a_release_replaces_nothing_that_its_view_may_read(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    connection.execute("CREATE MACRO rows_of() AS TABLE SELECT * FROM t")
+    connection.execute(f"CREATE VIEW seen AS {query}")
+    with release_of(connection, "seen") as release:
+        with pytest.raises(kanon.UsageError, match="cannot be seen in its definition"):
+            release.to_table("t", replace=True)
+        assert release.to_table("new").verification.rows == 60
+    assert connection.sql("SELECT count(*) FROM t").fetchall() == [(60,)]
+
+
 def test_hierarchies_of_a_replaced_view_do_not_stay(tmp_path: Path) -> None:
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as opened:

@@ -407,18 +407,26 @@ class DuckDBEngine(Closing, Engine):
         values = {"name": relation.name, "schema": relation.db or None, "catalog": relation.catalog or None}
         return {name for (name,) in self.rows(sql.statement("catalog/computed", values=values), "computed columns")}
 
-    def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
-        """Return a relation and, where it is a view, all that it reads from, at any depth."""
+    def relations_behind(self, relation: exp.Table) -> list[exp.Table] | None:
+        """Return a relation and, if it is a view, all that it reads from, at any depth; None if that cannot be known.
+
+        It is not known of a definition that sqlglot does not read, or that calls a macro or a function of names.
+        """
         found, waiting = [relation], [relation]
         while waiting:
             definition = self.definition_of(waiting.pop(), "what a view reads")
-            with suppress(SqlglotError):  # it does not read all that DuckDB does
-                read = (
-                    [] if definition is None else sqlglot.parse_one(definition, read=self.dialect).find_all(exp.Table)
-                )
-                new = [table for table in read if table not in found]
-                found += new
-                waiting += new
+            if definition is None:
+                continue
+            macros = [name for name, _ in self.rows(sql.statement("in_place/macros"), "macros of the database")]
+            if any(folded(name) in folded(definition) for name in (*macros, "query_table", "query(")):
+                return None
+            try:
+                read = sqlglot.parse_one(definition, read=self.dialect).find_all(exp.Table)
+            except SqlglotError:
+                return None
+            new = [table for table in read if table not in found]
+            found += new
+            waiting += new
         return found
 
     def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[None]:  # noqa: ARG002 - of a workbench

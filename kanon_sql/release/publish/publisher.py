@@ -94,8 +94,14 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
         source.refuse_prepared("and a view cannot be made of them: make a table or a file.")
         source.refuse_held_out("and a view would show the table with them: make a table or a file.")
     # Bare names are of relations of the current schema.
-    behind = {(folded(read.db or schema), folded(read.name)) for read in source.engine.relations_behind(source.table)}
-    if (folded(target.db or schema), folded(target.name)) in behind:
+    behind = source.engine.relations_behind(source.table)
+    if behind is None and source.engine.kind_of(target) is not None:
+        raise UsageError(
+            f"Whether {source.name} reads from {name!r} cannot be seen in its definition (a macro, a lambda or a query "
+            "in a text): give a name that nothing has."
+        )
+    places = {(folded(read.db or schema), folded(read.name)) for read in behind or ()}
+    if (folded(target.db or schema), folded(target.name)) in places:
         raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give another name.")
     require_unused(source.engine, target, name, replace=replace)
     if kind == "view" and not source.in_warehouse:

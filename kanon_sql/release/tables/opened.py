@@ -305,16 +305,13 @@ def _said_of(name: str, made: Callable[[], Member]) -> Member:
 
 
 def _require_own_rows(opened: OpenedTables) -> None:
-    """Raise if a table that is kept as it is is a view of others: it could show their rows under other names."""
-    kept = [member for member in opened.members if member.roles is None]
-    places = {opened.place_of(member.relation) for member in kept}
-    for member in kept:
-        is_view = "VIEW" in (member.source.holder.kind_of(member.relation) or "")
-        read = {opened.place_of(table) for table in opened.engine.relations_behind(member.relation)}
-        if is_view and (member.source.in_warehouse or not read <= places):
+    """Raise if a table that is kept as it is is a view: it could show rows of people under other names."""
+    for member in opened.members:
+        if member.roles is None and "VIEW" in (member.source.holder.kind_of(member.relation) or ""):
             raise UsageError(
                 f'{member.name} is a view, and is kept as it is (rows = "kept"): it could show rows of people under '
-                'other names. Make it a table, say whose rows it has (person = ...), or drop it (rows = "dropped").'
+                'other names. Say whose rows it has (person = ...), drop it (rows = "dropped"), or make a table of '
+                "what is about nobody."
             )
 
 
