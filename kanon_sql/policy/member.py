@@ -91,9 +91,15 @@ def member_in(columns: Mapping[str, Any], rules: Mapping[str, Any], directory: P
         "columns": named,
         "hierarchies": hierarchies,
         "hierarchy_directory": directory / files if files else None,
-        **{name: rules.get(name, {}) for name in BY_COLUMN if name != "hierarchies"},
+        **{name: _by_column(rules.get(name, {}), f"{where}{name}") for name in BY_COLUMN if name != "hierarchies"},
         "directory": directory,
     }
+
+
+def _by_column(section: Any, where: str) -> dict[str, Any]:  # noqa: ANN401 - what a TOML file may hold
+    if not isinstance(section, dict):
+        raise PolicyError(f"{where} is a table with a value for each column.")
+    return section
 
 
 def member_document(member: MemberPolicy, directory: Path) -> dict[str, dict[str, Any]]:

@@ -499,6 +499,11 @@ BAD = {
     ),
     "goes through visits, which has no key": ('key = "visit_id"\n', ""),
     "'PATIENTS' is in the policy twice": ("[tables.drugs]", "[tables.PATIENTS]"),
+    "tables.visits.publish is a table with a value for each column": (
+        "[tables.visits]",
+        '[tables.visits]\npublish = "x"',
+    ),
+    "tables.visits.levels is a table with a value for each column": ("[tables.visits]", "[tables.visits]\nlevels = 3"),
     "has no table 'visits'": ("", ""),
 }
 
