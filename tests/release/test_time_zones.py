@@ -186,7 +186,9 @@ def test_evidence_is_computed_in_the_time_zone_of_the_release(visits: Path) -> N
     assert measured.measures is not None
     assert measured.measures["loss"] == pytest.approx(66 / 72 * 10 / 11)  # of 12 instants, 11 are on one day
     policy = kanon_of.Policy(
-        kanon_of.NamedColumns(quasi_identifiers=("t",)), hierarchies=ASKED["hierarchies"], time_zone="Asia/Tokyo"
+        columns=kanon_of.NamedColumns(quasi_identifiers=("t",)),
+        hierarchies=ASKED["hierarchies"],
+        time_zone="Asia/Tokyo",
     )
     attacked = kanon_of.attack(visits, "released", original="visits", sensitive=["disease"], policy=policy)
     assert "linkage" in {attack["attack"] for attack in attacked.summary()["attacks"]}

@@ -244,8 +244,8 @@ def test_salaries_of_adult_that_are_certain(algorithm: str, k: int, certain: int
     """The figures that an attack written by others found (issue 53); all of them are right."""
     known = ("age", "sex", "race", "marital-status")
     policy = kanon_of.Policy(
-        kanon_of.NamedColumns((), known, ("salary-class",), rest="drop"),
-        (kanon_of.KAnonymity(k), kanon_of.DistinctLDiversity(2)),
+        columns=kanon_of.NamedColumns((), known, ("salary-class",), rest="drop"),
+        models=(kanon_of.KAnonymity(k), kanon_of.DistinctLDiversity(2)),
         hierarchy_directory=adult, algorithm=algorithm, choice="greedy", seed=1,
     )  # fmt: skip
     with kanon_of.anonymize(adult / "adult.csv", policy=policy) as release:

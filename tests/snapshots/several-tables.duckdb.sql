@@ -1,5 +1,3 @@
--- Step open
-
 -- the labels of visits.ward
 CREATE TEMPORARY TABLE kanon_hierarchy_ward AS
 WITH present AS (
@@ -14,8 +12,6 @@ SELECT
   value,
   COALESCE(RPAD(LEFT(value, 5), 6, '*'), '*') AS level_1
 FROM present;
-
--- Step rows
 
 -- are statements profiled?
 SELECT
@@ -284,8 +280,6 @@ WHERE
 -- schema released
 CREATE SCHEMA IF NOT EXISTS released;
 
--- Step publish
-
 -- make the released patients
 CREATE TABLE released.patients AS
 SELECT
@@ -300,8 +294,6 @@ FROM (
 ) AS rows_of_table
 ORDER BY
   HASH(rows_of_table.pseudonym, rows_of_table."patients.sex", 1);
-
--- Step verify
 
 -- rows of the released patients
 SELECT

@@ -54,7 +54,7 @@ def unreadable(path: Path) -> SourceError:
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
     if file.suffix.lower() == ".zst":
-        raise UsageError(f"{file} is packed by zstd, which kanon does not read: unpack it first (zstd -d).")
+        raise UsageError(f"{file} is packed by zstd, which is not read here: unpack it first (zstd -d).")
     try:
         with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
             yield cast("BinaryIO", opened)

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import Logged
 from kanon_sql.engine.capabilities import require
+from kanon_sql.engine.progress import OPENING
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
@@ -46,7 +47,8 @@ def tables_script(release: FoundTables, found: slice, schema: str, *, everything
         before = len(engine.statements)
         publish.preview(known, schema)
         tried = [one for one in engine.statements[before:] if _is_of_release(one.statement)]
-        text = _text([*zone, *lookups, *engine.statements[of_known], *tried])
+        made = [*zone, *lookups, *engine.statements[of_known], *tried]
+        text = _text([replace(one, step=OPENING) for one in made])  # a script has no steps of a run
     finally:
         if known is not release:
             known.rows.close()
