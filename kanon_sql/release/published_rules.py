@@ -139,8 +139,7 @@ class PublishedRules:
             is_keyed = next(table.find_all(exp.Placeholder), None) is not None
             engine.rows(table, title, secrets_of(self.key) if is_keyed else None)
             if self.bench is not None:
-                kinds = {column.name: column.type for column in engine.columns(table.this)}
-                self.bench.send(table.this, self.origin, kinds, title)
+                self.bench.send(table.this, self.origin, None, title)
         self.holder(engine).run(view, "the source with columns published by rules")
 
     def forget(self, engine: Engine) -> None:

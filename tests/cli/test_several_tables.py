@@ -114,8 +114,8 @@ def test_command_line_goes_before_the_file(in_tmp: Path, kanon: Callable[..., En
 
 def test_empty_tables_have_an_empty_release(clinic: Path, kanon: Callable[..., Ended]) -> None:
     with duckdb.connect(str(clinic)) as connection:
-        for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
-            connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a name of the fixture
+        for name in ("patients", "visits", "results", "prescriptions", "drugs"):
+            connection.execute(f"TRUNCATE {name}")
     assert kanon("anonymize", "--policy", "clinic.toml").code == 0
     assert kanon("check", "--policy", "clinic.toml").code == 0
     with duckdb.connect(str(clinic)) as connection:

@@ -412,13 +412,15 @@ class DuckDBEngine(Closing, Engine):
 
         It is not known of a definition that sqlglot does not read, or that calls a macro or a function of names.
         """
-        found, waiting = [relation], [relation]
+        found, waiting, unseen = [relation], [relation], list[str]()
         while waiting:
             definition = self.definition_of(waiting.pop(), "what a view reads")
             if definition is None:
                 continue
-            macros = [name for name, _ in self.rows(sql.statement("in_place/macros"), "macros of the database")]
-            if any(folded(name) in folded(definition) for name in (*macros, "query_table", "query(")):
+            if not unseen:
+                macros = self.rows(sql.statement("in_place/macros"), "macros of the database")
+                unseen = ["query_table", "query(", *(folded(name) for name, _ in macros)]
+            if any(name in folded(definition) for name in unseen):
                 return None
             try:
                 read = sqlglot.parse_one(definition, read=self.dialect).find_all(exp.Table)

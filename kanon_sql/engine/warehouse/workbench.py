@@ -207,7 +207,7 @@ class Workbench(DuckDBEngine):
         self,
         table: exp.Table,
         source: exp.Table,
-        kinds: Mapping[str, str],
+        kinds: Mapping[str, str] | None,
         title: str,
         typed: Mapping[str, exp.Expr] | None = None,
         *,
@@ -217,9 +217,12 @@ class Workbench(DuckDBEngine):
     ) -> None:
         """Copy columns of a temporary table to the warehouse, under the same name if no other one is given.
 
-        They have the types ``kinds``, or those of the expressions ``typed`` over the source. ``parts`` are conditions
-        on the rows, called ``sent``, one for each batch; ``distinct`` sends equal rows of a batch once.
+        They have the types ``kinds`` (None: all columns, with those that they have here), or those of the expressions
+        ``typed`` over the source. ``parts`` are conditions on the rows, called ``sent``, one for each batch;
+        ``distinct`` sends equal rows of a batch once.
         """
+        if kinds is None:
+            kinds = {column.name: column.type for column in self.columns(table)}
         query = exp.select(*(sql.named(_written(name, kind), name) for name, kind in kinds.items()))
         query = (query.distinct() if distinct else query).from_(sql.aliased(table, SENT))
         to_send = (query if part is None else query.where(part) for part in parts)

@@ -262,11 +262,10 @@ def _carry_boxes(bench: Workbench, publication: Publication) -> Publication:
         if order is not None
     }
     for table in recoding.tables:
-        kinds = {column.name: column.type for column in bench.columns(table)}
         typed = {}
         if table.name in own:  # values of a text column have the type that the warehouse has for them, such as CHAR(5)
             typed[VALUE] = looked_up(sql.column(own[table.name].name, "source"), own[table.name])
-        bench.send(table, publication.source, kinds, f"{table.name} of the parts", typed)
+        bench.send(table, publication.source, None, f"{table.name} of the parts", typed)
     return publication
 
 
