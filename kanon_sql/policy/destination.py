@@ -25,8 +25,11 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
 
-CSV = (".csv", ".tsv")
-"""Suffixes of files whose values are separated by a delimiter."""
+CSV = {
+    ".csv": None,
+    ".tsv": "\t",
+}
+"""Suffixes of CSV files and their delimiters; None is the delimiter of the CSV file that is read, else a comma."""
 Kind = Literal["table", "view", "materialized-view"]
 Backup: TypeAlias = Path | Literal[False] | None
 """A file for a copy of the raw rows; False for no copy; None if that was not decided."""

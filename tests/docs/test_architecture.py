@@ -1,4 +1,4 @@
-"""docs/architecture.md: the files that it names exist, and its how-tos work: one file and one line each.
+"""docs/architecture.md: the files that it names exist, and its how-tos work: each changes one file, or adds one.
 
 The package is copied, the files that the page shows are written into the copy, the lines that it shows are inserted,
 and the command line is run from there.
@@ -99,13 +99,14 @@ def extended_copy(directory: Path) -> Path:
             path.write_text(block, encoding="utf-8")
             files += 1
             continue
-        before, added = block.splitlines()
-        assert (before[0], added[0]) == (" ", "+")
+        before, after = (
+            "".join(f"{line[1:]}\n" for line in block.splitlines() if line[0] in signs) for signs in (" -", " +")
+        )
         text = path.read_text(encoding="utf-8")
-        assert text.count(f"{before[1:]}\n") == 1
-        path.write_text(text.replace(f"{before[1:]}\n", f"{before[1:]}\n{added[1:]}\n"), encoding="utf-8")
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, after), encoding="utf-8")
         lines += 1
-    assert (files, lines) == (2, 2)
+    assert (files, lines) == (2, 5)
     return directory
 
 
@@ -163,6 +164,34 @@ def test_a_new_algorithm_and_a_new_model_are_one_file_and_one_line_each(tmp_path
     assert "--others is written M or COLUMN=M, not 'none'." in refused[2]
     assert compared[0] == 0, compared[2]
     assert {result["algorithm"] for result in json.loads(compared[1])["results"]} == {"round-robin", "optimal"}
+
+
+@pytest.mark.thorough
+def test_a_new_destination_and_a_new_setting_are_one_changed_file_each(tmp_path: Path) -> None:
+    copy, work = extended_copy(tmp_path / "copy"), tmp_path / "work"
+    work.mkdir()
+    (work / "ward.csv").write_text(ROWS + "99,F,flu\n98,M,flu\n", encoding="utf-8")
+    (work / "kanon.toml").write_text("[search]\nmost_rows = 2\n", encoding="utf-8")
+    command = ["anonymize", "ward.csv", "--qi", "age,sex", "--keep", "diagnosis", "-k", "5", "--replace"]
+    command += ["--max-suppressed", "50%", "--format", "json", "-q", "--out", "released.psv"]
+    listed, free, by_option, by_key, by_file, refused = run_there(
+        copy,
+        work,
+        ["settings"],
+        command,
+        [*command, "--most-rows", "1"],
+        [*command, "--set", "search.most_rows=1"],
+        [*command, "--policy", "kanon.toml"],
+        [*command, "--most-rows", "-1"],
+    )
+    assert "search.most_rows" in listed[1]
+    assert [ended[0] for ended in (listed, free, by_option, by_key, by_file, refused)] == [0, 0, 0, 0, 0, 2], by_option
+    assert [json.loads(ended[1])["rows_suppressed"] for ended in (free, by_file)] == [2, 2]
+    assert json.loads(by_option[1])["rows_suppressed"] == json.loads(by_key[1])["rows_suppressed"] <= 1
+    assert "most_rows must be a number of rows, 0 or more. Got -1" in refused[2]
+    header, *rows = (work / "released.psv").read_text(encoding="utf-8").splitlines()
+    assert header == 'age|"sex"|"diagnosis"'
+    assert len(rows) == len(ROWS.splitlines()) - 1 + 2 - 2
 
 
 def others(summary: Any) -> dict[str, Any]:

@@ -102,9 +102,8 @@ def check_format(path: Path) -> str:
 
 def for_file(publication: Publication, source: Source, path: Path, destination: Destination) -> Publication:
     """Return a publication as it is written to a file: for spreadsheets or not, with which signs and encoding."""
-    delimiter, suffix = destination.delimiter, path.suffix.lower()
-    if delimiter is None:
-        delimiter = "\t" if suffix == ".tsv" else source.read.delimiter if suffix in CSV else ","
+    suffix = path.suffix.lower()
+    delimiter = destination.delimiter or CSV.get(suffix) or (source.read.delimiter if suffix in CSV else ",")
     layout = source.read.layout if suffix in CSV and source.is_csv else NOT_STATED
     encoding = destination.encoding or layout.encoding
     decimal = destination.decimal or layout.decimal_separator or "."
