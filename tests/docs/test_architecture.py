@@ -87,6 +87,15 @@ def test_the_page_lists_the_steps_of_a_release() -> None:
         assert before + ", ".join(f"`{name}`" for name in names) + after in text
 
 
+def test_the_main_path_has_twelve_functions_that_exist() -> None:
+    path = re.findall(r"^    (\w+) +(\w+/[\w/]+\.py) ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(path) == 12
+    for name, file in path:
+        assert re.search(
+            rf"^ *def {name}\(", (REPOSITORY / "kanon_sql" / file).read_text(encoding="utf-8"), re.MULTILINE
+        )
+
+
 def extended_copy(directory: Path) -> Path:
     """Return a copy of the package with what the how-tos add."""
     for name in ("kanon_sql", "sql", "hierarchies"):
